@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# How a kernel module with C++ in it is built; included by the Kbuild of each such module, which says first:
+#
+#   cxx-module  the module's name
+#   cxx-srcs    *.cpp, freestanding C++20; never includes a kernel header
+#   shim-srcs   *.c, the only code that C++ calls to reach the kernel; linked with the C++ by link-time optimisation,
+#               so that its small functions inline
+#   c-objs      *.o from plain C outside LTO: module_init, parameters, MODULE_*, tracepoints (section tricks)
+#   layout-src  optional *.c of DEFINE(NAME, value) lines; their values reach C++ as <generated/layout.h>
+#   probe-dir   optional directory of *.c snippets; each that compiles against the kernel's headers becomes
+#               "#define HAVE_<NAME> 1" in <generated/probes.h>
+#
+# SHIM_LTO=0 links the same objects without link-time optimisation. It never downloads or installs anything.
+
+SHIM_LTO ?= 1
+lto      := $(filter 1,$(SHIM_LTO))
+
+core-objs := $(cxx-srcs:.cpp=.cxx.o) $(shim-srcs:.c=.shim.o)
+core      := $(cxx-module)_core.o
+
+obj-m           := $(cxx-module).o
+$(cxx-module)-y := $(c-objs) $(if $(lto),$(core),$(core-objs))
+ccflags-y       += -I$(src)/include -I$(obj)/include -I$(src)
+
+# The C++ compiler that belongs to the kernel's C compiler: gcc-12 -> g++-12. LTO objects of two versions do not mix.
+cxx-of-cc := $(patsubst %gcc,%g++,$(subst gcc-,g++-,$(lastword $(CC))))
+CXX       := $(cxx-of-cc)
+ifneq ($(filter clang% %clang,$(lastword $(CC))),)
+$(error $(cxx-module): this kernel is built with clang ($(CC)); build with gcc: make CC=gcc)
+endif
+ifeq ($(shell command -v $(CXX)),)
+$(error $(cxx-module): no C++ compiler $(CXX) to go with the kernel's $(CC); install it (Debian: apt-get install $(notdir $(CXX))))
+endif
+ifneq ($(shell $(CC) -dumpfullversion),$(shell $(CXX) -dumpfullversion))
+$(error $(cxx-module): $(CXX) is not of one version with the kernel's $(CC); install the g++ of that version (Debian: apt-get install $(notdir $(CXX))))
+endif
+
+# The kernel's flags, less the C dialect, C warnings and everything that leads to kernel headers.
+# (In filter-out a lone % matches every word: never write "-include %".)
+c-only    := -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
+	     -include %/kconfig.h %/compiler-version.h %/compiler_types.h
+cxx-flags  = $(filter-out $(c-only),$(c_flags)) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
+	     -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti -fno-threadsafe-statics \
+	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra -Werror -Wframe-larger-than=2048
+shim-flags = $(c_flags)
+lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
+# The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
+link-flags = $(filter-out $(c-only) -D%,$(c_flags)) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
+
+# Static constructors never run in a module, and exceptions must not slip in.
+check      = if $(OBJDUMP) -h $@ | grep -E ' \.(init_array|ctors|gcc_except_table|tbss|tdata)'; then \
+	     echo "$@: C++ static construction, exceptions or thread-locals" >&2; rm -f $@; exit 1; fi
+# C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
+strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@
+
+core-paths := $(addprefix $(obj)/,$(core-objs))
+$(core-paths) $(obj)/$(core): part-of-module := y
+$(core-paths) $(obj)/$(core): __modname := $(cxx-module)
+
+quiet_cmd_cxx  = CXX [M]  $@
+quiet_cmd_shim = SHIM [M] $@
+ifneq ($(lto),)
+      cmd_cxx  = $(CXX) $(cxx-flags) $(lto-flags) -c -o $@ $<
+      cmd_shim = $(CC) $(shim-flags) $(lto-flags) -c -o $@ $<
+quiet_cmd_core = LTO [M]  $@
+      cmd_core = $(CXX) $(link-flags) -o $@ $(real-prereqs) ; $(check) ; $(strip) $(cmd_objtool)
+$(obj)/$(core): $(core-paths) FORCE
+	$(call if_changed,core)
+else
+      cmd_cxx  = $(CXX) $(cxx-flags) -c -o $@ $< ; $(check) ; $(strip) $(cmd_objtool)
+      cmd_shim = $(CC) $(shim-flags) -c -o $@ $< $(cmd_objtool)
+endif
+
+# Sizes of kernel objects that C++ objects embed, measured by the compiler, as the kernel's asm-offsets are.
+generated :=
+ifneq ($(layout-src),)
+generated += $(obj)/include/generated/layout.h
+quiet_cmd_layout = GEN      $@
+      cmd_layout = mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
+	sed -ne 's/^[[:space:]]*\.ascii[[:space:]]*"->\([A-Z_0-9]*\) [$$\#]*\([-0-9]*\) .*/\#define \1 \2/p' $@.s ; } > $@ && rm -f $@.s
+$(obj)/include/generated/layout.h: $(src)/$(layout-src) FORCE
+	$(call if_changed_dep,layout)
+endif
+
+# A probe that does not compile is an answer, not an error; what the compiler said stays beside it, in NAME.probe.log.
+ifneq ($(probe-dir),)
+generated   += $(obj)/include/generated/probes.h
+probe-srcs  := $(sort $(wildcard $(src)/$(probe-dir)/*.c))
+probe-names := $(patsubst $(src)/$(probe-dir)/%.c,%,$(probe-srcs))
+probes      := $(probe-names:%=$(obj)/include/generated/%.probe)
+quiet_cmd_probe = PROBE    $(notdir $(basename $@))
+      cmd_probe = mkdir -p $(dir $@) && if $(CC) $(filter-out -Wp%,$(c_flags)) -Werror -fsyntax-only $< 2> $@.log ; \
+	then echo "\#define HAVE_$$(echo $(notdir $(basename $@)) | tr a-z A-Z) 1" ; \
+	else echo "/* no $(notdir $(basename $@)) */" ; fi > $@
+$(probes): $(obj)/include/generated/%.probe: $(src)/$(probe-dir)/%.c FORCE
+	$(call if_changed,probe)
+quiet_cmd_probes = GEN      $@
+      cmd_probes = { echo '\#pragma once' ; cat $(probes) ; } > $@
+$(obj)/include/generated/probes.h: $(probes) FORCE
+	$(call if_changed,probes)
+endif
+
+$(obj)/%.cxx.o: $(src)/%.cpp $(generated) FORCE
+	$(call if_changed_dep,cxx)
+$(obj)/%.shim.o: $(src)/%.c $(generated) FORCE
+	$(call if_changed_dep,shim)
+$(addprefix $(obj)/,$(c-objs)): $(filter %probes.h,$(generated))
+
+targets     += $(core-objs) $(core) $(patsubst $(obj)/%,%,$(generated) $(probes))
+clean-files += include/generated *.dbg shim/*.dbg
