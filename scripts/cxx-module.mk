@@ -11,12 +11,16 @@
 #   probe-dir   optional directory of *.c snippets; each that compiles against the kernel's headers becomes
 #               "#define HAVE_<NAME> 1" in <generated/probes.h>
 #
-# SHIM_LTO=0 links the same objects without link-time optimisation. It never downloads or installs anything.
+# SHIM_LTO=0 does without link-time optimisation: shims are called out of line, and the C++ is one translation unit,
+# since ld -r can't drop second copies of inline functions that the kernel's -fpatchable-function-entry refers to.
+# It never downloads or installs anything.
 
 SHIM_LTO ?= 1
 lto      := $(filter 1,$(SHIM_LTO))
 
-core-objs := $(cxx-srcs:.cpp=.cxx.o) $(shim-srcs:.c=.shim.o)
+unity     := $(cxx-module)_unity
+cxx-objs  := $(if $(lto),$(cxx-srcs:.cpp=.cxx.o),$(unity).cxx.o)
+core-objs := $(cxx-objs) $(shim-srcs:.c=.shim.o)
 core      := $(cxx-module)_core.o
 
 obj-m           := $(cxx-module).o
@@ -54,6 +58,7 @@ check      = if $(OBJDUMP) -h $@ | grep -E ' \.(init_array|ctors|gcc_except_tabl
 # C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
 strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@
 
+generated  := $(if $(layout-src),$(obj)/include/generated/layout.h) $(if $(probe-dir),$(obj)/include/generated/probes.h)
 core-paths := $(addprefix $(obj)/,$(core-objs))
 $(core-paths) $(obj)/$(core): part-of-module := y
 $(core-paths) $(obj)/$(core): __modname := $(cxx-module)
@@ -70,12 +75,16 @@ $(obj)/$(core): $(core-paths) FORCE
 else
       cmd_cxx  = $(CXX) $(cxx-flags) -c -o $@ $< ; $(check) ; $(strip) $(cmd_objtool)
       cmd_shim = $(CC) $(shim-flags) -c -o $@ $< $(cmd_objtool)
+quiet_cmd_unity = GEN      $@
+      cmd_unity = printf '\#include <%s>\n' $(cxx-srcs) > $@
+$(obj)/$(unity).cpp: FORCE
+	$(call if_changed,unity)
+$(obj)/$(unity).cxx.o: $(obj)/$(unity).cpp $(generated) FORCE
+	$(call if_changed_dep,cxx)
 endif
 
 # Sizes of kernel objects that C++ objects embed, measured by the compiler, as the kernel's asm-offsets are.
-generated :=
 ifneq ($(layout-src),)
-generated += $(obj)/include/generated/layout.h
 quiet_cmd_layout = GEN      $@
       cmd_layout = mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
 	sed -ne 's/^[[:space:]]*\.ascii[[:space:]]*"->\([A-Z_0-9]*\) [$$\#]*\([-0-9]*\) .*/\#define \1 \2/p' $@.s ; } > $@ && rm -f $@.s
@@ -85,7 +94,6 @@ endif
 
 # A probe that does not compile is an answer, not an error; what the compiler said stays beside it, in NAME.probe.log.
 ifneq ($(probe-dir),)
-generated   += $(obj)/include/generated/probes.h
 probe-srcs  := $(sort $(wildcard $(src)/$(probe-dir)/*.c))
 probe-names := $(patsubst $(src)/$(probe-dir)/%.c,%,$(probe-srcs))
 probes      := $(probe-names:%=$(obj)/include/generated/%.probe)
@@ -107,5 +115,5 @@ $(obj)/%.shim.o: $(src)/%.c $(generated) FORCE
 	$(call if_changed_dep,shim)
 $(addprefix $(obj)/,$(c-objs)): $(filter %probes.h,$(generated))
 
-targets     += $(core-objs) $(core) $(patsubst $(obj)/%,%,$(generated) $(probes))
-clean-files += include/generated *.dbg shim/*.dbg
+targets     += $(core-objs) $(core) $(if $(lto),,$(unity).cpp) $(patsubst $(obj)/%,%,$(generated) $(probes))
+clean-files += $(unity).cpp include/generated *.dbg shim/*.dbg

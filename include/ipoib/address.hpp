@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// InfiniBand's names for things, as types: GID, P_Key, and IPoIB's 20-byte hardware address (RFC 4391 section 9.1.1).
+// All are plain bytes in wire order, comparable and copyable.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <cstring>
+
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+// A P_Key: 15 bits name the partition, bit 15 says full member.
+class PKey {
+public:
+    static constexpr std::uint16_t full_member = 0x8000;
+
+    constexpr PKey() = default;
+    constexpr explicit PKey(std::uint16_t value) : value_(value) {}
+    constexpr std::uint16_t value() const { return value_; }
+    // Neither 0 nor 0x8000: both name the invalid partition.
+    constexpr bool valid() const { return value_ & ~full_member; }
+    constexpr PKey as_full_member() const { return PKey(value_ | full_member); }
+    constexpr bool operator==(const PKey&) const = default;
+
+private:
+    std::uint16_t value_ = 0;
+};
+
+struct Gid {
+    static constexpr std::size_t size = 16;
+    std::uint8_t bytes[size] = {};
+
+    static Gid from(const void* wire)
+    {
+        Gid gid;
+        std::memcpy(gid.bytes, wire, size);
+        return gid;
+    }
+    static Gid from(const shim_gid& gid) { return from(gid.raw); }
+    shim_gid native() const
+    {
+        shim_gid gid;
+        std::memcpy(gid.raw, bytes, size);
+        return gid;
+    }
+    bool multicast() const { return bytes[0] == 0xff; }
+    bool same_interface_id(const Gid& other) const { return std::memcmp(bytes + 8, other.bytes + 8, 8) == 0; }
+    bool operator==(const Gid&) const = default;
+};
+
+// Flags, the 24-bit UD QPN, the port's GID; for a group: the multicast QPN and the MGID.
+struct HwAddr {
+    static constexpr std::size_t size = 20;
+    // The peer accepts connections (RFC 4755 section 3.1).
+    static constexpr std::uint8_t flag_rc = 0x80;
+    static constexpr std::uint32_t multicast_qpn = 0xffffff;
+
+    std::uint8_t bytes[size] = {};
+
+    static HwAddr from(const void* wire)
+    {
+        HwAddr address;
+        std::memcpy(address.bytes, wire, size);
+        return address;
+    }
+    static HwAddr of(std::uint8_t flags, std::uint32_t qpn, const Gid& gid)
+    {
+        HwAddr address;
+        address.bytes[0] = flags;
+        address.bytes[1] = static_cast<std::uint8_t>(qpn >> 16);
+        address.bytes[2] = static_cast<std::uint8_t>(qpn >> 8);
+        address.bytes[3] = static_cast<std::uint8_t>(qpn);
+        std::memcpy(address.bytes + 4, gid.bytes, Gid::size);
+        return address;
+    }
+    bool connected_capable() const { return bytes[0] & flag_rc; }
+    std::uint32_t qpn() const { return static_cast<std::uint32_t>(bytes[1]) << 16 | bytes[2] << 8 | bytes[3]; }
+    Gid gid() const { return Gid::from(bytes + 4); }
+    bool multicast() const { return bytes[4] == 0xff; }
+    bool operator==(const HwAddr&) const = default;
+};
+
+} // namespace ipoib

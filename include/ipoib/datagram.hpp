@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The two rings of the UD queue pair. The transmit ring is filled under the netdev queue's transmit lock and emptied
+// by its NAPI poll; the receive ring belongs to its NAPI poll alone.
+#pragma once
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <kernel/memory.hpp>
+#include <kernel/napi.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/ring.hpp>
+#include <shim/skbuff.h>
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+class Interface;
+
+// Completions taken from a queue at a time.
+inline constexpr int completions_per_poll = 16;
+
+class TxRing {
+public:
+    // The linear part and as many page fragments as a packet has (MAX_SKB_FRAGS), where the HCA allows.
+    static constexpr unsigned int most_sges = 18;
+
+    explicit TxRing(Interface& interface) : interface_(interface) {}
+
+    // Memory for size sends of up to sges elements. CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int sges);
+    void destroy() { slots_.reset(); }
+
+    // Between these the NAPI poll runs. CONTEXT: process.
+    void start();
+    // Frees what was never completed. CONTEXT: process; nothing transmits, the queue pair is out of service.
+    void stop();
+
+    // Sends the packet, which begins with its encapsulation, to qpn by way of ah; takes it in every case. The
+    // doorbell waits for ring_doorbell(). CONTEXT: under the transmit lock and an RcuGuard that covers ah.
+    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
+    // Hands what is built to the HCA, if anything is. CONTEXT: under the transmit lock.
+    void ring_doorbell();
+
+    const kernel::RingIndex& index() const { return index_; }
+    int poll(int budget);
+    kernel::Napi<&TxRing::poll>& napi() { return napi_; }
+
+    // Written by the poll.
+    kernel::Counter packets, bytes, errors;
+
+private:
+    struct Slot {
+        sk_buff* skb;
+        // Of payload, behind the encapsulation.
+        std::uint32_t payload_bytes;
+        // Bytes as the stack's byte queue limit saw them.
+        std::uint32_t queued_bytes;
+        std::uint32_t sges;
+        shim_sge sge[most_sges];
+        alignas(SHIM_ALIGNOF_UD_WR) std::byte wr[SHIM_SIZEOF_UD_WR];
+        shim_ud_wr* native() { return reinterpret_cast<shim_ud_wr*>(wr); }
+    };
+    // Every so many sends of one doorbell report their completion, beside the last.
+    static constexpr std::uint32_t signal_every = 16;
+
+    bool map(Slot& slot, sk_buff* skb);
+    void unmap(Slot& slot);
+    // Finishes all sends before end. Returns how many.
+    std::uint32_t finish_to(std::uint32_t end, int budget);
+    void handle(const shim_wc* wc, int budget);
+    void wake_if_room();
+
+    Interface& interface_;
+    unsigned int sges_ = 1;
+    kernel::Array<Slot> slots_;
+    kernel::RingIndex index_;
+    // Built and not posted: from this index to head. Under the transmit lock.
+    std::uint32_t unposted_ = 0;
+    // Posting failed; the ring is to be restarted. Under the transmit lock.
+    bool broken_ = false;
+    kernel::Napi<&TxRing::poll> napi_;
+};
+
+class RxRing {
+public:
+    explicit RxRing(Interface& interface) : interface_(interface) {}
+
+    kernel::Status create(unsigned int size);
+    void destroy() { slots_.reset(); }
+
+    // Fills the ring with buffers for datagrams of ib_mtu bytes and posts them; the queue pair is in INIT at least.
+    // CONTEXT: process.
+    kernel::Status fill(unsigned int ib_mtu);
+    // Between these the NAPI poll runs. CONTEXT: process.
+    void start();
+    void stop();
+    // Frees every buffer. CONTEXT: process; the queue pair is out of service and the poll stopped.
+    void empty();
+
+    // Buffers that the HCA has.
+    unsigned int outstanding() const { return outstanding_.load(); }
+    // The largest datagram that buffers are made for.
+    unsigned int ib_mtu() const { return ib_mtu_; }
+    int poll(int budget);
+    kernel::Napi<&RxRing::poll>& napi() { return napi_; }
+
+    // Written by the poll.
+    kernel::Counter packets, bytes, multicast, errors, dropped;
+
+private:
+    struct Slot {
+        page* buffer;
+        shim_sge sge;
+        alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
+        shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
+    };
+    static constexpr unsigned int most_reposts = 16;
+
+    // Gives the slot a new buffer; false: no memory, and the slot keeps what it has.
+    bool refill(Slot& slot);
+    void handle(const shim_wc* wc);
+    void deliver(Slot& slot, page* buffer, const shim_wc* wc);
+    bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
+    void repost(Slot& slot);
+    void post_reposts();
+
+    Interface& interface_;
+    unsigned int size_ = 0;
+    unsigned int ib_mtu_ = 0;
+    unsigned int page_order_ = 0;
+    page_pool* pool_ = nullptr;
+    kernel::Array<Slot> slots_;
+    // A chain of slots that are ready and not posted yet; posted batch_ at a time.
+    Slot* first_ = nullptr;
+    Slot* last_ = nullptr;
+    unsigned int reposts_ = 0;
+    unsigned int batch_ = 1;
+    kernel::Published<unsigned int> outstanding_;
+    kernel::Napi<&RxRing::poll> napi_;
+};
+
+} // namespace ipoib

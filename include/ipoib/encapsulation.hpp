@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The 4-byte header of every IPoIB datagram (RFC 4391 section 6) and the pseudo header that carries the destination
+// from the stack to the driver. Also the Global Route Header in front of every receive buffer (IBA 8.3).
+#pragma once
+#include <cstdint>
+
+#include <ipoib/address.hpp>
+#include <kernel/endian.hpp>
+#include <shim/netdevice.h>
+
+namespace ipoib {
+
+enum class EtherType : std::uint16_t {
+    ipv4 = 0x0800,
+    arp = 0x0806,
+    rarp = 0x8035,
+    ipv6 = 0x86dd,
+    tipc = 0x88ca,
+};
+
+struct Encapsulation {
+    kernel::Be16 type;
+    kernel::Be16 reserved;
+};
+static_assert(sizeof(Encapsulation) == 4 && alignof(Encapsulation) == 1);
+
+// What the stack hands to the driver begins with this. Only the encapsulation goes on the wire.
+struct HardHeader {
+    HwAddr destination;
+    Encapsulation encapsulation;
+};
+static_assert(sizeof(HardHeader) == IPOIB_HEADER_BYTES && alignof(HardHeader) == 1);
+
+struct Grh {
+    std::uint8_t version_class_flow[4];
+    kernel::Be16 payload_bytes;
+    std::uint8_t next_header;
+    std::uint8_t hop_limit;
+    Gid sgid;
+    Gid dgid;
+};
+static_assert(sizeof(Grh) == 40 && alignof(Grh) == 1);
+
+// Types that go by a neighbour's path; the others that IPoIB carries are questions about neighbours.
+constexpr bool carried_to_neighbours(std::uint16_t type)
+{
+    return type == static_cast<std::uint16_t>(EtherType::ipv4) || type == static_cast<std::uint16_t>(EtherType::ipv6) ||
+           type == static_cast<std::uint16_t>(EtherType::tipc);
+}
+
+constexpr bool address_resolution(std::uint16_t type)
+{
+    return type == static_cast<std::uint16_t>(EtherType::arp) || type == static_cast<std::uint16_t>(EtherType::rarp);
+}
+
+constexpr bool carried(std::uint16_t type) { return carried_to_neighbours(type) || address_resolution(type); }
+
+// Between an IB MTU and the MTU of IP over it.
+constexpr unsigned int ip_mtu(unsigned int ib_mtu) { return ib_mtu - sizeof(Encapsulation); }
+constexpr unsigned int lowest_mtu = 72;
+
+} // namespace ipoib

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A group's join, as a pure state machine: step() says what comes next and what is to be done; GroupSet does it.
+// Documentation/state-machines.md has the table.
+#pragma once
+
+namespace ipoib {
+
+class GroupJoin {
+public:
+    enum class State {
+        idle,    // a member of nothing; a full-member group is about to ask, a send-only one waits for a packet
+        joining, // asked, no answer yet
+        backoff, // refused or timed out; waits before it asks again
+        joined,  // a member
+    };
+    enum class Event {
+        wanted,    // somebody needs the group
+        granted,   // the SA said yes, and address handle and attachment are made
+        refused,   // the SA said no, did not answer, or the group could not be used
+        retry_due, // the back-off is over
+        forgotten, // the SA may not know us any more
+    };
+    enum class Action {
+        none,
+        ask,          // send a join
+        arm_retry,    // come back with retry_due after delay_s
+        send_waiting, // the group's packets can go
+        drop_waiting, // they cannot
+    };
+    struct Step {
+        State next;
+        Action action;
+        unsigned int delay_s;
+    };
+
+    static constexpr unsigned int first_backoff_s = 1;
+    static constexpr unsigned int longest_backoff_s = 16;
+    static constexpr unsigned int send_only_attempts = 2;
+
+    explicit constexpr GroupJoin(bool send_only) : send_only_(send_only) {}
+
+    constexpr State state() const { return state_; }
+    constexpr bool send_only() const { return send_only_; }
+
+    constexpr Step on(Event event)
+    {
+        const Step step = decide(event);
+        state_ = step.next;
+        return step;
+    }
+
+    static constexpr const char* name(State state)
+    {
+        switch (state) {
+        case State::idle:
+            return "idle";
+        case State::joining:
+            return "joining";
+        case State::backoff:
+            return "backoff";
+        case State::joined:
+            return "joined";
+        }
+        return "?";
+    }
+
+private:
+    constexpr Step decide(Event event)
+    {
+        switch (state_) {
+        case State::idle:
+            return event == Event::wanted ? ask() : stay();
+        case State::joining:
+            if (event == Event::granted)
+                return succeed();
+            if (event == Event::refused)
+                return fail();
+            // Forgotten while asking: the answer, or its absence, will tell.
+            return stay();
+        case State::backoff:
+            if (event == Event::retry_due || event == Event::forgotten)
+                return ask();
+            return stay();
+        case State::joined:
+            return event == Event::forgotten ? ask() : stay();
+        }
+        return stay();
+    }
+    constexpr Step stay() const { return {state_, Action::none, 0}; }
+    constexpr Step ask()
+    {
+        ++attempts_;
+        return {State::joining, Action::ask, 0};
+    }
+    constexpr Step succeed()
+    {
+        attempts_ = 0;
+        backoff_s_ = first_backoff_s;
+        return {State::joined, Action::send_waiting, 0};
+    }
+    // A send-only group gives up early: its packets are worth nothing later, and the next one asks again.
+    constexpr Step fail()
+    {
+        if (send_only_ && attempts_ >= send_only_attempts) {
+            attempts_ = 0;
+            backoff_s_ = first_backoff_s;
+            return {State::idle, Action::drop_waiting, 0};
+        }
+        const unsigned int delay = backoff_s_;
+        backoff_s_ = backoff_s_ * 2 > longest_backoff_s ? longest_backoff_s : backoff_s_ * 2;
+        return {State::backoff, Action::arm_retry, delay};
+    }
+
+    State state_ = State::idle;
+    bool send_only_;
+    unsigned int attempts_ = 0;
+    unsigned int backoff_s_ = first_backoff_s;
+};
+
+} // namespace ipoib

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// One IPoIB interface: an "ib%d" netdev on one port of an HCA, its UD queue pair and all that belongs to them.
+// It lives in the netdev's private area.
+//
+// Lock order: RTNL, GroupSet's mutex, the netdev's address list lock or transmit lock, GroupSet's or PathTable's
+// lock, Reaper's lock. Work on the interface's queue never waits for RTNL, so that it can be cancelled under it;
+// work on the module's flush queue does, and is cancelled without it.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/address.hpp>
+#include <ipoib/datagram.hpp>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface_life.hpp>
+#include <ipoib/multicast.hpp>
+#include <ipoib/path.hpp>
+#include <ipoib/reaper.hpp>
+#include <kernel/list.hpp>
+#include <kernel/lock.hpp>
+#include <kernel/result.hpp>
+#include <kernel/work.hpp>
+#include <shim/module.h>
+#include <shim/netdevice.h>
+#include <shim/sa.h>
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+// What the broadcast group says about the link; groups and paths are asked for in its terms.
+struct LinkParameters {
+    std::uint32_t qkey = 0;
+    std::uint32_t flow_label = 0;
+    std::uint8_t mtu = 0;
+    std::uint8_t rate = 0;
+    std::uint8_t sl = 0;
+    std::uint8_t hop_limit = 0;
+    std::uint8_t traffic_class = 0;
+};
+
+class Interface : public kernel::ListNode<Interface> {
+public:
+    Interface(net_device* dev, ib_device* ca, std::uint32_t port);
+    ~Interface() = default;
+    static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_priv(dev)); }
+
+    // Reads what the port says; before registration. CONTEXT: process.
+    kernel::Status prepare();
+    // Fabric events reach the interface between these. CONTEXT: process, no RTNL.
+    void listen();
+    void stop_listening();
+    // The last that can still be queued, by a transmit timeout, when the netdev is gone. CONTEXT: process, no RTNL.
+    void stop_restarting() { restart_.cancel(); }
+
+    // The netdev's operations. CONTEXT: RTNL, transmit and set_rx_mode apart.
+    kernel::Status init();
+    void uninit();
+    kernel::Status open();
+    void stop();
+    kernel::Status change_mtu(unsigned int mtu);
+    void transmit(sk_buff* skb);
+    void tx_timed_out();
+    void sum_statistics(shim_stats& stats) const;
+
+    // A group answered: the broadcast group's terms become the link's. CONTEXT: process.
+    kernel::Status adopt(const shim_mcmember& broadcast);
+    // The transmit queue needs SQE -> RTS, or a restart. CONTEXT: any.
+    void recover_send_queue() { recover_.queue(work_queue); }
+    void restart_queues();
+
+    net_device* dev() const { return dev_; }
+    ib_device* ca() const { return ca_; }
+    std::uint32_t port() const { return port_; }
+    ib_pd* pd() const { return pd_; }
+    ib_qp* qp() const { return qp_; }
+    ib_cq* send_cq() const { return send_cq_; }
+    ib_cq* recv_cq() const { return recv_cq_; }
+    std::uint32_t qpn() const { return qpn_; }
+    std::uint32_t lkey() const { return lkey_; }
+    // Of the link; every datagram carries it.
+    std::uint32_t qkey() const { return qkey_.load_relaxed(); }
+    std::uint16_t lid() const { return lid_.load_relaxed(); }
+    PKey pkey() const { return pkey_; }
+    const Gid& gid() const { return gid_; }
+    HwAddr broadcast() const { return HwAddr::from(shim_netdev_broadcast(dev_)); }
+    const LinkParameters& link() const { return link_; }
+    // The largest packet of the broadcast group, encapsulation included.
+    unsigned int longest_frame() const { return longest_frame_.load_relaxed(); }
+    bool port_active() const;
+
+    kernel::WorkQueue work_queue;
+    Reaper reaper{*this};
+    TxRing tx{*this};
+    RxRing rx{*this};
+    PathTable paths{*this};
+    GroupSet groups{*this};
+    // Of packets that no table could take.
+    kernel::SharedCounter tx_dropped;
+
+private:
+    // Does what a step of life_ says.
+    kernel::Status perform(InterfaceLife::Event event);
+    void bring_up();
+    void bring_down();
+    kernel::Status start_queues();
+    void stop_queues();
+    kernel::Status queue_pair_to_service();
+    void drain();
+    void destroy_queues();
+
+    kernel::Status read_pkey();
+    void read_gid();
+    void read_lid();
+
+    static void on_event(void* context, shim_event event, std::uint32_t port);
+    void flush_light();
+    void flush_normal();
+    void flush_heavy();
+    void restart();
+    void recover();
+    void joined();
+    void collect_garbage();
+    void apply_mtu();
+
+    net_device* const dev_;
+    ib_device* const ca_;
+    const std::uint32_t port_;
+    ib_pd* pd_ = nullptr;
+    ib_cq* send_cq_ = nullptr;
+    ib_cq* recv_cq_ = nullptr;
+    ib_qp* qp_ = nullptr;
+    std::uint32_t qpn_ = 0;
+    std::uint32_t lkey_ = 0;
+    bool paths_created_ = false;
+    bool groups_created_ = false;
+
+    // Under RTNL.
+    InterfaceLife life_;
+    PKey pkey_;
+    std::uint16_t pkey_index_ = 0;
+    Gid gid_;
+    unsigned int max_ib_mtu_ = 0;
+    unsigned int admin_mtu_ = 0;
+    bool adopting_mtu_ = false;
+
+    LinkParameters link_;
+    kernel::Published<std::uint32_t> qkey_;
+    kernel::Published<std::uint16_t> lid_;
+    kernel::Published<unsigned int> longest_frame_;
+
+    alignas(SHIM_ALIGNOF_EVENT_HANDLER) std::byte event_handler_[SHIM_SIZEOF_EVENT_HANDLER] = {};
+    shim_event_handler* event_handler() { return reinterpret_cast<shim_event_handler*>(event_handler_); }
+
+    // On the flush queue.
+    kernel::Work<&Interface::flush_light> flush_light_{*this};
+    kernel::Work<&Interface::flush_normal> flush_normal_{*this};
+    kernel::Work<&Interface::flush_heavy> flush_heavy_{*this};
+    kernel::Work<&Interface::restart> restart_{*this};
+    // On the interface's own.
+    kernel::Work<&Interface::recover> recover_{*this};
+    kernel::Work<&Interface::joined> joined_{*this};
+    kernel::Work<&Interface::collect_garbage> garbage_{*this};
+};
+
+// The module's queue for flushes, one at a time over all interfaces.
+extern kernel::WorkQueue flush_queue;
+
+} // namespace ipoib

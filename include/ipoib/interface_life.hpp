@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An interface's life between open and stop, with the flushes that fabric events cause, as a pure state machine:
+// step() names what is to be done, in order; Interface does it under RTNL. Documentation/state-machines.md has the
+// table.
+#pragma once
+#include <cstdint>
+
+namespace ipoib {
+
+class InterfaceLife {
+public:
+    enum class State {
+        closed,   // administratively down
+        no_pkey,  // up, and waiting for its P_Key to appear in the port's table
+        starting, // the queue pair runs, the broadcast group is not joined
+        running,  // the broadcast group is joined: carrier
+    };
+    enum class Event {
+        opened,              // by the user; the P_Key is in the port's table
+        opened_without_pkey, // by the user; it is not
+        closed,              // by the user
+        joined,              // the broadcast group, with the port active
+        reregister,          // light flush: the SM wants to be told again who listens
+        port_changed,        // normal flush: port up or down, LID changed
+        restart,             // heavy flush: another P_Key, other buffers, or a stuck queue
+        pkey_gone,           // heavy flush: the P_Key left the port's table
+        pkey_found,          // heavy flush: it came
+    };
+    // Done in this order.
+    enum Action : std::uint8_t {
+        none = 0,
+        bring_down = 1 << 0,     // carrier off, leave the groups, forget the paths
+        stop_queues = 1 << 1,    // the queue pair out of service, its buffers freed
+        start_queues = 1 << 2,   // the queue pair in service
+        bring_up = 1 << 3,       // join
+        doubt_paths = 1 << 4,    // ask for paths again as they are used
+        rejoin_groups = 1 << 5,  // join again, using what is known meanwhile
+        carrier_on = 1 << 6,
+    };
+    struct Step {
+        State next;
+        std::uint8_t actions;
+    };
+
+    constexpr State state() const { return state_; }
+    constexpr bool started() const { return state_ == State::starting || state_ == State::running; }
+
+    constexpr Step on(Event event)
+    {
+        const Step step = decide(event);
+        state_ = step.next;
+        return step;
+    }
+
+    static constexpr const char* name(State state)
+    {
+        switch (state) {
+        case State::closed:
+            return "closed";
+        case State::no_pkey:
+            return "no_pkey";
+        case State::starting:
+            return "starting";
+        case State::running:
+            return "running";
+        }
+        return "?";
+    }
+
+private:
+    constexpr Step decide(Event event) const
+    {
+        switch (state_) {
+        case State::closed:
+            if (event == Event::opened)
+                return {State::starting, start_queues | bring_up};
+            if (event == Event::opened_without_pkey)
+                return {State::no_pkey, none};
+            return stay();
+        case State::no_pkey:
+            if (event == Event::closed)
+                return {State::closed, none};
+            if (event == Event::pkey_found || event == Event::restart)
+                return {State::starting, start_queues | bring_up};
+            return stay();
+        case State::starting:
+        case State::running:
+            return decide_started(event);
+        }
+        return stay();
+    }
+    constexpr Step decide_started(Event event) const
+    {
+        switch (event) {
+        case Event::closed:
+            return {State::closed, bring_down | stop_queues};
+        case Event::joined:
+            return {State::running, carrier_on};
+        case Event::reregister:
+            return {state_, doubt_paths | rejoin_groups};
+        case Event::port_changed:
+            return {State::starting, bring_down | bring_up};
+        case Event::restart:
+            return {State::starting, bring_down | stop_queues | start_queues | bring_up};
+        case Event::pkey_gone:
+            return {State::no_pkey, bring_down | stop_queues};
+        case Event::opened:
+        case Event::opened_without_pkey:
+        case Event::pkey_found:
+            break;
+        }
+        return stay();
+    }
+    constexpr Step stay() const { return {state_, none}; }
+
+    State state_ = State::closed;
+};
+
+} // namespace ipoib

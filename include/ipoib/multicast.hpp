@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The multicast groups of one interface (RFC 4391 sections 4 and 5): the broadcast group first, whose parameters are
+// the link's; the groups that the stack listens to; and those that we only send to.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/address.hpp>
+#include <ipoib/group_join.hpp>
+#include <ipoib/reaper.hpp>
+#include <kernel/hash_table.hpp>
+#include <kernel/packet_queue.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/work.hpp>
+#include <shim/sa.h>
+
+namespace ipoib {
+
+class Interface;
+class GroupSet;
+
+class Group : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNode<Group> {
+public:
+    Group(GroupSet& set, const Gid& mgid, bool send_only)
+        : Hashed(mgid), Retirable(free_retired<Group>, Until::grace_period), set(set), join(send_only)
+    {
+    }
+    GroupSet& set;
+    // Under the set's lock.
+    GroupJoin join;
+    kernel::PacketQueue waiting;
+    unsigned long retry_at = 0;
+    // The SA may have forgotten us; to be told to join.
+    bool forgotten = false;
+    // Found in the stack's list, during sync_with_stack().
+    bool listed = false;
+    // Under the set's mutex.
+    ib_sa_multicast* membership = nullptr;
+    kernel::Owned<AddressHandle> handle;
+    bool attached = false;
+    std::uint16_t mlid = 0;
+    // For the transmit path.
+    kernel::Published<ib_ah*> ah;
+    kernel::Published<unsigned long> last_used;
+};
+
+class GroupSet {
+public:
+    // Packets that wait for one group.
+    static constexpr unsigned int most_waiting = 64;
+
+    explicit GroupSet(Interface& interface) : interface_(interface), joins_(*this), sync_(*this) {}
+
+    // CONTEXT: process.
+    kernel::Status create();
+    void destroy();
+
+    // Sends the packet, which begins with its hard header, to a group of this link; takes it in every case.
+    // CONTEXT: under the transmit lock.
+    void send(sk_buff* skb, const HwAddr& to);
+
+    // Joins from now on, until leave_all(). CONTEXT: process.
+    void accept() TA_EXCLUDES(lock_);
+    // CONTEXT: RTNL; waits for joins that are under way.
+    void leave_all() TA_EXCLUDES(mutex_, lock_);
+    // The SA may have forgotten our memberships: joins all again, and goes on sending meanwhile.
+    void rejoin_all() TA_EXCLUDES(lock_);
+    // The stack's list of groups has changed. CONTEXT: any.
+    void list_changed() TA_EXCLUDES(lock_);
+    // Leaves send-only groups that were not used for longer than idle jiffies. CONTEXT: the interface's work queue.
+    void collect_garbage(unsigned long idle) TA_EXCLUDES(mutex_, lock_);
+
+    kernel::SharedCounter dropped;
+    kernel::SharedCounter joins, refusals;
+
+private:
+    static int answered(int status, const shim_mcmember* member, void* context);
+    int answer(Group& group, int status, const shim_mcmember& member) TA_EXCLUDES(mutex_, lock_);
+
+    void run_joins() TA_EXCLUDES(mutex_, lock_);
+    void sync_with_stack() TA_EXCLUDES(mutex_, lock_);
+    static void visit_listed(void* context, const std::uint8_t* address);
+    void list(const HwAddr& address) TA_EXCLUDES(lock_);
+
+    Group* add(const Gid& mgid, bool send_only) TA_REQUIRES(lock_);
+    // The next group that is to ask now, moved to its asking state; nullptr: none, and next_retry_ is set.
+    Group* next_to_ask() TA_EXCLUDES(lock_);
+    bool due(Group& group, unsigned long now) TA_REQUIRES(lock_);
+    void ask(Group& group) TA_REQUIRES(mutex_);
+    kernel::Status use(Group& group, const shim_mcmember& member) TA_REQUIRES(mutex_);
+    // Takes the machine's step after an answer; returns the packets that can go.
+    kernel::PacketQueue settle(Group& group, bool granted) TA_REQUIRES(mutex_);
+    void transmit(kernel::PacketQueue packets);
+    void unlink(Group& group) TA_REQUIRES(lock_);
+    // Ends an unlinked group.
+    void leave(Group& group) TA_EXCLUDES(mutex_, lock_);
+    void drop(sk_buff* skb);
+
+    Interface& interface_;
+    static kernel::LockClass lock_class_;
+    static kernel::LockClass mutex_class_;
+    // Serialises joins with their answers. Taken before lock_, and never while leaving: that waits for answers.
+    kernel::Mutex mutex_{mutex_class_, "ipoib_joins"};
+    kernel::SpinLock lock_{lock_class_, "ipoib_groups"};
+    kernel::HashTable<Gid, Group> groups_;
+    kernel::List<Group> all_ TA_GUARDED(lock_);
+    Group* broadcast_ TA_GUARDED(lock_) = nullptr;
+    bool accepting_ TA_GUARDED(lock_) = false;
+    // When the earliest back-off ends, if one is running.
+    unsigned long next_retry_ TA_GUARDED(lock_) = 0;
+    bool retry_pending_ TA_GUARDED(lock_) = false;
+    kernel::Work<&GroupSet::run_joins> joins_;
+    kernel::Work<&GroupSet::sync_with_stack> sync_;
+};
+
+} // namespace ipoib

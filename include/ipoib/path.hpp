@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Paths, one for each GID that we send to, and neighbours, one for each hardware address behind a path. A neighbour
+// caches its path's address handle, so that sending takes one look-up, no lock and no reference count.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/address.hpp>
+#include <ipoib/path_life.hpp>
+#include <ipoib/reaper.hpp>
+#include <kernel/hash_table.hpp>
+#include <kernel/packet_queue.hpp>
+#include <kernel/rcu.hpp>
+#include <shim/sa.h>
+
+namespace ipoib {
+
+class Interface;
+class Path;
+
+// What the transmit path reads: the address handle, and whether it is above suspicion.
+class Neighbour : public kernel::Hashed<HwAddr>, public Retirable, public kernel::ListNode<Neighbour> {
+public:
+    Neighbour(const HwAddr& address, Path& path)
+        : Hashed(address), Retirable(free_retired<Neighbour>, Until::grace_period), path(path)
+    {
+    }
+    Path& path;
+    // nullptr: ask the path.
+    kernel::Published<ib_ah*> ah;
+    kernel::Published<unsigned long> last_used;
+};
+
+class Path : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNode<Path> {
+public:
+    explicit Path(const Gid& gid) : Hashed(gid), Retirable(free_retired<Path>, Until::grace_period) {}
+
+    // All but the hash node, ah and last_used: under PathTable's lock.
+    PathLife life;
+    kernel::Owned<AddressHandle> handle;
+    kernel::List<Neighbour> neighbours;
+    kernel::PacketQueue waiting;
+    ib_sa_query* query = nullptr;
+    int query_id = 0;
+    class PathTable* table = nullptr;
+    // handle's, for readers; nullptr also when the path is in doubt.
+    kernel::Published<ib_ah*> ah;
+    kernel::Published<unsigned long> last_used;
+};
+
+class PathTable {
+public:
+    // Packets that wait for one path.
+    static constexpr unsigned int most_waiting = 64;
+    static constexpr unsigned int question_timeout_ms = 1000;
+
+    explicit PathTable(Interface& interface) : interface_(interface) {}
+
+    // CONTEXT: process.
+    kernel::Status create();
+    void destroy();
+
+    // Sends the packet, which begins with its hard header, to a unicast address; takes it in every case.
+    // CONTEXT: under the transmit lock.
+    void send(sk_buff* skb, const HwAddr& to);
+    // The same for ARP and RARP: these never make a neighbour.
+    void send_address_resolution(sk_buff* skb, const HwAddr& to);
+
+    // From now on packets are taken, until flush(). CONTEXT: process.
+    void accept() TA_EXCLUDES(lock_);
+    // Forgets all paths and neighbours, and waits for answers that are under way. CONTEXT: RTNL.
+    void flush() TA_EXCLUDES(lock_);
+    // Every path is asked for again when it is next used.
+    void doubt_all() TA_EXCLUDES(lock_);
+    // Forgets what was not used for longer than idle jiffies.
+    void collect_garbage(unsigned long idle) TA_EXCLUDES(lock_);
+
+    // Of packets that could not be sent.
+    kernel::SharedCounter dropped;
+    kernel::SharedCounter questions, failures;
+
+private:
+    static void answered(int status, sa_path_rec* record, void* context);
+    void answer(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock_);
+
+    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock_);
+    Path* path_to(const Gid& gid) TA_REQUIRES(lock_);
+    Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock_);
+    // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
+    bool ask(Path& path) TA_REQUIRES(lock_);
+    // Publishes handle (perhaps none) to the path and its neighbours and returns the one before.
+    kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock_);
+    void forget(Neighbour& neighbour) TA_REQUIRES(lock_);
+    void forget_neighbours(Path& path) TA_REQUIRES(lock_);
+    void unlink(Path& path) TA_REQUIRES(lock_);
+    void release(Path& path);
+
+    Interface& interface_;
+    static kernel::LockClass lock_class_;
+    kernel::SpinLock lock_{lock_class_, "ipoib_paths"};
+    kernel::HashTable<HwAddr, Neighbour> neighbours_;
+    kernel::HashTable<Gid, Path> paths_;
+    kernel::List<Path> all_ TA_GUARDED(lock_);
+    bool accepting_ TA_GUARDED(lock_) = false;
+    unsigned int open_questions_ TA_GUARDED(lock_) = 0;
+    bool waiting_for_answers_ TA_GUARDED(lock_) = false;
+    kernel::Completion no_open_questions_;
+};
+
+} // namespace ipoib

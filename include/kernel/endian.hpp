@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Big-endian fields of wire formats: unaligned, converted when read or written, never an integer by accident.
+#pragma once
+#include <cstdint>
+
+namespace kernel {
+
+class Be16 {
+public:
+    constexpr Be16() = default;
+    constexpr explicit Be16(std::uint16_t value)
+        : bytes_{static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)}
+    {
+    }
+    constexpr std::uint16_t value() const { return static_cast<std::uint16_t>(bytes_[0] << 8 | bytes_[1]); }
+
+private:
+    std::uint8_t bytes_[2] = {};
+};
+
+} // namespace kernel

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The kernel's resizable hash table with a type: look-ups need no lock, changes are the user's to serialise, and
+// an element leaves memory no earlier than an RCU grace period after its removal.
+#pragma once
+#include <type_traits>
+
+#include <generated/layout.h>
+#include <kernel/result.hpp>
+#include <shim/hash.h>
+
+namespace kernel {
+
+// First base of every element. INVARIANT: the node, then the key, nothing before or between.
+template <class Key>
+class Hashed {
+public:
+    explicit Hashed(const Key& key) : key_(key) {}
+    const Key& key() const { return key_; }
+
+private:
+    template <class, class>
+    friend class HashTable;
+    alignas(SHIM_ALIGNOF_HASH_NODE) std::byte node_[SHIM_SIZEOF_HASH_NODE] = {};
+    Key key_;
+};
+
+template <class Key, class T>
+class HashTable {
+    static_assert(std::is_trivially_copyable_v<Key> && alignof(Key) <= SHIM_ALIGNOF_HASH_NODE);
+
+public:
+    HashTable() = default;
+    HashTable(const HashTable&) = delete;
+    HashTable& operator=(const HashTable&) = delete;
+
+    // CONTEXT: process. The table is unusable before, and after destroy(), which wants it empty.
+    Status create() { return shim_hash_init(native(), sizeof(Key)); }
+    void destroy() { shim_hash_destroy(native()); }
+
+    // nullptr: not there. Under an RcuGuard or the lock that serialises changes.
+    T* find(const Key& key)
+    {
+        auto* node = shim_hash_find(native(), &key, sizeof(Key));
+        // SAFETY: every node in the table is the first member of a Hashed<Key>, which is the first base of a T.
+        return node ? static_cast<T*>(reinterpret_cast<Hashed<Key>*>(node)) : nullptr;
+    }
+    Status insert(T& element) { return shim_hash_insert(native(), node_of(element), sizeof(Key)); }
+    void remove(T& element) { shim_hash_remove(native(), node_of(element), sizeof(Key)); }
+
+private:
+    static shim_hash_node* node_of(T& element)
+    {
+        return reinterpret_cast<shim_hash_node*>(static_cast<Hashed<Key>&>(element).node_);
+    }
+    shim_hash* native() { return reinterpret_cast<shim_hash*>(storage_); }
+    alignas(SHIM_ALIGNOF_HASH) std::byte storage_[SHIM_SIZEOF_HASH];
+};
+
+} // namespace kernel

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An intrusive, doubly linked list. An element derives from ListNode<Tag> once for every list it can be on.
+// The list owns nothing; its user's lock guards it.
+#pragma once
+
+namespace kernel {
+
+template <class Tag>
+class ListNode {
+public:
+    ListNode() : previous_(this), next_(this) {}
+    ListNode(const ListNode&) = delete;
+    ListNode& operator=(const ListNode&) = delete;
+    bool linked() const { return next_ != this; }
+    void unlink()
+    {
+        previous_->next_ = next_;
+        next_->previous_ = previous_;
+        previous_ = next_ = this;
+    }
+
+private:
+    template <class, class>
+    friend class List;
+    void insert_before(ListNode& next)
+    {
+        previous_ = next.previous_;
+        next_ = &next;
+        previous_->next_ = this;
+        next.previous_ = this;
+    }
+    ListNode* previous_;
+    ListNode* next_;
+};
+
+template <class T, class Tag = T>
+class List {
+public:
+    bool empty() const { return !head_.linked(); }
+    T* front() { return empty() ? nullptr : static_cast<T*>(head_.next_); }
+    void push_back(T& element) { static_cast<ListNode<Tag>&>(element).insert_before(head_); }
+    T* pop_front()
+    {
+        T* element = front();
+        if (element)
+            static_cast<ListNode<Tag>*>(element)->unlink();
+        return element;
+    }
+    // Appends all of other, which is empty afterwards.
+    void take(List& other)
+    {
+        while (T* element = other.pop_front())
+            push_back(*element);
+    }
+    // visit may unlink the element it is given.
+    template <class Visit>
+    void for_each(Visit visit)
+    {
+        for (auto *node = head_.next_, *next = node->next_; node != &head_; node = next, next = node->next_)
+            visit(*static_cast<T*>(node));
+    }
+
+private:
+    ListNode<Tag> head_;
+};
+
+} // namespace kernel

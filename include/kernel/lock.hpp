@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Locks, taken only through guards. Each kind of lock has a static class object, so that lockdep tells them apart.
+#pragma once
+#include <cstddef>
+
+#include <generated/layout.h>
+#include <kernel/thread_safety.hpp>
+#include <shim/sync.h>
+
+namespace kernel {
+
+// Which kind of lock this is, for lockdep: one static object per kind, shared by all its instances.
+class LockClass {
+public:
+    constexpr LockClass() = default;
+    shim_lock_class* native() { return reinterpret_cast<shim_lock_class*>(storage_); }
+
+private:
+    alignas(SHIM_ALIGNOF_LOCK_CLASS) std::byte storage_[SHIM_SIZEOF_LOCK_CLASS + 1] = {};
+};
+
+// Spins, with bottom halves off. CONTEXT: process or softirq.
+class TA_CAPABILITY("mutex") SpinLock {
+public:
+    SpinLock(LockClass& lock_class, const char* name) { shim_spinlock_init(native(), lock_class.native(), name); }
+    SpinLock(const SpinLock&) = delete;
+    SpinLock& operator=(const SpinLock&) = delete;
+    void lock() TA_ACQUIRE() { shim_spinlock_lock_bh(native()); }
+    void unlock() TA_RELEASE() { shim_spinlock_unlock_bh(native()); }
+
+private:
+    shim_spinlock* native() { return reinterpret_cast<shim_spinlock*>(storage_); }
+    alignas(SHIM_ALIGNOF_SPINLOCK) std::byte storage_[SHIM_SIZEOF_SPINLOCK];
+};
+
+// CONTEXT: process, may sleep.
+class TA_CAPABILITY("mutex") Mutex {
+public:
+    Mutex(LockClass& lock_class, const char* name) { shim_mutex_init(native(), lock_class.native(), name); }
+    Mutex(const Mutex&) = delete;
+    Mutex& operator=(const Mutex&) = delete;
+    ~Mutex() { shim_mutex_destroy(native()); }
+    void lock() TA_ACQUIRE() { shim_mutex_lock(native()); }
+    void unlock() TA_RELEASE() { shim_mutex_unlock(native()); }
+
+private:
+    shim_mutex* native() { return reinterpret_cast<shim_mutex*>(storage_); }
+    alignas(SHIM_ALIGNOF_MUTEX) std::byte storage_[SHIM_SIZEOF_MUTEX];
+};
+
+// The lock of network configuration. CONTEXT: process, may sleep.
+class TA_CAPABILITY("mutex") Rtnl {
+public:
+    void lock() TA_ACQUIRE() { shim_rtnl_lock(); }
+    void unlock() TA_RELEASE() { shim_rtnl_unlock(); }
+};
+inline Rtnl rtnl;
+
+template <class Lock>
+class [[nodiscard]] TA_SCOPED Guard {
+public:
+    explicit Guard(Lock& lock) TA_ACQUIRE(lock) : lock_(lock) { lock_.lock(); }
+    ~Guard() TA_RELEASE() { lock_.unlock(); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+private:
+    Lock& lock_;
+};
+
+// One event that somebody waits for.
+class Completion {
+public:
+    Completion() { shim_completion_init(native()); }
+    Completion(const Completion&) = delete;
+    Completion& operator=(const Completion&) = delete;
+    void reset() { shim_completion_init(native()); }
+    void complete() { shim_completion_complete(native()); }
+    void wait() { shim_completion_wait(native()); }
+
+private:
+    shim_completion* native() { return reinterpret_cast<shim_completion*>(storage_); }
+    alignas(SHIM_ALIGNOF_COMPLETION) std::byte storage_[SHIM_SIZEOF_COMPLETION];
+};
+
+} // namespace kernel

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Allocation and ownership. Nothing throws: a failed allocation is a null Owned<T>, and it must be looked at.
+#pragma once
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <shim/memory.h>
+
+namespace kernel {
+
+// The only owner of a heap object. CONTEXT of destruction: process.
+template <class T>
+class Owned {
+public:
+    Owned() = default;
+    explicit Owned(T* object) : object_(object) {}
+    Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    Owned& operator=(Owned&& other) noexcept
+    {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    ~Owned() { reset(); }
+
+    void reset()
+    {
+        if (auto* object = std::exchange(object_, nullptr)) {
+            object->~T();
+            shim_free(object);
+        }
+    }
+    [[nodiscard]] T* release() { return std::exchange(object_, nullptr); }
+    T* get() const { return object_; }
+    explicit operator bool() const { return object_; }
+    T* operator->() const { return object_; }
+    T& operator*() const { return *object_; }
+
+private:
+    T* object_ = nullptr;
+};
+
+// CONTEXT: process, may sleep.
+template <class T, class... Args>
+[[nodiscard]] Owned<T> make_owned(Args&&... args)
+{
+    void* memory = shim_alloc(sizeof(T));
+    return Owned<T>(memory ? ::new (memory) T(std::forward<Args>(args)...) : nullptr);
+}
+
+// CONTEXT: any.
+template <class T, class... Args>
+[[nodiscard]] Owned<T> make_owned_atomic(Args&&... args)
+{
+    void* memory = shim_alloc_atomic(sizeof(T));
+    return Owned<T>(memory ? ::new (memory) T(std::forward<Args>(args)...) : nullptr);
+}
+
+// A large array of zeroed elements that need no construction beyond zero and no destruction. Its size is fixed.
+template <class T>
+class Array {
+public:
+    Array() = default;
+    Array(const Array&) = delete;
+    Array& operator=(const Array&) = delete;
+    ~Array() { reset(); }
+
+    // False: no memory.
+    [[nodiscard]] bool allocate(std::size_t count)
+    {
+        reset();
+        elements_ = static_cast<T*>(shim_alloc_array(count, sizeof(T)));
+        return elements_;
+    }
+    void reset() { shim_free(std::exchange(elements_, nullptr)); }
+    explicit operator bool() const { return elements_; }
+    T& operator[](std::size_t index) const { return elements_[index]; }
+
+private:
+    T* elements_ = nullptr;
+};
+
+} // namespace kernel

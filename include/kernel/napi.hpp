@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A NAPI context whose poll is a member function of the object that it is part of.
+#pragma once
+#include <cstddef>
+
+#include <generated/layout.h>
+#include <shim/netdevice.h>
+
+namespace kernel {
+
+enum class Direction { receive, transmit };
+
+template <auto Poll>
+class Napi;
+
+// Poll(budget) returns how many packets it handled; budget means that there is more.
+template <class Owner, int (Owner::*Poll)(int)>
+class Napi<Poll> {
+public:
+    Napi() = default;
+    Napi(const Napi&) = delete;
+    Napi& operator=(const Napi&) = delete;
+
+    // CONTEXT: process, before the first enable and after the last disable.
+    void add(net_device* dev, Owner& owner, Direction direction)
+    {
+        shim_napi_add(dev, native(), poll, &owner, direction == Direction::transmit);
+    }
+    void remove() { shim_napi_remove(native()); }
+    void enable() { shim_napi_enable(native()); }
+    // CONTEXT: process, may sleep.
+    void disable() { shim_napi_disable(native()); }
+    // CONTEXT: any.
+    void schedule() { shim_napi_schedule(native()); }
+    // False: it is to be polled again at once.
+    [[nodiscard]] bool complete(int done) { return shim_napi_complete(native(), done); }
+    void receive(sk_buff* skb) { shim_napi_receive(native(), skb); }
+
+private:
+    static int poll(void* owner, int budget) { return (static_cast<Owner*>(owner)->*Poll)(budget); }
+    shim_napi* native() { return reinterpret_cast<shim_napi*>(storage_); }
+    alignas(SHIM_ALIGNOF_NAPI) std::byte storage_[SHIM_SIZEOF_NAPI] = {};
+};
+
+} // namespace kernel

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The kernel's resizable hash table (rhashtable). An element begins with a struct shim_hash_node, and its key
+ * of key_bytes follows at once. Look-ups are lock-free under RCU; elements leave memory a grace period after
+ * their removal.
+ */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct shim_hash;
+struct shim_hash_node;
+
+/* CONTEXT: process. */
+int shim_hash_init(struct shim_hash *hash, uint16_t key_bytes);
+/* The table must be empty. CONTEXT: process. */
+void shim_hash_destroy(struct shim_hash *hash);
+/* NULL: not there. CONTEXT: any, under shim_rcu_read_lock or the lock that guards changes. */
+struct shim_hash_node *shim_hash_find(struct shim_hash *hash, const void *key, uint16_t key_bytes);
+/* CONTEXT: any; callers exclude one another. -EEXIST: the key is there. */
+int shim_hash_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+void shim_hash_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+
+SHIM_END

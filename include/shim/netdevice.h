@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct net_device;
+struct sk_buff;
+struct ib_device;
+struct shim_napi;
+
+/* RFC 4391's encapsulation header and, before it, the destination's hardware address; the largest MTU of any mode. */
+enum { IPOIB_HEADER_BYTES = 24, IPOIB_MAX_MTU = 65520 };
+
+/* The sums that ndo_get_stats64 reports. */
+struct shim_stats {
+	uint64_t rx_packets, rx_bytes, rx_errors, rx_dropped, multicast;
+	uint64_t tx_packets, tx_bytes, tx_errors, tx_dropped;
+};
+
+/* One "ib%d" interface, with private_bytes of its owner's state, set up but not registered. CONTEXT: process. */
+struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port,
+				      unsigned int tx_queue_len, bool scatter_gather);
+void *shim_netdev_priv(const struct net_device *dev);
+/* CONTEXT: process, takes RTNL. */
+int shim_netdev_register(struct net_device *dev);
+void shim_netdev_unregister(struct net_device *dev);
+void shim_netdev_free(struct net_device *dev);
+
+const char *shim_netdev_name(const struct net_device *dev);
+const uint8_t *shim_netdev_address(const struct net_device *dev);
+/* Changes bytes [offset, offset + bytes) of the hardware address. CONTEXT: RTNL, or before registration. */
+void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes);
+uint8_t *shim_netdev_broadcast(struct net_device *dev);
+unsigned int shim_netdev_mtu(const struct net_device *dev);
+void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu);
+void shim_netdev_set_max_mtu(struct net_device *dev, unsigned int mtu);
+/* Stores the MTU, from within ndo_change_mtu. */
+void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu);
+/* Changes it as the user would, with notifications. CONTEXT: RTNL. */
+int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu);
+bool shim_netdev_running(const struct net_device *dev);
+bool shim_netdev_rx_checksum(const struct net_device *dev);
+/* Calls visit(context, 20-byte address) for each multicast address, under the address list's lock. */
+void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
+				    void *context);
+
+bool shim_netdev_carrier(const struct net_device *dev);
+void shim_netdev_carrier_on(struct net_device *dev);
+void shim_netdev_carrier_off(struct net_device *dev);
+
+/* The only transmit queue. */
+void shim_tx_queue_start(struct net_device *dev);
+void shim_tx_queue_stop(struct net_device *dev);
+void shim_tx_queue_wake(struct net_device *dev);
+bool shim_tx_queue_stopped(const struct net_device *dev);
+/* Waits until no transmit call runs, and lets none in. CONTEXT: process. */
+void shim_tx_queue_disable(struct net_device *dev);
+/* Byte queue limits. The answer of sent: whether the doorbell must be rung now. */
+bool shim_tx_queue_sent(struct net_device *dev, unsigned int bytes, bool more);
+void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, unsigned int bytes);
+void shim_tx_queue_reset(struct net_device *dev);
+/* More packets follow at once, so the doorbell may wait. CONTEXT: within ndo_start_xmit. */
+bool shim_xmit_more(void);
+/* Milliseconds since the queue last accepted a packet. */
+unsigned int shim_tx_queue_idle_ms(const struct net_device *dev);
+
+/* poll(context, budget) returns the packets it handled. */
+void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget), void *context,
+		   bool transmit);
+void shim_napi_remove(struct shim_napi *napi);
+void shim_napi_enable(struct shim_napi *napi);
+/* CONTEXT: process, may sleep. */
+void shim_napi_disable(struct shim_napi *napi);
+void shim_napi_schedule(struct shim_napi *napi);
+/* True: the poll is over and interrupts may be asked for. */
+bool shim_napi_complete(struct shim_napi *napi, int done);
+void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb);
+
+/* Seconds between two looks at the neighbour tables (arp_tbl.gc_interval), in jiffies. */
+unsigned long shim_neighbour_gc_interval(void);
+
+/* kernel -> C++; the netdev's private area holds an ipoib::Interface. */
+int ipoib_ndo_init(struct net_device *dev);
+void ipoib_ndo_uninit(struct net_device *dev);
+int ipoib_ndo_open(struct net_device *dev);
+int ipoib_ndo_stop(struct net_device *dev);
+int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
+/* Always takes the packet. CONTEXT: softirq or BH disabled, under the queue's transmit lock. */
+void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
+void ipoib_ndo_tx_timeout(struct net_device *dev);
+void ipoib_ndo_set_rx_mode(struct net_device *dev);
+void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
+/* Pushes the encapsulation and the destination; returns their length, negative when there is no destination. */
+int ipoib_header_create(struct sk_buff *skb, uint16_t ethertype, const void *destination);
+/* sysfs attributes; show returns the bytes written to buffer (a page). */
+enum ipoib_attribute { IPOIB_ATTRIBUTE_MODE, IPOIB_ATTRIBUTE_PKEY };
+long ipoib_attribute_show(struct net_device *dev, enum ipoib_attribute attribute, char *buffer);
+long ipoib_attribute_store(struct net_device *dev, enum ipoib_attribute attribute, const char *text, size_t bytes);
+int shim_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+SHIM_END

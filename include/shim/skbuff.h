@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct net_device;
+struct sk_buff;
+struct page;
+struct page_pool;
+
+unsigned char *shim_skb_data(const struct sk_buff *skb);
+/* Bytes in all, and those of them in the linear part. */
+unsigned int shim_skb_len(const struct sk_buff *skb);
+unsigned int shim_skb_headlen(const struct sk_buff *skb);
+unsigned int shim_skb_headroom(const struct sk_buff *skb);
+unsigned int shim_skb_frags(const struct sk_buff *skb);
+void *shim_skb_frag_address(const struct sk_buff *skb, unsigned int frag);
+unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag);
+struct net_device *shim_skb_device(const struct sk_buff *skb);
+
+unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes);
+unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes);
+void shim_skb_put(struct sk_buff *skb, unsigned int bytes);
+void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes);
+/* Takes bytes off the front and marks them as the link header. */
+void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes);
+int shim_skb_linearize(struct sk_buff *skb);
+/* Gives the packet headroom of its own that may be written. CONTEXT: any. */
+int shim_skb_cow_head(struct sk_buff *skb, unsigned int headroom);
+
+/* Host byte order. */
+void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype);
+void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev);
+enum shim_packet_type { SHIM_PACKET_HOST, SHIM_PACKET_BROADCAST, SHIM_PACKET_MULTICAST };
+void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type);
+void shim_skb_checksum_verified(struct sk_buff *skb);
+void shim_skb_tx_timestamp(struct sk_buff *skb);
+
+/* The end of a packet that arrived or left, from a NAPI poll; budget as the poll was given it. */
+void shim_skb_consume(struct sk_buff *skb, int budget);
+/* The end of a packet that did not. CONTEXT: any. */
+void shim_skb_drop(struct sk_buff *skb);
+/* Hands a packet with its hard header to the device's queue once more. CONTEXT: process or softirq, no tx lock. */
+void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev);
+
+/* A chain of packets through their own link; the chain's owner keeps the ends. */
+struct sk_buff *shim_skb_next(const struct sk_buff *skb);
+void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);
+
+/* Receive buffers: pages of one size that come back from the stack to the pool when their packet is freed. */
+struct page_pool *shim_pool_create(unsigned int pages, unsigned int order);
+/* Buffers that the stack still holds are freed as they return. CONTEXT: process. */
+void shim_pool_destroy(struct page_pool *pool);
+/* NULL: no memory. CONTEXT: process before the NAPI poll is enabled, or that poll. */
+struct page *shim_pool_get(struct page_pool *pool);
+void shim_pool_put(struct page_pool *pool, struct page *page, bool in_poll);
+void *shim_page_address(struct page *page);
+/* Builds a packet in the page, which it owns from then on. NULL: no memory, and the page stays the caller's. */
+struct sk_buff *shim_skb_build(struct page *page, unsigned int bytes);
+/* What an skb needs in its buffer before and after the data. */
+unsigned int shim_skb_buffer_headroom(void);
+unsigned int shim_skb_buffer_tailroom(void);
+unsigned int shim_page_size(void);
+
+SHIM_END

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Locks, completions, RCU, barriers, time. Objects are embedded in C++ ones as storage of the size that
+ * <generated/layout.h> gives. shim_lock_class names a lock for lockdep: one static object per kind of lock.
+ */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct shim_spinlock;
+struct shim_mutex;
+struct shim_completion;
+struct shim_lock_class;
+
+void shim_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock_class, const char *name);
+/* CONTEXT: process or softirq; bottom halves stay disabled until the unlock. */
+void shim_spinlock_lock_bh(struct shim_spinlock *lock);
+void shim_spinlock_unlock_bh(struct shim_spinlock *lock);
+
+void shim_mutex_init(struct shim_mutex *mutex, struct shim_lock_class *lock_class, const char *name);
+/* CONTEXT: process, may sleep. */
+void shim_mutex_lock(struct shim_mutex *mutex);
+void shim_mutex_unlock(struct shim_mutex *mutex);
+void shim_mutex_destroy(struct shim_mutex *mutex);
+
+void shim_completion_init(struct shim_completion *completion);
+void shim_completion_complete(struct shim_completion *completion);
+/* CONTEXT: process, may sleep. */
+void shim_completion_wait(struct shim_completion *completion);
+
+void shim_rcu_read_lock(void);
+void shim_rcu_read_unlock(void);
+/* CONTEXT: process, may sleep. */
+void shim_rcu_synchronize(void);
+
+void shim_smp_mb(void);
+/* Lets bottom halves run no transmit or receive of this CPU until enabled again. */
+void shim_bh_disable(void);
+void shim_bh_enable(void);
+
+/* A free-running count; differences are what matters. */
+unsigned long shim_jiffies(void);
+unsigned long shim_jiffies_per_second(void);
+/* CONTEXT: process. */
+void shim_sleep_ms(unsigned int milliseconds);
+
+/* The lock of network configuration. CONTEXT: process. */
+void shim_rtnl_lock(void);
+bool shim_rtnl_trylock(void);
+void shim_rtnl_unlock(void);
+
+SHIM_END

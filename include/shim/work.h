@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Deferred work. An item queued twice before it runs runs once; an item never runs beside itself. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct workqueue_struct;
+struct shim_work;
+
+/* An ordered queue, one item at a time, with a rescuer. NULL: no memory. CONTEXT: process. */
+struct workqueue_struct *shim_workqueue_create(const char *name);
+/* Runs what is queued, then frees. CONTEXT: process. */
+void shim_workqueue_destroy(struct workqueue_struct *queue);
+
+void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context);
+/* CONTEXT: any. */
+void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
+/* As above, and an item that is waiting already gets the new delay. */
+void shim_work_requeue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
+/* Afterwards it neither waits nor runs. CONTEXT: process, holding no lock that the item takes. */
+void shim_work_cancel(struct shim_work *work);
+
+SHIM_END

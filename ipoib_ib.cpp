@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The datagram data path (RFC 4391): sending, receiving and their completions. Whom a packet goes to is decided in
+// ipoib_path.cpp and ipoib_multicast.cpp; nothing here takes a lock or allocates, receive buffers apart.
+#include <algorithm>
+
+#include <ipoib/datagram.hpp>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+namespace {
+
+// Completions are polled into a stack array of this.
+struct Completions {
+    alignas(SHIM_ALIGNOF_WC) std::byte storage[SHIM_SIZEOF_WC * completions_per_poll];
+    shim_wc* first() { return reinterpret_cast<shim_wc*>(storage); }
+    const shim_wc* at(int index) { return shim_wc_at(first(), index); }
+};
+
+} // namespace
+
+// Transmit
+
+kernel::Status TxRing::create(unsigned int size, unsigned int sges)
+{
+    sges_ = std::min(sges, most_sges);
+    index_.reset(size);
+    unposted_ = 0;
+    if (!slots_.allocate(size))
+        return kernel::no_memory;
+    for (unsigned int i = 0; i < size; ++i) {
+        for (auto& sge : slots_[i].sge)
+            sge.lkey = interface_.lkey();
+        shim_ud_wr_init(slots_[i].native(), 0, slots_[i].sge);
+    }
+    return {};
+}
+
+void TxRing::start()
+{
+    broken_ = false;
+    napi_.enable();
+    // An event may have been lost while the queue was out of service: poll once.
+    napi_.schedule();
+}
+
+void TxRing::stop()
+{
+    napi_.disable();
+    const std::uint32_t left = index_.used();
+    if (left) {
+        log_warning(interface_.dev(), "timing out; %u sends not completed", left);
+        finish_to(index_.head(), 0);
+    }
+    unposted_ = index_.head();
+    shim_tx_queue_reset(interface_.dev());
+}
+
+void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
+{
+    const unsigned int bytes = shim_skb_len(skb);
+    if (bytes > interface_.longest_frame()) [[unlikely]] {
+        log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", bytes,
+                    interface_.longest_frame());
+        interface_.tx_dropped.add();
+        shim_skb_drop(skb);
+        return;
+    }
+    const std::uint32_t here = index_.head();
+    Slot& slot = slots_[index_.slot(here)];
+    if (index_.free() == 0 || broken_ || !map(slot, skb)) [[unlikely]] {
+        interface_.tx_dropped.add();
+        shim_skb_drop(skb);
+        return;
+    }
+    slot.skb = skb;
+    slot.queued_bytes = bytes;
+    slot.payload_bytes = bytes - sizeof(Encapsulation);
+    shim_ud_wr_init(slot.native(), here, slot.sge);
+    shim_ud_wr_set(slot.native(), slot.sges, ah, qpn, interface_.qkey());
+    shim_ud_wr_set_signaled(slot.native(), here % signal_every == signal_every - 1);
+    shim_ud_wr_set_next(slot.native(), nullptr);
+    if (here != unposted_)
+        shim_ud_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
+    shim_skb_tx_timestamp(skb);
+    index_.produce();
+
+    bool ring_now = shim_tx_queue_sent(interface_.dev(), bytes, shim_xmit_more());
+    if (index_.free() == 0) {
+        shim_tx_queue_stop(interface_.dev());
+        // Pairs with the one in wake_if_room(): either it sees the stopped queue, or we see the room it made.
+        shim_smp_mb();
+        if (index_.free() != 0)
+            shim_tx_queue_start(interface_.dev());
+        ring_now = true;
+    }
+    if (ring_now)
+        ring_doorbell();
+}
+
+void TxRing::ring_doorbell()
+{
+    const std::uint32_t end = index_.head();
+    if (unposted_ == end)
+        return;
+    shim_ud_wr_set_signaled(slots_[index_.slot(end - 1)].native(), true);
+    const int error = shim_post_send(interface_.qp(), slots_[index_.slot(unposted_)].native());
+    unposted_ = end;
+    if (error) [[unlikely]] {
+        // What was posted of the chain is not known, so nothing of it can be freed before the queue is restarted.
+        log_warning(interface_.dev(), "post_send failed, error %d", error);
+        broken_ = true;
+        shim_tx_queue_stop(interface_.dev());
+        interface_.restart_queues();
+    }
+}
+
+bool TxRing::map(Slot& slot, sk_buff* skb)
+{
+    if (1 + shim_skb_frags(skb) > sges_ && shim_skb_linearize(skb) != 0)
+        return false;
+    ib_device* const ca = interface_.ca();
+    const unsigned int linear = shim_skb_headlen(skb);
+    const unsigned int frags = shim_skb_frags(skb);
+    slot.sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(skb), linear);
+    slot.sge[0].length = linear;
+    slot.sges = 1;
+    if (shim_dma_failed(ca, slot.sge[0].address)) [[unlikely]]
+        return false;
+    for (unsigned int frag = 0; frag < frags; ++frag) {
+        shim_sge& sge = slot.sge[slot.sges];
+        sge.address = shim_dma_map_frag(ca, skb, frag);
+        sge.length = shim_skb_frag_len(skb, frag);
+        if (shim_dma_failed(ca, sge.address)) [[unlikely]] {
+            unmap(slot);
+            return false;
+        }
+        ++slot.sges;
+    }
+    return true;
+}
+
+void TxRing::unmap(Slot& slot)
+{
+    ib_device* const ca = interface_.ca();
+    shim_dma_unmap_to_device(ca, slot.sge[0].address, slot.sge[0].length);
+    for (std::uint32_t i = 1; i < slot.sges; ++i)
+        shim_dma_unmap_frag(ca, slot.sge[i].address, slot.sge[i].length);
+}
+
+std::uint32_t TxRing::finish_to(std::uint32_t end, int budget)
+{
+    std::uint32_t count = 0, queued = 0;
+    std::uint64_t payload = 0;
+    for (std::uint32_t i = index_.tail(); i != end; ++i, ++count) {
+        Slot& slot = slots_[index_.slot(i)];
+        unmap(slot);
+        queued += slot.queued_bytes;
+        payload += slot.payload_bytes;
+        shim_skb_consume(slot.skb, budget);
+    }
+    if (!count)
+        return 0;
+    packets.add(count);
+    bytes.add(payload);
+    index_.consume_to(end);
+    shim_tx_queue_completed(interface_.dev(), count, queued);
+    return count;
+}
+
+void TxRing::handle(const shim_wc* wc, int budget)
+{
+    const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
+    if (!index_.holds(index)) [[unlikely]] {
+        log_warning(interface_.dev(), "send completion for index %u, of %u to %u", index, index_.tail(),
+                    index_.head());
+        return;
+    }
+    if (!shim_wc_ok(wc)) [[unlikely]] {
+        errors.add();
+        if (!shim_wc_flushed(wc)) {
+            log_warning(interface_.dev(), "failed send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
+                        index, shim_wc_vendor_error(wc));
+            interface_.recover_send_queue();
+        }
+    }
+    // Sends complete in order: this one tells of all before it too.
+    finish_to(index + 1, budget);
+}
+
+void TxRing::wake_if_room()
+{
+    shim_smp_mb();
+    if (shim_tx_queue_stopped(interface_.dev()) && index_.free() >= index_.size() / 2 && !broken_ &&
+        shim_netdev_carrier(interface_.dev()))
+        shim_tx_queue_wake(interface_.dev());
+}
+
+int TxRing::poll(int budget)
+{
+    Completions completions;
+    int done = 0;
+    // Called with a budget of 0 (netpoll), it reaps one batch still.
+    const int limit = budget > 0 ? budget : 1;
+    while (done < limit) {
+        const int wanted = std::min(completions_per_poll, limit - done);
+        const int got = shim_cq_poll(interface_.send_cq(), wanted, completions.first());
+        for (int i = 0; i < got; ++i)
+            handle(completions.at(i), budget);
+        if (got > 0)
+            done += got;
+        if (got < wanted)
+            break;
+    }
+    wake_if_room();
+    if (done < budget && napi_.complete(done) && shim_cq_arm(interface_.send_cq()) > 0)
+        napi_.schedule();
+    return std::min(done, budget);
+}
+
+// Receive
+
+kernel::Status RxRing::create(unsigned int size)
+{
+    size_ = size;
+    batch_ = std::max(1U, std::min(most_reposts, size / 4));
+    if (!slots_.allocate(size))
+        return kernel::no_memory;
+    return {};
+}
+
+kernel::Status RxRing::fill(unsigned int ib_mtu)
+{
+    ib_mtu_ = ib_mtu;
+    const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
+    const unsigned int buffer_bytes = shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom();
+    for (page_order_ = 0; shim_page_size() << page_order_ < buffer_bytes;)
+        ++page_order_;
+    pool_ = shim_pool_create(size_, page_order_);
+    if (int error = shim_pointer_error(pool_)) {
+        pool_ = nullptr;
+        return error;
+    }
+    for (unsigned int i = 0; i < size_; ++i) {
+        Slot& slot = slots_[i];
+        slot.sge.length = wire_bytes;
+        slot.sge.lkey = interface_.lkey();
+        shim_recv_wr_init(slot.native(), i, &slot.sge);
+        if (!refill(slot)) {
+            log_warning(interface_.dev(), "no memory for receive buffer %u of %u", i, size_);
+            return kernel::no_memory;
+        }
+        repost(slot);
+    }
+    post_reposts();
+    if (outstanding_.load() != size_)
+        return kernel::invalid;
+    return {};
+}
+
+void RxRing::start()
+{
+    napi_.enable();
+    napi_.schedule();
+}
+
+void RxRing::stop() { napi_.disable(); }
+
+void RxRing::empty()
+{
+    first_ = last_ = nullptr;
+    reposts_ = 0;
+    outstanding_.store(0);
+    if (!pool_)
+        return;
+    for (unsigned int i = 0; i < size_; ++i) {
+        Slot& slot = slots_[i];
+        if (!slot.buffer)
+            continue;
+        shim_dma_unmap_from_device(interface_.ca(), slot.sge.address, slot.sge.length);
+        shim_pool_put(pool_, slot.buffer, false);
+        slot.buffer = nullptr;
+    }
+    shim_pool_destroy(pool_);
+    pool_ = nullptr;
+}
+
+bool RxRing::refill(Slot& slot)
+{
+    page* buffer = shim_pool_get(pool_);
+    if (!buffer)
+        return false;
+    auto* start = static_cast<std::byte*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
+    const std::uint64_t address = shim_dma_map_from_device(interface_.ca(), start, slot.sge.length);
+    if (shim_dma_failed(interface_.ca(), address)) {
+        shim_pool_put(pool_, buffer, false);
+        return false;
+    }
+    slot.buffer = buffer;
+    slot.sge.address = address;
+    return true;
+}
+
+void RxRing::repost(Slot& slot)
+{
+    shim_recv_wr_set_next(slot.native(), nullptr);
+    if (last_)
+        shim_recv_wr_set_next(last_->native(), slot.native());
+    else
+        first_ = &slot;
+    last_ = &slot;
+    if (++reposts_ >= batch_)
+        post_reposts();
+}
+
+void RxRing::post_reposts()
+{
+    if (!first_)
+        return;
+    outstanding_.store(outstanding_.load_relaxed() + reposts_);
+    if (const int error = shim_post_recv(interface_.qp(), first_->native())) [[unlikely]] {
+        log_warning(interface_.dev(), "post_recv failed, error %d", error);
+        outstanding_.store(outstanding_.load_relaxed() - reposts_);
+        interface_.restart_queues();
+    }
+    first_ = last_ = nullptr;
+    reposts_ = 0;
+}
+
+bool RxRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
+{
+    if (shim_wc_source_qpn(wc) != interface_.qpn() || shim_wc_slid(wc) != interface_.lid())
+        return false;
+    return !shim_wc_has_grh(wc) || grh.sgid.same_interface_id(interface_.gid());
+}
+
+void RxRing::handle(const shim_wc* wc)
+{
+    const std::uint64_t index = shim_wc_id(wc);
+    if (index >= size_) [[unlikely]] {
+        log_warning(interface_.dev(), "receive completion for index %llu of %u",
+                    static_cast<unsigned long long>(index), size_);
+        return;
+    }
+    outstanding_.store(outstanding_.load_relaxed() - 1);
+    Slot& slot = slots_[index];
+    if (!shim_wc_ok(wc)) [[unlikely]] {
+        // Out of service: the buffer stays in its slot until empty().
+        if (shim_wc_flushed(wc))
+            return;
+        log_warning(interface_.dev(), "failed recv event (status=%d, wrid=%llu vend_err %#x)", shim_wc_status(wc),
+                    static_cast<unsigned long long>(index), shim_wc_vendor_error(wc));
+        errors.add();
+        repost(slot);
+        return;
+    }
+    const unsigned int wire_bytes = shim_wc_bytes(wc);
+    if (wire_bytes < sizeof(Grh) + sizeof(Encapsulation) || wire_bytes > slot.sge.length) [[unlikely]] {
+        errors.add();
+        repost(slot);
+        return;
+    }
+    page* const buffer = slot.buffer;
+    const std::uint64_t mapped = slot.sge.address;
+    if (!refill(slot)) [[unlikely]] {
+        dropped.add();
+        repost(slot);
+        return;
+    }
+    shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
+    repost(slot);
+    deliver(slot, buffer, wc);
+}
+
+void RxRing::deliver(Slot&, page* buffer, const shim_wc* wc)
+{
+    auto* const start = static_cast<std::uint8_t*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
+    const Grh& grh = *reinterpret_cast<const Grh*>(start);
+    const bool to_group = shim_wc_has_grh(wc) && grh.dgid.multicast();
+    if (to_group && sent_by_ourselves(wc, grh)) {
+        shim_pool_put(pool_, buffer, true);
+        return;
+    }
+    shim_packet_type type = SHIM_PACKET_HOST;
+    if (to_group)
+        type = grh.dgid == interface_.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
+
+    sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
+    if (!skb) [[unlikely]] {
+        dropped.add();
+        shim_pool_put(pool_, buffer, true);
+        return;
+    }
+    // The link header that sniffers see is a hard header with no destination: the GRH's last bytes become that.
+    constexpr unsigned int before_header = sizeof(Grh) - sizeof(HwAddr);
+    std::memset(start + before_header, 0, sizeof(HwAddr));
+    const auto& header = *reinterpret_cast<const HardHeader*>(start + before_header);
+    shim_skb_reserve(skb, shim_skb_buffer_headroom() + before_header);
+    shim_skb_put(skb, shim_wc_bytes(wc) - before_header);
+    shim_skb_set_protocol(skb, header.encapsulation.type.value());
+    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_skb_set_device(skb, interface_.dev());
+    shim_skb_set_packet_type(skb, type);
+    if (shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev()))
+        shim_skb_checksum_verified(skb);
+
+    packets.add();
+    bytes.add(shim_skb_len(skb));
+    if (type == SHIM_PACKET_MULTICAST)
+        multicast.add();
+    napi_.receive(skb);
+}
+
+int RxRing::poll(int budget)
+{
+    Completions completions;
+    int done = 0;
+    while (done < budget) {
+        const int wanted = std::min(completions_per_poll, budget - done);
+        const int got = shim_cq_poll(interface_.recv_cq(), wanted, completions.first());
+        for (int i = 0; i < got; ++i)
+            handle(completions.at(i));
+        if (got > 0)
+            done += got;
+        if (got < wanted)
+            break;
+    }
+    if (done < budget && napi_.complete(done) && shim_cq_arm(interface_.recv_cq()) > 0)
+        napi_.schedule();
+    return done;
+}
+
+// The interface's side
+
+void Interface::transmit(sk_buff* skb)
+{
+    if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]] {
+        tx_dropped.add();
+        shim_skb_drop(skb);
+    } else {
+        // SAFETY: the header is in the linear part, is bytes throughout, and stays there until the tables below
+        // pull it, having read it.
+        auto& header = *reinterpret_cast<HardHeader*>(shim_skb_data(skb));
+        const std::uint16_t type = header.encapsulation.type.value();
+        if (header.destination.multicast() && carried(type)) {
+            groups.send(skb, header.destination);
+        } else if (carried_to_neighbours(type)) [[likely]] {
+            paths.send(skb, header.destination);
+        } else if (address_resolution(type)) {
+            paths.send_address_resolution(skb, header.destination);
+        } else {
+            tx_dropped.add();
+            shim_skb_drop(skb);
+        }
+    }
+    // Whatever became of this packet, those before it must not wait for one that may never come.
+    if (!shim_xmit_more() || shim_tx_queue_stopped(dev_))
+        tx.ring_doorbell();
+}
+
+} // namespace ipoib
+
+void ipoib_ndo_start_xmit(sk_buff* skb, net_device* dev) { ipoib::Interface::of(dev).transmit(skb); }
+
+int ipoib_header_create(sk_buff* skb, std::uint16_t ethertype, const void* destination)
+{
+    using namespace ipoib;
+    if (!destination)
+        return -static_cast<int>(sizeof(HardHeader));
+    const HardHeader header{HwAddr::from(destination), {kernel::Be16(ethertype), kernel::Be16(0)}};
+    std::memcpy(shim_skb_push(skb, sizeof(header)), &header, sizeof(header));
+    return sizeof(header);
+}

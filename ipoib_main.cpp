@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The module's start and stop, the HCAs that come and go, and an interface from birth to death: what the user's and
+// the fabric's events make of it, its MTU and its carrier.
+#include <algorithm>
+
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/ring.hpp>
+
+namespace ipoib {
+
+Interface::Interface(net_device* dev, ib_device* ca, std::uint32_t port) : dev_(dev), ca_(ca), port_(port) {}
+
+// Life
+
+kernel::Status Interface::perform(InterfaceLife::Event event)
+{
+    const auto before = life_.state();
+    const auto step = life_.on(event);
+    if (step.next != before)
+        log_debug(dev_, "%s -> %s", InterfaceLife::name(before), InterfaceLife::name(step.next));
+    if (step.actions & InterfaceLife::bring_down)
+        bring_down();
+    if (step.actions & InterfaceLife::stop_queues)
+        stop_queues();
+    if (step.actions & InterfaceLife::start_queues) {
+        if (kernel::Status status = start_queues(); !status.ok()) {
+            // Up without a queue pair would be a lie; the next event of the fabric or the user tries again.
+            life_ = InterfaceLife();
+            if (event != InterfaceLife::Event::opened)
+                life_.on(InterfaceLife::Event::opened_without_pkey);
+            return status;
+        }
+    }
+    if (step.actions & InterfaceLife::bring_up)
+        bring_up();
+    if (step.actions & InterfaceLife::doubt_paths)
+        paths.doubt_all();
+    if (step.actions & InterfaceLife::rejoin_groups)
+        groups.rejoin_all();
+    if (step.actions & InterfaceLife::carrier_on)
+        shim_netdev_carrier_on(dev_);
+    return {};
+}
+
+void Interface::bring_up()
+{
+    paths.accept();
+    groups.accept();
+    garbage_.queue(work_queue, shim_neighbour_gc_interval());
+}
+
+void Interface::bring_down()
+{
+    shim_netdev_carrier_off(dev_);
+    garbage_.cancel();
+    groups.leave_all();
+    // No answer can queue it any more.
+    joined_.cancel();
+    paths.flush();
+}
+
+kernel::Status Interface::open()
+{
+    if (!pkey_.valid()) {
+        log_warning(dev_, "P_Key 0x%04x is not found", pkey_.value());
+        return perform(InterfaceLife::Event::opened_without_pkey);
+    }
+    return perform(InterfaceLife::Event::opened);
+}
+
+void Interface::stop() { (void)perform(InterfaceLife::Event::closed).ok(); }
+
+void Interface::collect_garbage()
+{
+    // As the stack's own neighbour tables: looked at once in an interval, kept for two.
+    const unsigned long interval = shim_neighbour_gc_interval();
+    paths.collect_garbage(2 * interval);
+    groups.collect_garbage(2 * interval);
+    garbage_.queue(work_queue, interval);
+}
+
+void Interface::tx_timed_out()
+{
+    log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_));
+    log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_), tx.index().head(),
+                tx.index().tail());
+    restart_queues();
+}
+
+// Carrier and MTU
+
+kernel::Status Interface::adopt(const shim_mcmember& broadcast)
+{
+    const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
+    if (frame < ip_mtu(lowest_mtu)) {
+        log_warning(dev_, "the broadcast group's MTU code %u is none", broadcast.mtu);
+        return kernel::invalid;
+    }
+    link_ = LinkParameters{
+        .qkey = broadcast.qkey,
+        .flow_label = broadcast.flow_label,
+        .mtu = broadcast.mtu,
+        .rate = broadcast.rate,
+        .sl = broadcast.sl,
+        .hop_limit = broadcast.hop_limit,
+        .traffic_class = broadcast.traffic_class,
+    };
+    if (const int error = shim_qp_set_qkey(qp_, link_.qkey)) {
+        log_warning(dev_, "failed to set the Q_Key, error %d", error);
+        return error;
+    }
+    qkey_.store(link_.qkey);
+    longest_frame_.store(std::min(frame, max_ib_mtu_));
+    joined_.queue(work_queue);
+    return {};
+}
+
+void Interface::joined()
+{
+    // Whoever holds RTNL may be waiting to cancel us: try again rather than wait.
+    if (!shim_rtnl_trylock()) {
+        joined_.queue(work_queue, shim_jiffies_per_second() / 50 + 1);
+        return;
+    }
+    if (port_active()) {
+        apply_mtu();
+        (void)perform(InterfaceLife::Event::joined).ok();
+    }
+    shim_rtnl_unlock();
+}
+
+void Interface::apply_mtu()
+{
+    adopting_mtu_ = true;
+    const unsigned int mtu = std::min(admin_mtu_, ip_mtu(longest_frame()));
+    if (const int error = shim_netdev_change_mtu(dev_, mtu))
+        log_warning(dev_, "failed to change the MTU to %u, error %d", mtu, error);
+    adopting_mtu_ = false;
+}
+
+kernel::Status Interface::change_mtu(unsigned int mtu)
+{
+    if (mtu < lowest_mtu || mtu > ip_mtu(max_ib_mtu_)) {
+        log_warning(dev_, "MTU %u is not between %u and %u", mtu, lowest_mtu, ip_mtu(max_ib_mtu_));
+        return kernel::invalid;
+    }
+    if (!adopting_mtu_)
+        admin_mtu_ = mtu;
+    shim_netdev_store_mtu(dev_, std::min(admin_mtu_, ip_mtu(longest_frame())));
+    return {};
+}
+
+void Interface::sum_statistics(shim_stats& stats) const
+{
+    stats.rx_packets = rx.packets.value();
+    stats.rx_bytes = rx.bytes.value();
+    stats.rx_errors = rx.errors.value();
+    stats.rx_dropped = rx.dropped.value();
+    stats.multicast = rx.multicast.value();
+    stats.tx_packets = tx.packets.value();
+    stats.tx_bytes = tx.bytes.value();
+    stats.tx_errors = tx.errors.value();
+    stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
+}
+
+// HCAs
+
+namespace {
+
+// The interfaces of one HCA: what the kernel keeps for us between add and remove.
+struct Hca {
+    kernel::List<Interface> interfaces;
+};
+
+kernel::Status add_port(Hca& hca, ib_device* ca, std::uint32_t port)
+{
+    net_device* dev = shim_netdev_create(sizeof(Interface), ca, port,
+                                         2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
+                                         shim_ib_max_send_sge(ca) > 1);
+    if (!dev)
+        return kernel::no_memory;
+    auto* interface = new (shim_netdev_priv(dev)) Interface(dev, ca, port);
+    kernel::Status status = interface->prepare();
+    if (status.ok())
+        status = shim_netdev_register(dev);
+    if (!status.ok()) {
+        interface->~Interface();
+        shim_netdev_free(dev);
+        return status;
+    }
+    hca.interfaces.push_back(*interface);
+    interface->listen();
+    return {};
+}
+
+void remove_port(Interface& interface)
+{
+    net_device* dev = interface.dev();
+    // A restart may be asked for until the netdev is gone; it finds the interface closed.
+    interface.stop_listening();
+    shim_netdev_unregister(dev);
+    interface.stop_restarting();
+    interface.~Interface();
+    shim_netdev_free(dev);
+}
+
+// Writes back what is in force, as sysfs is to show.
+void clamp_parameter(const char* name, int& value, int clamped)
+{
+    if (value != clamped)
+        log_info(nullptr, "%s=%d is now %d", name, value, clamped);
+    value = clamped;
+}
+
+void clamp_parameters()
+{
+    struct shim_parameters& p = shim_parameters;
+    clamp_parameter("send_queue_size", p.send_queue_size, kernel::clamp_ring_size(p.send_queue_size, 128, 8192));
+    clamp_parameter("recv_queue_size", p.recv_queue_size, kernel::clamp_ring_size(p.recv_queue_size, 2, 8192));
+    clamp_parameter("max_nonsrq_conn_qp", p.max_nonsrq_conn_qp, std::clamp(p.max_nonsrq_conn_qp, 0, 4096));
+}
+
+} // namespace
+
+} // namespace ipoib
+
+using ipoib::Interface;
+
+int ipoib_add_device(ib_device* ca, void** state)
+{
+    auto hca = kernel::make_owned<ipoib::Hca>();
+    if (!hca)
+        return kernel::no_memory;
+    for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
+        if (!shim_ib_port_is_ib(ca, port))
+            continue;
+        if (kernel::Status status = ipoib::add_port(*hca, ca, port); !status.ok())
+            log_warning(nullptr, "%s: couldn't register ipoib port %u; error %d", shim_ib_device_name(ca), port,
+                        status.code());
+    }
+    if (hca->interfaces.empty())
+        return kernel::not_supported;
+    *state = hca.release();
+    return 0;
+}
+
+void ipoib_remove_device(ib_device*, void* state)
+{
+    kernel::Owned<ipoib::Hca> hca(static_cast<ipoib::Hca*>(state));
+    while (Interface* interface = hca->interfaces.pop_front())
+        ipoib::remove_port(*interface);
+}
+
+int ipoib_start()
+{
+    ipoib::clamp_parameters();
+    if (!ipoib::flush_queue.create("ipoib_flush"))
+        return kernel::no_memory;
+    shim_sa_register();
+    const int error = shim_client_register();
+    if (error) {
+        shim_sa_unregister();
+        ipoib::flush_queue.destroy();
+    }
+    return error;
+}
+
+void ipoib_stop()
+{
+    shim_client_unregister();
+    shim_sa_unregister();
+    ipoib::flush_queue.destroy();
+}
+
+int ipoib_ndo_init(net_device* dev) { return Interface::of(dev).init().code(); }
+void ipoib_ndo_uninit(net_device* dev) { Interface::of(dev).uninit(); }
+int ipoib_ndo_open(net_device* dev) { return Interface::of(dev).open().code(); }
+int ipoib_ndo_stop(net_device* dev)
+{
+    Interface::of(dev).stop();
+    return 0;
+}
+int ipoib_ndo_change_mtu(net_device* dev, int mtu)
+{
+    return Interface::of(dev).change_mtu(static_cast<unsigned int>(mtu)).code();
+}
+void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
+void ipoib_ndo_get_stats(net_device* dev, shim_stats* stats) { Interface::of(dev).sum_statistics(*stats); }

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Multicast: the join state machine's executor, the set of groups and send-only groups (RFC 4391 sections 4 to 6).
+// Joins are sent and groups are removed on the interface's ordered work queue, or under RTNL with that work
+// cancelled; so neither meets the other.
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <ipoib/mgid.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+constinit kernel::LockClass GroupSet::lock_class_;
+constinit kernel::LockClass GroupSet::mutex_class_;
+
+namespace {
+
+// Join states of an MCMemberRecord (IBA 15.2.5.17).
+constexpr std::uint8_t full_member = 1 << 0;
+constexpr std::uint8_t send_only_full_member = 1 << 3;
+
+bool time_reached(unsigned long now, unsigned long then) { return static_cast<long>(now - then) >= 0; }
+
+} // namespace
+
+kernel::Status GroupSet::create() { return groups_.create(); }
+void GroupSet::destroy() { groups_.destroy(); }
+
+void GroupSet::drop(sk_buff* skb)
+{
+    dropped.add();
+    shim_skb_drop(skb);
+}
+
+void GroupSet::send(sk_buff* skb, const HwAddr& to)
+{
+    Gid mgid = to.gid();
+    // A packet from before the P_Key changed, or from a raw socket, carries another.
+    set_pkey(mgid, interface_.pkey());
+    kernel::RcuGuard rcu;
+    Group* group = groups_.find(mgid);
+    if (group) {
+        if (ib_ah* ah = group->ah.load()) {
+            group->last_used.store(shim_jiffies());
+            shim_skb_pull(skb, sizeof(HwAddr));
+            interface_.tx.send(skb, ah, HwAddr::multicast_qpn);
+            return;
+        }
+    }
+    kernel::Guard guard(lock_);
+    if (!accepting_ || !broadcast_ || broadcast_->ah.load() == nullptr) {
+        drop(skb);
+        return;
+    }
+    group = groups_.find(mgid);
+    if (!group)
+        group = add(mgid, true);
+    if (!group || !group->waiting.push(skb, most_waiting)) {
+        drop(skb);
+        return;
+    }
+    group->last_used.store(shim_jiffies());
+    joins_.requeue(interface_.work_queue);
+}
+
+Group* GroupSet::add(const Gid& mgid, bool send_only)
+{
+    auto group = kernel::make_owned_atomic<Group>(*this, mgid, send_only);
+    if (!group || !groups_.insert(*group).ok())
+        return nullptr;
+    group->last_used.store(shim_jiffies());
+    all_.push_back(*group);
+    return group.release();
+}
+
+// Joining
+
+void GroupSet::accept()
+{
+    kernel::Guard guard(lock_);
+    accepting_ = true;
+    sync_.queue(interface_.work_queue);
+}
+
+void GroupSet::list_changed()
+{
+    kernel::Guard guard(lock_);
+    if (accepting_)
+        sync_.queue(interface_.work_queue);
+}
+
+void GroupSet::rejoin_all()
+{
+    kernel::Guard guard(lock_);
+    if (!accepting_)
+        return;
+    all_.for_each([](Group& group) { group.forgotten = true; });
+    joins_.requeue(interface_.work_queue);
+}
+
+bool GroupSet::due(Group& group, unsigned long now)
+{
+    using Event = GroupJoin::Event;
+    if (std::exchange(group.forgotten, false) &&
+        group.join.on(Event::forgotten).action == GroupJoin::Action::ask)
+        return true;
+    switch (group.join.state()) {
+    case GroupJoin::State::idle:
+        return (!group.join.send_only() || !group.waiting.empty()) &&
+               group.join.on(Event::wanted).action == GroupJoin::Action::ask;
+    case GroupJoin::State::backoff:
+        if (time_reached(now, group.retry_at))
+            return group.join.on(Event::retry_due).action == GroupJoin::Action::ask;
+        if (!retry_pending_ || time_reached(next_retry_, group.retry_at))
+            next_retry_ = group.retry_at;
+        retry_pending_ = true;
+        return false;
+    case GroupJoin::State::joining:
+    case GroupJoin::State::joined:
+        return false;
+    }
+    return false;
+}
+
+Group* GroupSet::next_to_ask()
+{
+    const unsigned long now = shim_jiffies();
+    kernel::Guard guard(lock_);
+    retry_pending_ = false;
+    if (!accepting_)
+        return nullptr;
+    if (!broadcast_) {
+        broadcast_ = add(interface_.broadcast().gid(), false);
+        if (!broadcast_) {
+            retry_pending_ = true;
+            next_retry_ = now + shim_jiffies_per_second();
+            return nullptr;
+        }
+    }
+    if (due(*broadcast_, now))
+        return broadcast_;
+    // The others are asked for in the broadcast group's terms.
+    if (broadcast_->join.state() != GroupJoin::State::joined)
+        return nullptr;
+    Group* found = nullptr;
+    all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+        if (!found && due(group, now))
+            found = &group;
+    });
+    return found;
+}
+
+void GroupSet::run_joins()
+{
+    // The port's becoming active is an event that starts us again.
+    if (!interface_.port_active())
+        return;
+    while (Group* group = next_to_ask()) {
+        ib_sa_multicast* former;
+        {
+            kernel::Guard guard(mutex_);
+            former = std::exchange(group->membership, nullptr);
+        }
+        // SAFETY: only this work queue, and RTNL with this work cancelled, removes groups.
+        if (former)
+            shim_sa_leave(former);
+        kernel::Guard guard(mutex_);
+        ask(*group);
+    }
+    kernel::Guard guard(lock_);
+    if (accepting_ && retry_pending_) {
+        const unsigned long now = shim_jiffies();
+        joins_.queue(interface_.work_queue, time_reached(now, next_retry_) ? 0 : next_retry_ - now);
+    }
+}
+
+void GroupSet::ask(Group& group)
+{
+    const LinkParameters& link = interface_.link();
+    bool broadcast;
+    {
+        kernel::Guard guard(lock_);
+        broadcast = &group == broadcast_;
+    }
+    shim_mcmember member{
+        .mgid = group.key().native(),
+        .port_gid = interface_.gid().native(),
+        .qkey = 0,
+        .mlid = 0,
+        .pkey = interface_.pkey().value(),
+        .mtu = 0,
+        .traffic_class = 0,
+        .rate = 0,
+        .sl = 0,
+        .hop_limit = 0,
+        .flow_label = 0,
+        .join_state = group.join.send_only() ? send_only_full_member : full_member,
+    };
+    // The broadcast group must exist: whoever runs the subnet chose its parameters, and we do not guess them.
+    if (!broadcast) {
+        member.qkey = link.qkey;
+        member.mtu = link.mtu;
+        member.traffic_class = link.traffic_class;
+        member.rate = link.rate;
+        member.sl = link.sl;
+        member.hop_limit = link.hop_limit;
+        member.flow_label = link.flow_label;
+    }
+    log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
+    joins.add();
+    ib_sa_multicast* membership =
+        shim_sa_join(interface_.ca(), interface_.port(), &member, !broadcast, answered, &group);
+    if (const int error = shim_pointer_error(membership)) {
+        log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
+        settle(group, false);
+        return;
+    }
+    // An early answer waits for the mutex, so that it finds this.
+    group.membership = membership;
+}
+
+int GroupSet::answered(int status, const shim_mcmember* member, void* context)
+{
+    auto& group = *static_cast<Group*>(context);
+    return group.set.answer(group, status, *member);
+}
+
+int GroupSet::answer(Group& group, int status, const shim_mcmember& member)
+{
+    kernel::PacketQueue ready;
+    {
+        kernel::Guard guard(mutex_);
+        // Being left: whoever leaves frees the membership once we return.
+        if (!group.membership)
+            return 0;
+        // The SM forgot the group; the event that says so makes us join again, and until then nothing is lost.
+        if (status == kernel::net_reset)
+            return 0;
+        if (status == 0)
+            status = use(group, member).code();
+        if (status)
+            group.membership = nullptr;
+        if (status) {
+            refusals.add();
+            const bool expected = status == kernel::timed_out || status == kernel::try_again ||
+                                  (status == kernel::invalid && group.join.send_only());
+            if (expected)
+                log_multicast(interface_.dev(), "%smulticast join failed for %pI6, status %d",
+                              group.join.send_only() ? "sendonly " : "", group.key().bytes, status);
+            else
+                log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d",
+                            group.join.send_only() ? "sendonly " : "", group.key().bytes, status);
+        }
+        ready = settle(group, status == 0);
+    }
+    // Not zero: the kernel frees the membership.
+    transmit(std::move(ready));
+    return status;
+}
+
+kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
+{
+    bool broadcast;
+    {
+        kernel::Guard guard(lock_);
+        broadcast = &group == broadcast_;
+    }
+    if (broadcast)
+        TRY(interface_.adopt(member));
+    if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
+        const shim_gid mgid = group.key().native();
+        if (group.attached)
+            shim_qp_detach(interface_.qp(), &mgid, group.mlid);
+        group.attached = false;
+        if (const int error = shim_qp_attach(interface_.qp(), &mgid, member.mlid)) {
+            log_warning(interface_.dev(), "couldn't attach QP to multicast group %pI6", group.key().bytes);
+            return error;
+        }
+        group.attached = true;
+    }
+    group.mlid = member.mlid;
+    const shim_ah_attributes attributes{
+        .port = interface_.port(),
+        .dlid = member.mlid,
+        .sl = member.sl,
+        .rate = member.rate,
+        .traffic_class = member.traffic_class,
+        .hop_limit = member.hop_limit,
+        .flow_label = member.flow_label,
+        .dgid = group.key().native(),
+    };
+    ib_ah* ah = shim_ah_create(interface_.pd(), &attributes);
+    if (const int error = shim_pointer_error(ah)) {
+        log_warning(interface_.dev(), "ib_address_create failed, status %d", error);
+        return error;
+    }
+    auto handle = kernel::make_owned<AddressHandle>(ah);
+    if (!handle) {
+        shim_ah_destroy(ah);
+        return kernel::no_memory;
+    }
+    std::swap(group.handle, handle);
+    group.ah.store(ah);
+    interface_.reaper.retire(std::move(handle));
+    return {};
+}
+
+kernel::PacketQueue GroupSet::settle(Group& group, bool granted)
+{
+    kernel::PacketQueue ready;
+    kernel::Guard guard(lock_);
+    const auto step = group.join.on(granted ? GroupJoin::Event::granted : GroupJoin::Event::refused);
+    switch (step.action) {
+    case GroupJoin::Action::send_waiting:
+        ready.take(group.waiting);
+        break;
+    case GroupJoin::Action::drop_waiting:
+        dropped.add(group.waiting.drop_all());
+        break;
+    case GroupJoin::Action::arm_retry:
+        group.retry_at = shim_jiffies() + step.delay_s * shim_jiffies_per_second();
+        break;
+    case GroupJoin::Action::ask:
+    case GroupJoin::Action::none:
+        break;
+    }
+    // The next join, or the next retry.
+    if (accepting_)
+        joins_.requeue(interface_.work_queue);
+    return ready;
+}
+
+void GroupSet::transmit(kernel::PacketQueue packets)
+{
+    while (sk_buff* skb = packets.pop())
+        shim_skb_transmit_again(skb, interface_.dev());
+}
+
+// Leaving
+
+void GroupSet::unlink(Group& group)
+{
+    groups_.remove(group);
+    static_cast<kernel::ListNode<Group>&>(group).unlink();
+    if (&group == broadcast_)
+        broadcast_ = nullptr;
+}
+
+void GroupSet::leave(Group& group)
+{
+    ib_sa_multicast* membership;
+    {
+        kernel::Guard guard(mutex_);
+        membership = std::exchange(group.membership, nullptr);
+    }
+    if (membership)
+        shim_sa_leave(membership);
+    if (group.attached) {
+        const shim_gid mgid = group.key().native();
+        shim_qp_detach(interface_.qp(), &mgid, group.mlid);
+    }
+    dropped.add(group.waiting.drop_all());
+    interface_.reaper.retire(std::move(group.handle));
+    interface_.reaper.retire(kernel::Owned<Group>(&group));
+}
+
+void GroupSet::leave_all()
+{
+    {
+        kernel::Guard guard(lock_);
+        // Nothing is queued from here on.
+        accepting_ = false;
+    }
+    sync_.cancel();
+    joins_.cancel();
+    kernel::List<Group> gone;
+    {
+        kernel::Guard guard(lock_);
+        all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+            unlink(group);
+            gone.push_back(group);
+        });
+    }
+    while (Group* group = gone.pop_front())
+        leave(*group);
+}
+
+void GroupSet::visit_listed(void* context, const std::uint8_t* address)
+{
+    static_cast<GroupSet*>(context)->list(HwAddr::from(address));
+}
+
+void GroupSet::list(const HwAddr& address)
+{
+    if (!belongs_to_link(address, interface_.broadcast()))
+        return;
+    Gid mgid = address.gid();
+    set_pkey(mgid, interface_.pkey());
+    kernel::Guard guard(lock_);
+    Group* group = groups_.find(mgid);
+    if (!group)
+        group = add(mgid, false);
+    if (group)
+        group->listed = true;
+}
+
+void GroupSet::sync_with_stack()
+{
+    {
+        kernel::Guard guard(lock_);
+        all_.for_each([](Group& group) { group.listed = false; });
+    }
+    shim_netdev_for_each_multicast(interface_.dev(), visit_listed, this);
+    kernel::List<Group> gone;
+    {
+        kernel::Guard guard(lock_);
+        all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+            const bool full_member = !group.join.send_only();
+            if (&group == broadcast_ || full_member == group.listed)
+                return;
+            unlink(group);
+            gone.push_back(group);
+            // Send-only until now, and the stack listens to it: a full member takes its place.
+            if (group.listed)
+                if (Group* successor = add(group.key(), false))
+                    successor->listed = true;
+        });
+        if (accepting_)
+            joins_.requeue(interface_.work_queue);
+    }
+    while (Group* group = gone.pop_front())
+        leave(*group);
+}
+
+void GroupSet::collect_garbage(unsigned long idle)
+{
+    const unsigned long now = shim_jiffies();
+    kernel::List<Group> gone;
+    {
+        kernel::Guard guard(lock_);
+        all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+            if (group.join.send_only() && now - group.last_used.load_relaxed() > idle) {
+                unlink(group);
+                gone.push_back(group);
+            }
+        });
+    }
+    while (Group* group = gone.pop_front())
+        leave(*group);
+}
+
+} // namespace ipoib
+
+void ipoib_ndo_set_rx_mode(net_device* dev) { ipoib::Interface::of(dev).groups.list_changed(); }

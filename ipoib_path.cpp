@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Path records and neighbours: look-up, waiting packets, expiry. A packet to a known neighbour needs one lock-free
+// look-up; everything else takes the table's lock.
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <ipoib/path.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+constinit kernel::LockClass PathTable::lock_class_;
+
+namespace {
+
+template <class T>
+void touch(T& used)
+{
+    // Shared by all CPUs: written once a tick at most.
+    const unsigned long now = shim_jiffies();
+    if (used.last_used.load_relaxed() != now)
+        used.last_used.store(now);
+}
+
+} // namespace
+
+kernel::Status PathTable::create()
+{
+    TRY(neighbours_.create());
+    if (kernel::Status status = paths_.create(); !status.ok()) {
+        neighbours_.destroy();
+        return status;
+    }
+    return {};
+}
+
+void PathTable::destroy()
+{
+    paths_.destroy();
+    neighbours_.destroy();
+}
+
+void PathTable::send(sk_buff* skb, const HwAddr& to)
+{
+    kernel::RcuGuard rcu;
+    if (Neighbour* neighbour = neighbours_.find(to)) [[likely]] {
+        if (ib_ah* ah = neighbour->ah.load()) [[likely]] {
+            touch(*neighbour);
+            const std::uint32_t qpn = to.qpn();
+            shim_skb_pull(skb, sizeof(HwAddr));
+            interface_.tx.send(skb, ah, qpn);
+            return;
+        }
+    }
+    send_slowly(skb, to, true);
+}
+
+void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
+{
+    kernel::RcuGuard rcu;
+    if (Path* path = paths_.find(to.gid())) {
+        if (ib_ah* ah = path->ah.load()) {
+            touch(*path);
+            const std::uint32_t qpn = to.qpn();
+            shim_skb_pull(skb, sizeof(HwAddr));
+            interface_.tx.send(skb, ah, qpn);
+            return;
+        }
+    }
+    send_slowly(skb, to, false);
+}
+
+void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
+{
+    kernel::Guard guard(lock_);
+    Path* path = accepting_ ? path_to(to.gid()) : nullptr;
+    Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
+    if (!path || (make_neighbour && !neighbour)) {
+        dropped.add();
+        shim_skb_drop(skb);
+        return;
+    }
+    touch(*path);
+    if (neighbour)
+        touch(*neighbour);
+    const bool asked = ask(*path);
+    if (path->life.usable()) {
+        const std::uint32_t qpn = to.qpn();
+        shim_skb_pull(skb, sizeof(HwAddr));
+        interface_.tx.send(skb, path->handle->get(), qpn);
+    } else if (!asked || !path->waiting.push(skb, most_waiting)) {
+        dropped.add();
+        shim_skb_drop(skb);
+    }
+}
+
+Path* PathTable::path_to(const Gid& gid)
+{
+    if (Path* path = paths_.find(gid))
+        return path;
+    auto path = kernel::make_owned_atomic<Path>(gid);
+    if (!path || !paths_.insert(*path).ok())
+        return nullptr;
+    path->table = this;
+    all_.push_back(*path);
+    return path.release();
+}
+
+Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
+{
+    if (Neighbour* neighbour = neighbours_.find(address))
+        return neighbour;
+    auto neighbour = kernel::make_owned_atomic<Neighbour>(address, path);
+    if (!neighbour)
+        return nullptr;
+    neighbour->ah.store(path.ah.load());
+    if (!neighbours_.insert(*neighbour).ok())
+        return nullptr;
+    path.neighbours.push_back(*neighbour);
+    return neighbour.release();
+}
+
+bool PathTable::ask(Path& path)
+{
+    if (path.life.on(PathLife::Event::needed).action != PathLife::Action::ask)
+        return true;
+    const shim_path_question question{
+        .dgid = path.key().native(),
+        .sgid = interface_.gid().native(),
+        .pkey = interface_.pkey().value(),
+        .traffic_class = interface_.link().traffic_class,
+    };
+    questions.add();
+    // An answer that comes at once waits for our lock.
+    const int id = shim_sa_ask_path(interface_.ca(), interface_.port(), &question, question_timeout_ms, answered, &path,
+                                    &path.query);
+    if (id < 0) {
+        log_warning(interface_.dev(), "ib_sa_path_rec_get failed: %d", id);
+        failures.add();
+        path.life.on(PathLife::Event::failed);
+        interface_.reaper.retire(install(path, {}));
+        dropped.add(path.waiting.drop_all());
+        return false;
+    }
+    path.query_id = id;
+    ++open_questions_;
+    return true;
+}
+
+void PathTable::answered(int status, sa_path_rec* record, void* context)
+{
+    auto& path = *static_cast<Path*>(context);
+    path.table->answer(path, status, record);
+}
+
+void PathTable::answer(Path& path, int status, sa_path_rec* record)
+{
+    kernel::Owned<AddressHandle> handle;
+    if (status == 0) {
+        ib_ah* ah = shim_ah_create_from_path(interface_.pd(), interface_.port(), record);
+        status = shim_pointer_error(ah);
+        if (status == 0) {
+            handle = kernel::make_owned<AddressHandle>(ah);
+            if (!handle) {
+                shim_ah_destroy(ah);
+                status = kernel::no_memory;
+            }
+        }
+    }
+    kernel::PacketQueue ready;
+    {
+        kernel::Guard guard(lock_);
+        path.query = nullptr;
+        const auto step = path.life.on(handle ? PathLife::Event::answered : PathLife::Event::failed);
+        if (step.action == PathLife::Action::send_waiting) {
+            interface_.reaper.retire(install(path, std::move(handle)));
+            ready.take(path.waiting);
+        } else if (step.action == PathLife::Action::drop_waiting) {
+            log_debug(interface_.dev(), "no path to %pI6: status %d", path.key().bytes, status);
+            failures.add();
+            interface_.reaper.retire(install(path, {}));
+            forget_neighbours(path);
+            dropped.add(path.waiting.drop_all());
+        }
+    }
+    while (sk_buff* skb = ready.pop())
+        shim_skb_transmit_again(skb, interface_.dev());
+    interface_.reaper.retire(std::move(handle));
+
+    kernel::Guard guard(lock_);
+    if (--open_questions_ == 0 && waiting_for_answers_)
+        no_open_questions_.complete();
+}
+
+kernel::Owned<AddressHandle> PathTable::install(Path& path, kernel::Owned<AddressHandle> handle)
+{
+    std::swap(path.handle, handle);
+    ib_ah* ah = path.handle ? path.handle->get() : nullptr;
+    path.ah.store(ah);
+    path.neighbours.for_each([ah](Neighbour& neighbour) { neighbour.ah.store(ah); });
+    return handle;
+}
+
+void PathTable::forget(Neighbour& neighbour)
+{
+    neighbours_.remove(neighbour);
+    static_cast<kernel::ListNode<Neighbour>&>(neighbour).unlink();
+    interface_.reaper.retire(kernel::Owned<Neighbour>(&neighbour));
+}
+
+void PathTable::forget_neighbours(Path& path)
+{
+    path.neighbours.for_each([this](Neighbour& neighbour) TA_REQUIRES(lock_) { forget(neighbour); });
+}
+
+void PathTable::unlink(Path& path)
+{
+    forget_neighbours(path);
+    paths_.remove(path);
+    static_cast<kernel::ListNode<Path>&>(path).unlink();
+}
+
+void PathTable::release(Path& path)
+{
+    dropped.add(path.waiting.drop_all());
+    interface_.reaper.retire(std::move(path.handle));
+    interface_.reaper.retire(kernel::Owned<Path>(&path));
+}
+
+void PathTable::accept()
+{
+    kernel::Guard guard(lock_);
+    accepting_ = true;
+}
+
+void PathTable::flush()
+{
+    kernel::List<Path> gone;
+    bool wait = false;
+    {
+        kernel::Guard guard(lock_);
+        accepting_ = false;
+        all_.for_each([&](Path& path) TA_REQUIRES(lock_) {
+            unlink(path);
+            gone.push_back(path);
+        });
+        wait = waiting_for_answers_ = open_questions_ != 0;
+        if (wait)
+            no_open_questions_.reset();
+    }
+    // Their answers are -EINTR now, or under way. Only we free paths here: those on our list stay.
+    gone.for_each([](Path& path) {
+        if (path.life.question_open() && path.query)
+            shim_sa_cancel(path.query_id, path.query);
+    });
+    if (wait)
+        no_open_questions_.wait();
+    {
+        kernel::Guard guard(lock_);
+        waiting_for_answers_ = false;
+    }
+    while (Path* path = gone.pop_front())
+        release(*path);
+}
+
+void PathTable::doubt_all()
+{
+    kernel::Guard guard(lock_);
+    all_.for_each([](Path& path) {
+        path.life.on(PathLife::Event::doubted);
+        // Sends go on with the handle, by way of send_slowly(), which asks.
+        path.ah.store(nullptr);
+        path.neighbours.for_each([](Neighbour& neighbour) { neighbour.ah.store(nullptr); });
+    });
+}
+
+void PathTable::collect_garbage(unsigned long idle)
+{
+    const unsigned long now = shim_jiffies();
+    const auto unused = [now, idle](auto& object) { return now - object.last_used.load_relaxed() > idle; };
+    kernel::List<Path> gone;
+    {
+        kernel::Guard guard(lock_);
+        all_.for_each([&](Path& path) TA_REQUIRES(lock_) {
+            path.neighbours.for_each([&](Neighbour& neighbour) TA_REQUIRES(lock_) {
+                if (unused(neighbour))
+                    forget(neighbour);
+            });
+            if (path.neighbours.empty() && unused(path) && !path.life.question_open()) {
+                unlink(path);
+                gone.push_back(path);
+            }
+        });
+    }
+    while (Path* path = gone.pop_front())
+        release(*path);
+}
+
+} // namespace ipoib

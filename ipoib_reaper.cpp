@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Frees what was unlinked from under the transmit path. It runs on the interface's work queue and never blocks
+// whoever retires something.
+#include <ipoib/interface.hpp>
+#include <ipoib/reaper.hpp>
+
+namespace ipoib {
+
+constinit kernel::LockClass Reaper::lock_class_;
+
+void Reaper::take(Retirable& object)
+{
+    kernel::Guard guard(lock_);
+    fresh_.push_back(object);
+    work_.queue(interface_.work_queue);
+}
+
+void Reaper::run()
+{
+    kernel::List<Retirable> batch;
+    {
+        kernel::Guard guard(lock_);
+        batch.take(fresh_);
+    }
+    if (!batch.empty())
+        shim_rcu_synchronize();
+    // From here on nobody finds these objects; what was sent with them is in the ring by now.
+    const std::uint32_t sends = interface_.tx.index().head();
+    batch.for_each([sends](Retirable& object) { object.sends_ = sends; });
+    pending_.take(batch);
+
+    kernel::List<Retirable> done;
+    collect(done, false);
+    while (Retirable* object = done.pop_front())
+        object->free_(*object);
+    if (!pending_.empty())
+        work_.queue(interface_.work_queue, shim_jiffies_per_second() / 10 + 1);
+}
+
+void Reaper::collect(kernel::List<Retirable>& done, bool all)
+{
+    pending_.for_each([&](Retirable& object) {
+        if (all || object.until_ == Retirable::Until::grace_period || interface_.tx.index().passed(object.sends_)) {
+            object.unlink();
+            done.push_back(object);
+        }
+    });
+}
+
+void Reaper::drain()
+{
+    work_.cancel();
+    {
+        kernel::Guard guard(lock_);
+        pending_.take(fresh_);
+    }
+    shim_rcu_synchronize();
+    kernel::List<Retirable> done;
+    collect(done, true);
+    while (Retirable* object = done.pop_front())
+        object->free_(*object);
+}
+
+} // namespace ipoib

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The interface's queue pair and completion queues, from creation to destruction; the fabric's events and the three
+// flush levels that they cause. All under RTNL but for the event upcall itself.
+#include <ipoib/interface.hpp>
+#include <ipoib/mgid.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+constinit kernel::WorkQueue flush_queue;
+
+namespace {
+
+constexpr unsigned int drain_timeout_ms = 5000;
+
+void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.napi().schedule(); }
+void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.napi().schedule(); }
+
+// Moves an error pointer into a Status, and leaves null in its place.
+template <class T>
+kernel::Status check(T*& pointer)
+{
+    const int error = shim_pointer_error(pointer);
+    if (error)
+        pointer = nullptr;
+    return error;
+}
+
+} // namespace
+
+// What the port says
+
+kernel::Status Interface::read_pkey()
+{
+    std::uint16_t value = 0;
+    TRY(shim_ib_query_pkey(ca_, port_, 0, &value));
+    pkey_index_ = 0;
+    pkey_ = PKey(value).valid() ? PKey(value).as_full_member() : PKey();
+    if (!pkey_.valid()) {
+        log_warning(dev_, "P_Key 0x%04x is Invalid", value);
+        return kernel::no_device;
+    }
+    const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey_));
+    std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
+    return {};
+}
+
+void Interface::read_gid()
+{
+    shim_gid native;
+    if (const int error = shim_ib_query_gid(ca_, port_, 0, &native)) {
+        log_warning(dev_, "rdma_query_gid failed, error %d", error);
+        return;
+    }
+    const Gid gid = Gid::from(native);
+    if (gid == gid_)
+        return;
+    gid_ = gid;
+    shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid_.bytes, Gid::size);
+}
+
+void Interface::read_lid()
+{
+    shim_port attributes;
+    if (shim_ib_query_port(ca_, port_, &attributes) == 0)
+        lid_.store(attributes.lid);
+}
+
+bool Interface::port_active() const
+{
+    shim_port attributes;
+    return shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active;
+}
+
+kernel::Status Interface::prepare()
+{
+    shim_port attributes;
+    TRY(shim_ib_query_port(ca_, port_, &attributes));
+    max_ib_mtu_ = attributes.max_mtu;
+    admin_mtu_ = ip_mtu(max_ib_mtu_);
+    shim_netdev_set_initial_mtu(dev_, admin_mtu_);
+    shim_netdev_carrier_off(dev_);
+    longest_frame_.store(max_ib_mtu_);
+    read_gid();
+    // Without a P_Key yet the interface waits for one when it is opened.
+    (void)read_pkey().ok();
+    return {};
+}
+
+// Creation and destruction
+
+kernel::Status Interface::init()
+{
+    const unsigned int sends = static_cast<unsigned int>(shim_parameters.send_queue_size);
+    const unsigned int receives = static_cast<unsigned int>(shim_parameters.recv_queue_size);
+    const unsigned int most = shim_ib_max_send_sge(ca_);
+    const unsigned int sges = most < TxRing::most_sges ? most : TxRing::most_sges;
+    const unsigned int vectors = shim_ib_comp_vectors(ca_) ? shim_ib_comp_vectors(ca_) : 1;
+    const unsigned int vector = 2 * (port_ - 1);
+
+    kernel::Status status = [&]() -> kernel::Status {
+        if (!work_queue.create("ipoib_wq"))
+            return kernel::no_memory;
+        TRY(paths.create());
+        paths_created_ = true;
+        TRY(groups.create());
+        groups_created_ = true;
+        pd_ = shim_pd_create(ca_);
+        TRY(check(pd_));
+        lkey_ = shim_pd_lkey(pd_);
+        recv_cq_ = shim_cq_create(ca_, receives, vector % vectors, receive_completed, this);
+        TRY(check(recv_cq_));
+        send_cq_ = shim_cq_create(ca_, sends, (vector + 1) % vectors, send_completed, this);
+        TRY(check(send_cq_));
+        qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
+        TRY(check(qp_));
+        qpn_ = shim_qp_number(qp_);
+        TRY(tx.create(sends, sges));
+        return rx.create(receives);
+    }();
+    if (!status.ok()) {
+        log_warning(dev_, "%s: failed to create the queues of port %u, error %d", shim_ib_device_name(ca_), port_,
+                    status.code());
+        destroy_queues();
+        return status;
+    }
+    tx.napi().add(dev_, tx, kernel::Direction::transmit);
+    rx.napi().add(dev_, rx, kernel::Direction::receive);
+    const HwAddr address = HwAddr::of(0, qpn_, gid_);
+    shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
+    return {};
+}
+
+void Interface::uninit()
+{
+    recover_.cancel();
+    reaper.drain();
+    rx.napi().remove();
+    tx.napi().remove();
+    destroy_queues();
+}
+
+void Interface::destroy_queues()
+{
+    rx.destroy();
+    tx.destroy();
+    if (auto* qp = std::exchange(qp_, nullptr))
+        shim_qp_destroy(qp);
+    if (auto* cq = std::exchange(send_cq_, nullptr))
+        shim_cq_destroy(cq);
+    if (auto* cq = std::exchange(recv_cq_, nullptr))
+        shim_cq_destroy(cq);
+    if (auto* pd = std::exchange(pd_, nullptr))
+        shim_pd_destroy(pd);
+    if (std::exchange(groups_created_, false))
+        groups.destroy();
+    if (std::exchange(paths_created_, false))
+        paths.destroy();
+    work_queue.destroy();
+}
+
+// In and out of service
+
+kernel::Status Interface::queue_pair_to_service()
+{
+    shim_port attributes;
+    TRY(shim_ib_query_port(ca_, port_, &attributes));
+    lid_.store(attributes.lid);
+    TRY(shim_qp_to_init(qp_, port_, pkey_index_, qkey()));
+    // A datagram is never longer than the link's MTU, so neither are the buffers; a larger MTU brings new ones.
+    TRY(rx.fill(attributes.active_mtu));
+    TRY(shim_qp_to_rtr(qp_));
+    return shim_qp_to_rts(qp_);
+}
+
+kernel::Status Interface::start_queues()
+{
+    if (kernel::Status status = queue_pair_to_service(); !status.ok()) {
+        log_warning(dev_, "failed to put the queue pair into service, error %d", status.code());
+        (void)shim_qp_to_reset(qp_);
+        rx.empty();
+        return status;
+    }
+    tx.start();
+    rx.start();
+    shim_tx_queue_start(dev_);
+    return {};
+}
+
+void Interface::stop_queues()
+{
+    shim_tx_queue_disable(dev_);
+    recover_.cancel();
+    if (const int error = shim_qp_to_error(qp_))
+        log_warning(dev_, "failed to move the queue pair to ERROR, error %d", error);
+    drain();
+    rx.stop();
+    tx.stop();
+    if (const int error = shim_qp_to_reset(qp_))
+        log_warning(dev_, "failed to move the queue pair to RESET, error %d", error);
+    rx.empty();
+    reaper.drain();
+}
+
+void Interface::drain()
+{
+    for (unsigned int waited = 0; waited < drain_timeout_ms; ++waited) {
+        if (tx.index().empty() && rx.outstanding() == 0)
+            return;
+        shim_sleep_ms(1);
+    }
+    log_warning(dev_, "timing out; %u sends %u receives not completed", tx.index().used(), rx.outstanding());
+}
+
+// Events and flushes
+
+void Interface::listen()
+{
+    shim_events_start(ca_, event_handler(), on_event, this);
+    // Whatever happened before we listened.
+    flush_heavy_.queue(flush_queue);
+}
+
+void Interface::stop_listening()
+{
+    shim_events_stop(event_handler());
+    flush_light_.cancel();
+    flush_normal_.cancel();
+    flush_heavy_.cancel();
+    restart_.cancel();
+}
+
+void Interface::on_event(void* context, shim_event event, std::uint32_t port)
+{
+    auto& interface = *static_cast<Interface*>(context);
+    if (port != interface.port_)
+        return;
+    switch (event) {
+    case SHIM_EVENT_CLIENT_REREGISTER:
+    case SHIM_EVENT_GID_CHANGE:
+        interface.flush_light_.queue(flush_queue);
+        break;
+    case SHIM_EVENT_PORT_ERROR:
+    case SHIM_EVENT_PORT_ACTIVE:
+    case SHIM_EVENT_LID_CHANGE:
+        interface.flush_normal_.queue(flush_queue);
+        break;
+    case SHIM_EVENT_PKEY_CHANGE:
+        interface.flush_heavy_.queue(flush_queue);
+        break;
+    case SHIM_EVENT_OTHER:
+        break;
+    }
+}
+
+void Interface::flush_light()
+{
+    kernel::Guard guard(kernel::rtnl);
+    read_gid();
+    read_lid();
+    (void)perform(InterfaceLife::Event::reregister).ok();
+}
+
+void Interface::flush_normal()
+{
+    kernel::Guard guard(kernel::rtnl);
+    read_gid();
+    read_lid();
+    shim_port attributes;
+    const bool outgrown = shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu();
+    (void)perform(outgrown ? InterfaceLife::Event::restart : InterfaceLife::Event::port_changed).ok();
+}
+
+void Interface::flush_heavy()
+{
+    kernel::Guard guard(kernel::rtnl);
+    const PKey before = pkey_;
+    // bring_down() must know the groups by the P_Key that they were joined with: they carry their own MGID.
+    if (!read_pkey().ok())
+        (void)perform(InterfaceLife::Event::pkey_gone).ok();
+    else if (!before.valid())
+        (void)perform(InterfaceLife::Event::pkey_found).ok();
+    else if (!(before == pkey_))
+        (void)perform(InterfaceLife::Event::restart).ok();
+}
+
+void Interface::restart_queues() { restart_.queue(flush_queue); }
+
+void Interface::restart()
+{
+    kernel::Guard guard(kernel::rtnl);
+    (void)perform(InterfaceLife::Event::restart).ok();
+}
+
+void Interface::recover()
+{
+    if (shim_qp_recover_send(qp_) == 0)
+        log_info(dev_, "send queue back in service");
+}
+
+} // namespace ipoib

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed. */
+#include <linux/kbuild.h>
+#include "objects.h"
+
+#define OBJECT(name, type)                                                                                             \
+	DEFINE(SHIM_SIZEOF_##name, sizeof(type));                                                                      \
+	DEFINE(SHIM_ALIGNOF_##name, __alignof__(type))
+
+void shim_layout(void);
+void shim_layout(void)
+{
+	OBJECT(SPINLOCK, spinlock_t);
+	OBJECT(MUTEX, struct mutex);
+	OBJECT(LOCK_CLASS, struct lock_class_key);
+	OBJECT(COMPLETION, struct completion);
+	OBJECT(WORK, struct shim_work);
+	OBJECT(HASH, struct rhashtable);
+	OBJECT(HASH_NODE, struct shim_hash_node);
+	OBJECT(NAPI, struct shim_napi);
+	OBJECT(UD_WR, struct shim_ud_wr);
+	OBJECT(RECV_WR, struct shim_recv_wr);
+	OBJECT(WC, struct ib_wc);
+	OBJECT(EVENT_HANDLER, struct shim_event_handler);
+}

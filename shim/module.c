@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What modpost and the kernel's loader read of the module: outside link-time optimisation, which must not see
+ * section tricks. It only hands over to ipoib_start() and ipoib_stop().
+ */
+#include <linux/module.h>
+#include <net/rtnetlink.h>
+#include <shim/module.h>
+
+struct shim_parameters shim_parameters = {
+	.send_queue_size = 128,
+	.recv_queue_size = 256,
+	.max_nonsrq_conn_qp = 128,
+};
+
+#define PARAMETER(name, mode, text)                                                                                    \
+	module_param_named(name, shim_parameters.name, int, mode);                                                     \
+	MODULE_PARM_DESC(name, text)
+
+PARAMETER(send_queue_size, 0444, "Descriptors in the send ring: a power of two from 128 to 8192 (default 128)");
+PARAMETER(recv_queue_size, 0444, "Descriptors in the receive ring: a power of two from 2 to 8192 (default 256)");
+PARAMETER(max_nonsrq_conn_qp, 0444, "Connections per interface when the HCA has no shared receive queue (default 128)");
+PARAMETER(debug_level, 0644, "Trace to the kernel log if > 0");
+PARAMETER(mcast_debug_level, 0644, "Trace multicast to the kernel log if > 0");
+
+static int __init start(void) { return ipoib_start(); }
+static void __exit stop(void) { ipoib_stop(); }
+
+module_init(start);
+module_exit(stop);
+MODULE_DESCRIPTION("IP over InfiniBand (RFC 4391, 4392, 4755)");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/if_infiniband.h>
+#include <linux/netdevice.h>
+#include <linux/sysfs.h>
+#include <net/arp.h>
+#include <net/neighbour.h>
+#include <rdma/ib_verbs.h>
+#include <shim/netdevice.h>
+#include "compat.h"
+#include "objects.h"
+
+static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	ipoib_ndo_start_xmit(skb, dev);
+	return NETDEV_TX_OK;
+}
+
+static void tx_timeout(struct net_device *dev, unsigned int queue) { ipoib_ndo_tx_timeout(dev); }
+
+static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
+{
+	struct shim_stats sums = {};
+
+	ipoib_ndo_get_stats(dev, &sums);
+	stats->rx_packets = sums.rx_packets;
+	stats->rx_bytes = sums.rx_bytes;
+	stats->rx_errors = sums.rx_errors;
+	stats->rx_dropped = sums.rx_dropped;
+	stats->multicast = sums.multicast;
+	stats->tx_packets = sums.tx_packets;
+	stats->tx_bytes = sums.tx_bytes;
+	stats->tx_errors = sums.tx_errors;
+	stats->tx_dropped = sums.tx_dropped;
+}
+
+static int get_iflink(const struct net_device *dev) { return dev->ifindex; }
+
+static const struct net_device_ops netdev_ops = {
+	.ndo_init = ipoib_ndo_init,
+	.ndo_uninit = ipoib_ndo_uninit,
+	.ndo_open = ipoib_ndo_open,
+	.ndo_stop = ipoib_ndo_stop,
+	.ndo_start_xmit = start_xmit,
+	.ndo_change_mtu = ipoib_ndo_change_mtu,
+	.ndo_tx_timeout = tx_timeout,
+	.ndo_set_rx_mode = ipoib_ndo_set_rx_mode,
+	.ndo_get_stats64 = get_stats64,
+	.ndo_get_iflink = get_iflink,
+};
+
+static int header_create(struct sk_buff *skb, struct net_device *dev, unsigned short type, const void *daddr,
+			 const void *saddr, unsigned int len)
+{
+	return ipoib_header_create(skb, type, daddr);
+}
+
+static const struct header_ops header_ops = {
+	.create = header_create,
+};
+
+static ssize_t mode_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return ipoib_attribute_show(to_net_dev(d), IPOIB_ATTRIBUTE_MODE, buf);
+}
+
+static ssize_t mode_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
+{
+	return ipoib_attribute_store(to_net_dev(d), IPOIB_ATTRIBUTE_MODE, buf, count);
+}
+static DEVICE_ATTR_RW(mode);
+
+static ssize_t pkey_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	return ipoib_attribute_show(to_net_dev(d), IPOIB_ATTRIBUTE_PKEY, buf);
+}
+static DEVICE_ATTR_RO(pkey);
+
+static struct attribute *attributes[] = {
+	&dev_attr_mode.attr,
+	&dev_attr_pkey.attr,
+	NULL,
+};
+
+static const struct attribute_group attribute_group = {
+	.attrs = attributes,
+};
+
+static void setup(struct net_device *dev)
+{
+	dev->netdev_ops = &netdev_ops;
+	dev->header_ops = &header_ops;
+	dev->type = ARPHRD_INFINIBAND;
+	dev->addr_len = INFINIBAND_ALEN;
+	dev->hard_header_len = IPOIB_HEADER_BYTES;
+	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
+	dev->watchdog_timeo = 10 * HZ;
+	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
+	/* Up to what connected mode carries; the driver checks what the mode in force allows. */
+	dev->max_mtu = IPOIB_MAX_MTU;
+	dev->sysfs_groups[0] = &attribute_group;
+	/* The destination's addresses are in the neighbour entry that skb_dst() leads to. */
+	netif_keep_dst(dev);
+}
+
+SHIM struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port,
+					   unsigned int tx_queue_len, bool scatter_gather)
+{
+	struct net_device *dev = alloc_netdev(private_bytes, "ib%d", NET_NAME_UNKNOWN, setup);
+
+	if (!dev)
+		return NULL;
+	SET_NETDEV_DEV(dev, ca->dev.parent);
+	dev->dev_port = dev->dev_id = port - 1;
+	dev->tx_queue_len = tx_queue_len;
+	if (scatter_gather)
+		dev->features |= NETIF_F_SG;
+	return dev;
+}
+
+SHIM void *shim_netdev_priv(const struct net_device *dev) { return netdev_priv(dev); }
+SHIM int shim_netdev_register(struct net_device *dev) { return register_netdev(dev); }
+SHIM void shim_netdev_unregister(struct net_device *dev) { unregister_netdev(dev); }
+SHIM void shim_netdev_free(struct net_device *dev) { free_netdev(dev); }
+
+SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->name; }
+SHIM const uint8_t *shim_netdev_address(const struct net_device *dev) { return dev->dev_addr; }
+
+SHIM void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
+{
+	dev_addr_mod(dev, offset, address, bytes);
+}
+
+SHIM uint8_t *shim_netdev_broadcast(struct net_device *dev) { return dev->broadcast; }
+SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ONCE(dev->mtu); }
+SHIM void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu) { dev->mtu = mtu; }
+SHIM void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
+SHIM int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu) { return dev_set_mtu(dev, mtu); }
+SHIM bool shim_netdev_running(const struct net_device *dev) { return netif_running(dev); }
+SHIM bool shim_netdev_rx_checksum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
+
+SHIM void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
+					 void *context)
+{
+	struct netdev_hw_addr *entry;
+
+	netif_addr_lock_bh(dev);
+	netdev_for_each_mc_addr(entry, dev)
+		visit(context, entry->addr);
+	netif_addr_unlock_bh(dev);
+}
+
+SHIM bool shim_netdev_carrier(const struct net_device *dev) { return netif_carrier_ok(dev); }
+SHIM void shim_netdev_carrier_on(struct net_device *dev) { netif_carrier_on(dev); }
+SHIM void shim_netdev_carrier_off(struct net_device *dev) { netif_carrier_off(dev); }
+
+static __always_inline struct netdev_queue *tx_queue(const struct net_device *dev)
+{
+	return netdev_get_tx_queue(dev, 0);
+}
+
+SHIM void shim_tx_queue_start(struct net_device *dev) { netif_tx_start_queue(tx_queue(dev)); }
+SHIM void shim_tx_queue_stop(struct net_device *dev) { netif_tx_stop_queue(tx_queue(dev)); }
+SHIM void shim_tx_queue_wake(struct net_device *dev) { netif_tx_wake_queue(tx_queue(dev)); }
+SHIM bool shim_tx_queue_stopped(const struct net_device *dev) { return netif_tx_queue_stopped(tx_queue(dev)); }
+SHIM void shim_tx_queue_disable(struct net_device *dev) { netif_tx_disable(dev); }
+
+SHIM bool shim_tx_queue_sent(struct net_device *dev, unsigned int bytes, bool more)
+{
+	return __netdev_tx_sent_queue(tx_queue(dev), bytes, more);
+}
+
+SHIM void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, unsigned int bytes)
+{
+	netdev_tx_completed_queue(tx_queue(dev), packets, bytes);
+}
+
+SHIM void shim_tx_queue_reset(struct net_device *dev) { netdev_tx_reset_queue(tx_queue(dev)); }
+SHIM bool shim_xmit_more(void) { return netdev_xmit_more(); }
+
+SHIM unsigned int shim_tx_queue_idle_ms(const struct net_device *dev)
+{
+	return jiffies_to_msecs(jiffies - READ_ONCE(tx_queue(dev)->trans_start));
+}
+
+static int napi_poll(struct napi_struct *napi, int budget)
+{
+	struct shim_napi *shim = container_of(napi, struct shim_napi, napi);
+
+	return shim->poll(shim->context, budget);
+}
+
+SHIM void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+			void *context, bool transmit)
+{
+	napi->poll = poll;
+	napi->context = context;
+	if (transmit)
+		netif_napi_add_tx(dev, &napi->napi, napi_poll);
+	else
+		netif_napi_add(dev, &napi->napi, napi_poll);
+}
+
+SHIM void shim_napi_remove(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
+SHIM void shim_napi_enable(struct shim_napi *napi) { napi_enable(&napi->napi); }
+SHIM void shim_napi_disable(struct shim_napi *napi) { napi_disable(&napi->napi); }
+SHIM void shim_napi_schedule(struct shim_napi *napi) { napi_schedule(&napi->napi); }
+SHIM bool shim_napi_complete(struct shim_napi *napi, int done) { return napi_complete_done(&napi->napi, done); }
+SHIM void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb) { napi_gro_receive(&napi->napi, skb); }
+
+SHIM unsigned long shim_neighbour_gc_interval(void) { return READ_ONCE(arp_tbl.gc_interval); }
+
+int shim_format(char *buffer, size_t bytes, const char *format, ...)
+{
+	va_list arguments;
+	int written;
+
+	va_start(arguments, format);
+	written = vscnprintf(buffer, bytes, format, arguments);
+	va_end(arguments);
+	return written;
+}

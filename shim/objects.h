@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What the storage that C++ embeds holds, for the shims that fill it and for layout.c. Never read by C++. */
+#pragma once
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/rhashtable.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <shim/verbs.h>
+
+struct shim_work {
+	struct delayed_work work;
+	void (*run)(void *context);
+	void *context;
+};
+
+struct shim_hash_node {
+	struct rhash_head head;
+};
+
+struct shim_napi {
+	struct napi_struct napi;
+	int (*poll)(void *context, int budget);
+	void *context;
+};
+
+struct shim_ud_wr {
+	struct ib_ud_wr wr;
+};
+
+struct shim_recv_wr {
+	struct ib_recv_wr wr;
+};
+
+struct shim_event_handler {
+	struct ib_event_handler handler;
+	void (*on_event)(void *context, enum shim_event event, uint32_t port);
+	void *context;
+};

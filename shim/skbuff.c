@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <shim/skbuff.h>
+#include "compat.h"
+
+SHIM unsigned char *shim_skb_data(const struct sk_buff *skb) { return skb->data; }
+SHIM unsigned int shim_skb_len(const struct sk_buff *skb) { return skb->len; }
+SHIM unsigned int shim_skb_headlen(const struct sk_buff *skb) { return skb_headlen(skb); }
+SHIM unsigned int shim_skb_headroom(const struct sk_buff *skb) { return skb_headroom(skb); }
+SHIM unsigned int shim_skb_frags(const struct sk_buff *skb) { return skb_shinfo(skb)->nr_frags; }
+
+SHIM void *shim_skb_frag_address(const struct sk_buff *skb, unsigned int frag)
+{
+	return skb_frag_address(&skb_shinfo(skb)->frags[frag]);
+}
+
+SHIM unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag)
+{
+	return skb_frag_size(&skb_shinfo(skb)->frags[frag]);
+}
+
+SHIM struct net_device *shim_skb_device(const struct sk_buff *skb) { return skb->dev; }
+
+SHIM unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes) { return skb_push(skb, bytes); }
+SHIM unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes) { return skb_pull(skb, bytes); }
+SHIM void shim_skb_put(struct sk_buff *skb, unsigned int bytes) { skb_put(skb, bytes); }
+SHIM void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes) { skb_reserve(skb, bytes); }
+
+SHIM void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes)
+{
+	skb_reset_mac_header(skb);
+	skb_pull(skb, bytes);
+}
+
+SHIM int shim_skb_linearize(struct sk_buff *skb) { return skb_linearize(skb); }
+SHIM int shim_skb_cow_head(struct sk_buff *skb, unsigned int headroom) { return skb_cow_head(skb, headroom); }
+
+SHIM void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype) { skb->protocol = cpu_to_be16(ethertype); }
+SHIM void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev) { skb->dev = dev; }
+
+SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type)
+{
+	skb->pkt_type = type == SHIM_PACKET_HOST      ? PACKET_HOST :
+			type == SHIM_PACKET_BROADCAST ? PACKET_BROADCAST :
+							PACKET_MULTICAST;
+}
+
+SHIM void shim_skb_checksum_verified(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
+SHIM void shim_skb_tx_timestamp(struct sk_buff *skb) { skb_tx_timestamp(skb); }
+
+SHIM void shim_skb_consume(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
+SHIM void shim_skb_drop(struct sk_buff *skb) { dev_kfree_skb_any(skb); }
+
+SHIM void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev)
+{
+	skb->dev = dev;
+	dev_queue_xmit(skb);
+}
+
+SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
+SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
+
+SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order)
+{
+	const struct page_pool_params parameters = {
+		.order = order,
+		.pool_size = pages,
+		.nid = NUMA_NO_NODE,
+	};
+
+	return page_pool_create(&parameters);
+}
+
+SHIM void shim_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
+SHIM struct page *shim_pool_get(struct page_pool *pool) { return page_pool_dev_alloc_pages(pool); }
+
+SHIM void shim_pool_put(struct page_pool *pool, struct page *page, bool in_poll)
+{
+	page_pool_put_full_page(pool, page, in_poll);
+}
+
+SHIM void *shim_page_address(struct page *page) { return page_address(page); }
+
+SHIM struct sk_buff *shim_skb_build(struct page *page, unsigned int bytes)
+{
+	struct sk_buff *skb = napi_build_skb(page_address(page), bytes);
+
+	if (skb)
+		skb_mark_for_recycle(skb);
+	return skb;
+}
+
+SHIM unsigned int shim_skb_buffer_headroom(void) { return NET_SKB_PAD; }
+SHIM unsigned int shim_skb_buffer_tailroom(void) { return SKB_DATA_ALIGN(sizeof(struct skb_shared_info)); }
+SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <linux/workqueue.h>
+#include <shim/work.h>
+#include "objects.h"
+
+SHIM struct workqueue_struct *shim_workqueue_create(const char *name)
+{
+	return alloc_ordered_workqueue("%s", WQ_MEM_RECLAIM, name);
+}
+
+SHIM void shim_workqueue_destroy(struct workqueue_struct *queue) { destroy_workqueue(queue); }
+
+static void work_run(struct work_struct *item)
+{
+	struct shim_work *work = container_of(item, struct shim_work, work.work);
+
+	work->run(work->context);
+}
+
+SHIM void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context)
+{
+	INIT_DELAYED_WORK(&work->work, work_run);
+	work->run = run;
+	work->context = context;
+}
+
+SHIM void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies)
+{
+	queue_delayed_work(queue, &work->work, delay_jiffies);
+}
+
+SHIM void shim_work_requeue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies)
+{
+	mod_delayed_work(queue, &work->work, delay_jiffies);
+}
+
+SHIM void shim_work_cancel(struct shim_work *work) { cancel_delayed_work_sync(&work->work); }
