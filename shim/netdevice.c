@@ -6,6 +6,7 @@
 #include <linux/sysfs.h>
 #include <net/arp.h>
 #include <net/neighbour.h>
+#include <net/pkt_sched.h>
 #include <rdma/ib_verbs.h>
 #include <shim/netdevice.h>
 #include "compat.h"
@@ -95,6 +96,8 @@ static void setup(struct net_device *dev)
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HEADER_BYTES;
 	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
+	/* The creator says how long; none at all here would mean a device without a queue. */
+	dev->tx_queue_len = DEFAULT_TX_QUEUE_LEN;
 	dev->watchdog_timeo = 10 * HZ;
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
 	/* Up to what connected mode carries; the driver checks what the mode in force allows. */
