@@ -40,10 +40,8 @@ kernel::Status TxRing::create(unsigned int size, unsigned int sges)
 
 void TxRing::start()
 {
-    broken_ = false;
-    napi_.enable();
-    // An event may have been lost while the queue was out of service: poll once.
-    napi_.schedule();
+    closed_.store(false);
+    napi_.start();
 }
 
 void TxRing::stop()
@@ -70,7 +68,7 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     }
     const std::uint32_t here = index_.head();
     Slot& slot = slots_[index_.slot(here)];
-    if (index_.free() == 0 || broken_ || !map(slot, skb)) [[unlikely]] {
+    if (index_.free() == 0 || closed_.load_relaxed() || !map(slot, skb)) [[unlikely]] {
         interface_.tx_dropped.add();
         shim_skb_drop(skb);
         return;
@@ -111,7 +109,7 @@ void TxRing::ring_doorbell()
     if (error) [[unlikely]] {
         // What was posted of the chain is not known, so nothing of it can be freed before the queue is restarted.
         log_warning(interface_.dev(), "post_send failed, error %d", error);
-        broken_ = true;
+        close();
         shim_tx_queue_stop(interface_.dev());
         interface_.restart_queues();
     }
@@ -174,8 +172,7 @@ void TxRing::handle(const shim_wc* wc, int budget)
 {
     const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
     if (!index_.holds(index)) [[unlikely]] {
-        log_warning(interface_.dev(), "send completion for index %u, of %u to %u", index, index_.tail(),
-                    index_.head());
+        log_warning(interface_.dev(), "send completion for index %u, of %u to %u", index, index_.tail(), index_.head());
         return;
     }
     if (!shim_wc_ok(wc)) [[unlikely]] {
@@ -193,8 +190,7 @@ void TxRing::handle(const shim_wc* wc, int budget)
 void TxRing::wake_if_room()
 {
     shim_smp_mb();
-    if (shim_tx_queue_stopped(interface_.dev()) && index_.free() >= index_.size() / 2 && !broken_ &&
-        shim_netdev_carrier(interface_.dev()))
+    if (shim_tx_queue_stopped(interface_.dev()) && index_.free() >= index_.size() / 2 && !closed_.load())
         shim_tx_queue_wake(interface_.dev());
 }
 
@@ -260,11 +256,7 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
     return {};
 }
 
-void RxRing::start()
-{
-    napi_.enable();
-    napi_.schedule();
-}
+void RxRing::start() { napi_.start(); }
 
 void RxRing::stop() { napi_.disable(); }
 
@@ -340,8 +332,8 @@ void RxRing::handle(const shim_wc* wc)
 {
     const std::uint64_t index = shim_wc_id(wc);
     if (index >= size_) [[unlikely]] {
-        log_warning(interface_.dev(), "receive completion for index %llu of %u",
-                    static_cast<unsigned long long>(index), size_);
+        log_warning(interface_.dev(), "receive completion for index %llu of %u", static_cast<unsigned long long>(index),
+                    size_);
         return;
     }
     outstanding_.store(outstanding_.load_relaxed() - 1);

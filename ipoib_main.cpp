@@ -177,9 +177,9 @@ struct Hca {
 
 kernel::Status add_port(Hca& hca, ib_device* ca, std::uint32_t port)
 {
-    net_device* dev = shim_netdev_create(sizeof(Interface), ca, port,
-                                         2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
-                                         shim_ib_max_send_sge(ca) > 1);
+    net_device* dev =
+        shim_netdev_create(sizeof(Interface), ca, port, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
+                           shim_ib_max_send_sge(ca) > 1);
     if (!dev)
         return kernel::no_memory;
     auto* interface = new (shim_netdev_priv(dev)) Interface(dev, ca, port);

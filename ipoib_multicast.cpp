@@ -100,8 +100,7 @@ void GroupSet::rejoin_all()
 bool GroupSet::due(Group& group, unsigned long now)
 {
     using Event = GroupJoin::Event;
-    if (std::exchange(group.forgotten, false) &&
-        group.join.on(Event::forgotten).action == GroupJoin::Action::ask)
+    if (std::exchange(group.forgotten, false) && group.join.on(Event::forgotten).action == GroupJoin::Action::ask)
         return true;
     switch (group.join.state()) {
     case GroupJoin::State::idle:

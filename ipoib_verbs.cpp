@@ -189,6 +189,7 @@ kernel::Status Interface::start_queues()
 
 void Interface::stop_queues()
 {
+    tx.close();
     shim_tx_queue_disable(dev_);
     recover_.cancel();
     if (const int error = shim_qp_to_error(qp_))

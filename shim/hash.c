@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "objects.h"
 #include <linux/rhashtable.h>
 #include <shim/hash.h>
-#include "objects.h"
 
 static __always_inline struct rhashtable *table(struct shim_hash *hash) { return (struct rhashtable *)hash; }
 

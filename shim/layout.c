@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed. */
-#include <linux/kbuild.h>
 #include "objects.h"
+#include <linux/kbuild.h>
 
 #define OBJECT(name, type)                                                                                             \
 	DEFINE(SHIM_SIZEOF_##name, sizeof(type));                                                                      \

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
+#include "objects.h"
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_infiniband.h>
@@ -9,8 +11,6 @@
 #include <net/pkt_sched.h>
 #include <rdma/ib_verbs.h>
 #include <shim/netdevice.h>
-#include "compat.h"
-#include "objects.h"
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 {

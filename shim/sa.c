@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
 #include <linux/err.h>
 #include <linux/slab.h>
 #include <rdma/ib_sa.h>
 #include <shim/sa.h>
-#include "compat.h"
 
 static struct ib_sa_client client;
 
@@ -90,10 +90,9 @@ static int join_answered(int status, struct ib_sa_multicast *membership)
 	return ret;
 }
 
-SHIM struct ib_sa_multicast *shim_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member,
-					  bool with_parameters,
-					  int (*answered)(int status, const struct shim_mcmember *member, void *context),
-					  void *context)
+SHIM struct ib_sa_multicast *
+shim_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
+	     int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context)
 {
 	struct join *join = kmalloc(sizeof(*join), GFP_KERNEL);
 	struct ib_sa_mcmember_rec record = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <shim/skbuff.h>
-#include "compat.h"
 
 SHIM unsigned char *shim_skb_data(const struct sk_buff *skb) { return skb->data; }
 SHIM unsigned int shim_skb_len(const struct sk_buff *skb) { return skb->len; }

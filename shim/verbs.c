@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "objects.h"
 #include <linux/err.h>
 #include <linux/skbuff.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 #include <shim/verbs.h>
-#include "objects.h"
 
 static_assert(sizeof(struct shim_sge) == sizeof(struct ib_sge));
 static_assert(offsetof(struct shim_sge, length) == offsetof(struct ib_sge, length));
@@ -69,10 +69,7 @@ SHIM int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc)
 	return ib_poll_cq(cq, entries, (struct ib_wc *)wc);
 }
 
-SHIM int shim_cq_arm(struct ib_cq *cq)
-{
-	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS);
-}
+SHIM int shim_cq_arm(struct ib_cq *cq) { return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS); }
 
 SHIM struct shim_wc *shim_wc_at(struct shim_wc *wc, int index)
 {
@@ -90,8 +87,8 @@ SHIM bool shim_wc_checksum_ok(const struct shim_wc *wc) { return completion(wc)-
 SHIM uint32_t shim_wc_source_qpn(const struct shim_wc *wc) { return completion(wc)->src_qp; }
 SHIM uint16_t shim_wc_slid(const struct shim_wc *wc) { return completion(wc)->slid; }
 
-SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
-				  unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges)
+SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq, unsigned int send_wrs,
+				  unsigned int recv_wrs, unsigned int send_sges)
 {
 	struct ib_qp_init_attr attr = {
 		.send_cq = send_cq,

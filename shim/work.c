@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "objects.h"
 #include <linux/workqueue.h>
 #include <shim/work.h>
-#include "objects.h"
 
 SHIM struct workqueue_struct *shim_workqueue_create(const char *name)
 {

@@ -33,7 +33,9 @@ public:
 
     // Between these the NAPI poll runs. CONTEXT: process.
     void start();
-    // Frees what was never completed. CONTEXT: process; nothing transmits, the queue pair is out of service.
+    // Takes and wakes for no more packets; completions are handled still. CONTEXT: process.
+    void close() { closed_.store(true); }
+    // Frees what was never completed. CONTEXT: process; closed, nothing transmits, the queue pair is out of service.
     void stop();
 
     // Sends the packet, which begins with its encapsulation, to qpn by way of ah; takes it in every case. The
@@ -77,8 +79,8 @@ private:
     kernel::RingIndex index_;
     // Built and not posted: from this index to head. Under the transmit lock.
     std::uint32_t unposted_ = 0;
-    // Posting failed; the ring is to be restarted. Under the transmit lock.
-    bool broken_ = false;
+    // Between service and service, or until the restart that a failed post asked for.
+    kernel::Published<bool> closed_{true};
     kernel::Napi<&TxRing::poll> napi_;
 };
 

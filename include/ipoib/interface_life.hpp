@@ -29,12 +29,12 @@ public:
     // Done in this order.
     enum Action : std::uint8_t {
         none = 0,
-        bring_down = 1 << 0,     // carrier off, leave the groups, forget the paths
-        stop_queues = 1 << 1,    // the queue pair out of service, its buffers freed
-        start_queues = 1 << 2,   // the queue pair in service
-        bring_up = 1 << 3,       // join
-        doubt_paths = 1 << 4,    // ask for paths again as they are used
-        rejoin_groups = 1 << 5,  // join again, using what is known meanwhile
+        bring_down = 1 << 0,    // carrier off, leave the groups, forget the paths
+        stop_queues = 1 << 1,   // the queue pair out of service, its buffers freed
+        start_queues = 1 << 2,  // the queue pair in service
+        bring_up = 1 << 3,      // join
+        doubt_paths = 1 << 4,   // ask for paths again as they are used
+        rejoin_groups = 1 << 5, // join again, using what is known meanwhile
         carrier_on = 1 << 6,
     };
     struct Step {

@@ -5,6 +5,7 @@
 
 #include <generated/layout.h>
 #include <shim/netdevice.h>
+#include <shim/sync.h>
 
 namespace kernel {
 
@@ -21,13 +22,21 @@ public:
     Napi(const Napi&) = delete;
     Napi& operator=(const Napi&) = delete;
 
-    // CONTEXT: process, before the first enable and after the last disable.
+    // CONTEXT: process, before the first start and after the last disable.
     void add(net_device* dev, Owner& owner, Direction direction)
     {
         shim_napi_add(dev, native(), poll, &owner, direction == Direction::transmit);
     }
     void remove() { shim_napi_remove(native()); }
-    void enable() { shim_napi_enable(native()); }
+    // Enables it and polls once: an event may have been lost before. CONTEXT: process.
+    void start()
+    {
+        shim_napi_enable(native());
+        // Softirqs raised with bottom halves off run when they are on again, not at the next tick.
+        shim_bh_disable();
+        schedule();
+        shim_bh_enable();
+    }
     // CONTEXT: process, may sleep.
     void disable() { shim_napi_disable(native()); }
     // CONTEXT: any.

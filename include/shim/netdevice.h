@@ -65,8 +65,8 @@ bool shim_xmit_more(void);
 unsigned int shim_tx_queue_idle_ms(const struct net_device *dev);
 
 /* poll(context, budget) returns the packets it handled. */
-void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget), void *context,
-		   bool transmit);
+void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+		   void *context, bool transmit);
 void shim_napi_remove(struct shim_napi *napi);
 void shim_napi_enable(struct shim_napi *napi);
 /* CONTEXT: process, may sleep. */

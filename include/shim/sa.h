@@ -25,9 +25,8 @@ struct shim_path_question {
  * Returns an id for shim_sa_cancel or a negative errno, in which case answered() is not called. CONTEXT: any.
  */
 int shim_sa_ask_path(struct ib_device *ca, uint32_t port, const struct shim_path_question *question,
-		     unsigned int timeout_ms,
-		     void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
-		     struct ib_sa_query **query);
+		     unsigned int timeout_ms, void (*answered)(int status, struct sa_path_rec *record, void *context),
+		     void *context, struct ib_sa_query **query);
 /* The answer will be -EINTR, soon, unless it is under way. */
 void shim_sa_cancel(int id, struct ib_sa_query *query);
 uint32_t shim_path_dlid(struct sa_path_rec *record);
