@@ -93,7 +93,8 @@ void GroupSet::rejoin_all()
     kernel::Guard guard(lock_);
     if (!accepting_)
         return;
-    all_.for_each([](Group& group) { group.forgotten = true; });
+    for (Group& group : all_)
+        group.forgotten = true;
     joins_.requeue(interface_.work_queue);
 }
 
@@ -140,12 +141,10 @@ Group* GroupSet::next_to_ask()
     // The others are asked for in the broadcast group's terms.
     if (broadcast_->join.state() != GroupJoin::State::joined)
         return nullptr;
-    Group* found = nullptr;
-    all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
-        if (!found && due(group, now))
-            found = &group;
-    });
-    return found;
+    for (Group& group : all_)
+        if (due(group, now))
+            return &group;
+    return nullptr;
 }
 
 void GroupSet::run_joins()
@@ -374,10 +373,10 @@ void GroupSet::leave_all()
     kernel::List<Group> gone;
     {
         kernel::Guard guard(lock_);
-        all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+        for (Group& group : all_) {
             unlink(group);
             gone.push_back(group);
-        });
+        }
     }
     while (Group* group = gone.pop_front())
         leave(*group);
@@ -406,23 +405,24 @@ void GroupSet::sync_with_stack()
 {
     {
         kernel::Guard guard(lock_);
-        all_.for_each([](Group& group) { group.listed = false; });
+        for (Group& group : all_)
+            group.listed = false;
     }
     shim_netdev_for_each_multicast(interface_.dev(), visit_listed, this);
     kernel::List<Group> gone;
     {
         kernel::Guard guard(lock_);
-        all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+        for (Group& group : all_) {
             const bool full_member = !group.join.send_only();
             if (&group == broadcast_ || full_member == group.listed)
-                return;
+                continue;
             unlink(group);
             gone.push_back(group);
             // Send-only until now, and the stack listens to it: a full member takes its place.
             if (group.listed)
                 if (Group* successor = add(group.key(), false))
                     successor->listed = true;
-        });
+        }
         if (accepting_)
             joins_.requeue(interface_.work_queue);
     }
@@ -436,12 +436,12 @@ void GroupSet::collect_garbage(unsigned long idle)
     kernel::List<Group> gone;
     {
         kernel::Guard guard(lock_);
-        all_.for_each([&](Group& group) TA_REQUIRES(lock_) {
+        for (Group& group : all_) {
             if (group.join.send_only() && now - group.last_used.load_relaxed() > idle) {
                 unlink(group);
                 gone.push_back(group);
             }
-        });
+        }
     }
     while (Group* group = gone.pop_front())
         leave(*group);

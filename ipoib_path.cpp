@@ -184,7 +184,6 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
     }
     while (sk_buff* skb = ready.pop())
         shim_skb_transmit_again(skb, interface_.dev());
-    interface_.reaper.retire(std::move(handle));
 
     kernel::Guard guard(lock_);
     if (--open_questions_ == 0 && waiting_for_answers_)
@@ -196,7 +195,8 @@ kernel::Owned<AddressHandle> PathTable::install(Path& path, kernel::Owned<Addres
     std::swap(path.handle, handle);
     ib_ah* ah = path.handle ? path.handle->get() : nullptr;
     path.ah.store(ah);
-    path.neighbours.for_each([ah](Neighbour& neighbour) { neighbour.ah.store(ah); });
+    for (Neighbour& neighbour : path.neighbours)
+        neighbour.ah.store(ah);
     return handle;
 }
 
@@ -209,7 +209,8 @@ void PathTable::forget(Neighbour& neighbour)
 
 void PathTable::forget_neighbours(Path& path)
 {
-    path.neighbours.for_each([this](Neighbour& neighbour) TA_REQUIRES(lock_) { forget(neighbour); });
+    for (Neighbour& neighbour : path.neighbours)
+        forget(neighbour);
 }
 
 void PathTable::unlink(Path& path)
@@ -239,19 +240,18 @@ void PathTable::flush()
     {
         kernel::Guard guard(lock_);
         accepting_ = false;
-        all_.for_each([&](Path& path) TA_REQUIRES(lock_) {
+        for (Path& path : all_) {
             unlink(path);
             gone.push_back(path);
-        });
+        }
         wait = waiting_for_answers_ = open_questions_ != 0;
         if (wait)
             no_open_questions_.reset();
     }
     // Their answers are -EINTR now, or under way. Only we free paths here: those on our list stay.
-    gone.for_each([](Path& path) {
-        if (path.life.question_open() && path.query)
+    for (Path& path : gone)
+        if (path.query)
             shim_sa_cancel(path.query_id, path.query);
-    });
     if (wait)
         no_open_questions_.wait();
     {
@@ -265,12 +265,13 @@ void PathTable::flush()
 void PathTable::doubt_all()
 {
     kernel::Guard guard(lock_);
-    all_.for_each([](Path& path) {
+    for (Path& path : all_) {
         path.life.on(PathLife::Event::doubted);
         // Sends go on with the handle, by way of send_slowly(), which asks.
         path.ah.store(nullptr);
-        path.neighbours.for_each([](Neighbour& neighbour) { neighbour.ah.store(nullptr); });
-    });
+        for (Neighbour& neighbour : path.neighbours)
+            neighbour.ah.store(nullptr);
+    }
 }
 
 void PathTable::collect_garbage(unsigned long idle)
@@ -280,16 +281,15 @@ void PathTable::collect_garbage(unsigned long idle)
     kernel::List<Path> gone;
     {
         kernel::Guard guard(lock_);
-        all_.for_each([&](Path& path) TA_REQUIRES(lock_) {
-            path.neighbours.for_each([&](Neighbour& neighbour) TA_REQUIRES(lock_) {
+        for (Path& path : all_) {
+            for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))
                     forget(neighbour);
-            });
             if (path.neighbours.empty() && unused(path) && !path.life.question_open()) {
                 unlink(path);
                 gone.push_back(path);
             }
-        });
+        }
     }
     while (Path* path = gone.pop_front())
         release(*path);

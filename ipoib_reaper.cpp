@@ -26,7 +26,8 @@ void Reaper::run()
         shim_rcu_synchronize();
     // From here on nobody finds these objects; what was sent with them is in the ring by now.
     const std::uint32_t sends = interface_.tx.index().head();
-    batch.for_each([sends](Retirable& object) { object.sends_ = sends; });
+    for (Retirable& object : batch)
+        object.sends_ = sends;
     pending_.take(batch);
 
     kernel::List<Retirable> done;
@@ -39,12 +40,12 @@ void Reaper::run()
 
 void Reaper::collect(kernel::List<Retirable>& done, bool all)
 {
-    pending_.for_each([&](Retirable& object) {
+    for (Retirable& object : pending_) {
         if (all || object.until_ == Retirable::Until::grace_period || interface_.tx.index().passed(object.sends_)) {
             object.unlink();
             done.push_back(object);
         }
-    });
+    }
 }
 
 void Reaper::drain()

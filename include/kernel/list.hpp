@@ -52,13 +52,26 @@ public:
         while (T* element = other.pop_front())
             push_back(*element);
     }
-    // visit may unlink the element it is given.
-    template <class Visit>
-    void for_each(Visit visit)
-    {
-        for (auto *node = head_.next_, *next = node->next_; node != &head_; node = next, next = node->next_)
-            visit(*static_cast<T*>(node));
-    }
+
+    // For range-for; the body may unlink the element it is given, and append others.
+    class Iterator {
+    public:
+        explicit Iterator(ListNode<Tag>* node) : node_(node), next_(node->next_) {}
+        T& operator*() const { return *static_cast<T*>(node_); }
+        Iterator& operator++()
+        {
+            node_ = next_;
+            next_ = node_->next_;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return node_ != other.node_; }
+
+    private:
+        ListNode<Tag>* node_;
+        ListNode<Tag>* next_;
+    };
+    Iterator begin() { return Iterator(head_.next_); }
+    Iterator end() { return Iterator(&head_); }
 
 private:
     ListNode<Tag> head_;

@@ -19,6 +19,7 @@ enum Errno : int {
 class [[nodiscard]] Status {
 public:
     constexpr Status() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): what the kernel returns is a Status.
     constexpr Status(int code) : code_(code) {}
     constexpr bool ok() const { return code_ == 0; }
     constexpr int code() const { return code_; }

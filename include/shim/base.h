@@ -23,4 +23,8 @@
 /* A shim is inlined wherever C++ calls it; the kernel's __always_inline still emits the function for SHIM_LTO=0. */
 #define SHIM __always_inline
 /* Called from objects outside the LTO unit. */
+#ifdef __clang__
+#define ENTRY
+#else
 #define ENTRY __attribute__((externally_visible))
+#endif
