@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What differs between kernels, as the probes in probes/ found it. */
+#pragma once
+#include <generated/probes.h>
+#include <linux/hrtimer.h>
+#include <rdma/ib_verbs.h>
+
+#ifdef HAVE_CREATE_CQ_BUNDLE
+#define SOFT_CREATE_CQ_LAST struct uverbs_attr_bundle *attrs
+#else
+#define SOFT_CREATE_CQ_LAST struct ib_udata *udata
+#endif
+
+#ifdef HAVE_REG_USER_MR_DMAH
+#define SOFT_REG_USER_MR_ARGS                                                                                          \
+	struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_dmah *dmah, struct ib_udata *udata
+#else
+#define SOFT_REG_USER_MR_ARGS                                                                                          \
+	struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_udata *udata
+#endif
+
+/* A timer that runs in softirq context. */
+static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*run)(struct hrtimer *))
+{
+#ifdef HAVE_HRTIMER_SETUP
+	hrtimer_setup(timer, run, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	timer->function = run;
+#endif
+}

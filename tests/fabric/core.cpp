@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The fabric as a whole, behind core.h: HCAs joined by one switch, frames between wire bytes and fields, routing by
+// the switch's tables, links that go up and down.
+#include <cstring>
+#include <new>
+#include <utility>
+#include <utility>
+
+#include "core.h"
+#include "node.hpp"
+
+using namespace soft_ib;
+
+struct fabric {
+    unsigned int hca_count;
+    Hca hcas[FABRIC_MOST_HCAS];
+    Switch node;
+};
+
+namespace soft_ib {
+
+// As new, with no cable in it.
+void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
+{
+    port = {};
+    port.guid = guid;
+    port.subnet_prefix = 0xfe80000000000000;
+    port.mtu = mtu;
+    port.pkeys[0] = 0xffff;
+    port.subnet_timeout = 18;
+    port.set_port_state(PortState::initialise);
+    port.physical_state = link_up;
+}
+
+} // namespace soft_ib
+
+namespace {
+
+constexpr std::uint64_t guid_prefix = 0x0002c90300000000;
+constexpr std::uint64_t switch_guid = guid_prefix | 0xffff00;
+constexpr std::uint8_t management_lane = 15;
+// IsTrapSupported: the switch tells when a port changes.
+constexpr std::uint32_t trap_capability = 1 << 3;
+// IsClientReregistrationSupported.
+constexpr std::uint32_t reregister_capability = 1 << 25;
+
+// The BTH's opcode of a datagram.
+constexpr std::uint8_t ud_send_only = 0x64;
+constexpr unsigned int lrh_bytes = 8, grh_bytes = 40, bth_bytes = 12, deth_bytes = 8, icrc_bytes = 4;
+constexpr std::uint8_t next_header_iba = 0x1b;
+
+unsigned int header_bytes(const fabric_headers& h) { return lrh_bytes + (h.grh ? grh_bytes : 0) + bth_bytes + deth_bytes; }
+
+// What LRH's length and the data counters count: 4-byte words to the ICRC, without the VCRC.
+unsigned int words(const fabric_headers& h)
+{
+    return (header_bytes(h) + ((h.payload_bytes + 3) & ~3U) + icrc_bytes) / 4;
+}
+
+bool multicast(std::uint16_t lid) { return lid >= FABRIC_FIRST_MULTICAST_LID && lid != FABRIC_PERMISSIVE_LID; }
+
+void add(std::uint64_t& counter, std::uint64_t amount) { __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED); }
+
+void count(std::uint64_t& all_words, std::uint64_t& frames, std::uint64_t& groups, const fabric_headers& h)
+{
+    add(all_words, words(h));
+    add(frames, 1);
+    if (multicast(h.dlid))
+        add(groups, 1);
+}
+
+// The HCA on a port of the switch, as a bit.
+std::uint32_t hca_at(unsigned int switch_port) { return switch_port ? 1U << (switch_port - 1) : 0; }
+
+// Both ends of the cable pass data.
+bool cable_active(const struct fabric& f, unsigned int hca)
+{
+    return f.hcas[hca].port.active() && f.node.ports[hca + 1].active();
+}
+
+// The HCA that the switch's unicast table names, as a bit; none for its own port or no port.
+std::uint32_t hca_behind(const Switch& node, std::uint16_t lid)
+{
+    const unsigned int port = lid < Switch::unicast_lids ? node.forwarding[lid] : Switch::no_port;
+    return port <= node.port_count ? hca_at(port) : 0;
+}
+
+bool directed_smp(struct fabric& f, unsigned int ingress, Mad smp, fabric_route& route)
+{
+    Hop hop = arrive_by_directed_route(smp, ingress + 1, f.node.port_count);
+    if (hop.action == Hop::Action::answer_here) {
+        if (!answer_smp(f.node, smp, ingress + 1))
+            return false;
+        hop = depart_with_answer(smp);
+    }
+    if (hop.action != Hop::Action::forward || !link_is_up(f, hop.egress))
+        return false;
+    route.hcas = hca_at(hop.egress);
+    return route.hcas;
+}
+
+} // namespace
+
+std::size_t fabric_bytes() { return sizeof(struct fabric); }
+
+void fabric_construct(struct fabric* memory, unsigned int hcas, std::uint8_t mtu)
+{
+    struct fabric& f = *new (memory) struct fabric();
+    f.hca_count = hcas;
+    for (unsigned int i = 0; i < hcas; ++i) {
+        Hca& hca = f.hcas[i];
+        hca.type = NodeType::hca;
+        hca.port_count = 1;
+        hca.guid = fabric_guid(i);
+        reset_port(hca.port, hca.guid, mtu);
+        hca.port.capabilities = reregister_capability;
+    }
+    Switch& node = f.node;
+    node.type = NodeType::switch_;
+    node.port_count = static_cast<std::uint8_t>(hcas);
+    node.guid = switch_guid;
+    std::memcpy(node.description, "soft_ib switch", sizeof("soft_ib switch"));
+    for (unsigned int i = 0; i <= hcas; ++i)
+        reset_port(node.ports[i], switch_guid, mtu);
+    node.ports[0].set_port_state(PortState::active);
+    node.ports[0].physical_state = link_up;
+    node.ports[0].capabilities = trap_capability;
+    node.life_time = 18;
+    std::memset(node.forwarding, Switch::no_port, sizeof(node.forwarding));
+}
+
+std::uint64_t fabric_guid(unsigned int hca) { return guid_prefix | 0x100U * hca | 0x10; }
+
+const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { return &f->hcas[hca].port; }
+
+void fabric_renew_hca(struct fabric* f, unsigned int hca)
+{
+    Port& port = f->hcas[hca].port;
+    reset_port(port, port.guid, port.mtu);
+}
+
+void fabric_set_capabilities(struct fabric* f, unsigned int hca, std::uint32_t set, std::uint32_t clear)
+{
+    std::uint32_t& capabilities = f->hcas[hca].port.capabilities;
+    capabilities = (capabilities | set) & ~clear;
+}
+
+void fabric_set_description(struct fabric* f, unsigned int hca, const char* text)
+{
+    char* to = f->hcas[hca].description;
+    unsigned int i = 0;
+    for (; text[i] && i < sizeof(f->hcas[hca].description) - 1; ++i)
+        to[i] = text[i];
+    std::memset(to + i, 0, sizeof(f->hcas[hca].description) - i);
+}
+
+unsigned int fabric_set_link(struct fabric* f, unsigned int hca, bool up)
+{
+    Port& near = f->hcas[hca].port;
+    Port& far = f->node.ports[hca + 1];
+    const bool was_up = near.port_state() != PortState::down;
+    if (up == was_up)
+        return 0;
+    const bool was_active = near.active();
+    Port* const ends[] = {&near, &far};
+    for (Port* port : ends) {
+        port->set_port_state(up ? PortState::initialise : PortState::down);
+        port->physical_state = up ? link_up : polling;
+        if (!up)
+            ++port->counters.link_downed;
+    }
+    f->node.port_state_change = true;
+    f->node.trap_pending = true;
+    return was_active ? FABRIC_PORT_ERROR : 0;
+}
+
+bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad, std::uint8_t* reply,
+                    unsigned int* events)
+{
+    std::memcpy(reply, mad, FABRIC_MAD_BYTES);
+    *events = 0;
+    Mad answer(reply);
+    switch (answer.management_class()) {
+    case ManagementClass::subnet_lid:
+    case ManagementClass::subnet_directed:
+        return answer_smp(f->hcas[hca], answer, *events);
+    case ManagementClass::performance:
+        return answer_performance(f->hcas[hca], answer);
+    }
+    return false;
+}
+
+bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h, std::uint8_t* bytes,
+                       fabric_route* route)
+{
+    *route = {};
+    Mad mad(bytes);
+    const bool performance = mad.management_class() == ManagementClass::performance;
+    if (h->destination_qpn != (performance ? 1 : 0))
+        return false;
+    switch (mad.management_class()) {
+    case ManagementClass::subnet_directed:
+        return directed_smp(*f, ingress, mad, *route);
+    case ManagementClass::subnet_lid:
+        if (mad.method() == Method::trap_repress || !answer_smp(f->node, mad, ingress + 1))
+            return false;
+        break;
+    case ManagementClass::performance:
+        if (!answer_performance(f->node, mad))
+            return false;
+        break;
+    default:
+        return false;
+    }
+    std::swap(h->source_qpn, h->destination_qpn);
+    std::swap(h->slid, h->dlid);
+    route->hcas = hca_behind(f->node, h->dlid);
+    return route->hcas;
+}
+
+bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes, fabric_route* route)
+{
+    Switch& node = f->node;
+    const std::uint16_t sm_lid = node.ports[0].sm_lid;
+    if (!node.trap_pending || !hca_behind(node, sm_lid))
+        return false;
+    node.trap_pending = false;
+    std::memset(bytes, 0, FABRIC_MAD_BYTES);
+    bytes[0] = bytes[2] = 1;
+    bytes[1] = static_cast<std::uint8_t>(ManagementClass::subnet_lid);
+    bytes[3] = static_cast<std::uint8_t>(Method::trap);
+    store(bytes + 8, ++node.trap_transaction);
+    store<std::uint16_t>(bytes + 16, 0x0002);
+    // A generic, urgent notice by a switch: 128, a link's state has changed (IBA 13.4.8.2, 14.2.5.1).
+    std::uint8_t* notice = bytes + 64;
+    notice[0] = 0x80 | 1;
+    notice[3] = 2;
+    store<std::uint16_t>(notice + 4, 128);
+    store(notice + 6, node.ports[0].lid);
+    store(notice + 10, node.ports[0].lid);
+    *h = {};
+    h->slid = node.ports[0].lid;
+    h->dlid = sm_lid;
+    h->pkey = 0xffff;
+    h->sl = 0;
+    h->payload_bytes = FABRIC_MAD_BYTES;
+    *route = {hca_behind(node, sm_lid), false};
+    return route->hcas;
+}
+
+unsigned int fabric_build_headers(const fabric_headers* h, std::uint8_t* wire)
+{
+    const unsigned int pad = -h->payload_bytes & 3;
+    std::uint8_t* at = wire;
+    at[0] = static_cast<std::uint8_t>((h->destination_qpn == 0 ? management_lane : 0) << 4);
+    at[1] = static_cast<std::uint8_t>(h->sl << 4 | (h->grh ? 3 : 2));
+    store(at + 2, h->dlid);
+    store(at + 4, static_cast<std::uint16_t>(words(*h)));
+    store(at + 6, h->slid);
+    at += lrh_bytes;
+    if (h->grh) {
+        store(at, 6U << 28 | std::uint32_t(h->traffic_class) << 20 | (h->flow_label & 0xfffff));
+        store(at + 4, static_cast<std::uint16_t>(bth_bytes + deth_bytes + h->payload_bytes + pad + icrc_bytes));
+        at[6] = next_header_iba;
+        at[7] = h->hop_limit;
+        std::memcpy(at + 8, h->sgid, 16);
+        std::memcpy(at + 24, h->dgid, 16);
+        at += grh_bytes;
+    }
+    at[0] = ud_send_only;
+    at[1] = static_cast<std::uint8_t>(pad << 4);
+    store(at + 2, h->pkey);
+    store(at + 4, h->destination_qpn & 0xffffff);
+    store(at + 8, h->psn & 0xffffff);
+    at += bth_bytes;
+    store(at, h->qkey);
+    store(at + 4, h->source_qpn & 0xffffff);
+    at += deth_bytes;
+    return static_cast<unsigned int>(at - wire);
+}
+
+bool fabric_parse_headers(const std::uint8_t* wire, unsigned int bytes, fabric_headers* h)
+{
+    *h = {};
+    if (bytes < lrh_bytes + bth_bytes + deth_bytes)
+        return false;
+    const unsigned int next = wire[1] & 3;
+    h->sl = wire[1] >> 4;
+    h->grh = next == 3;
+    if (next < 2 || (h->grh && bytes < FABRIC_MOST_HEADER_BYTES))
+        return false;
+    h->dlid = load<std::uint16_t>(wire + 2);
+    h->slid = load<std::uint16_t>(wire + 6);
+    const unsigned int frame_bytes = load<std::uint16_t>(wire + 4) * 4U;
+    const std::uint8_t* at = wire + lrh_bytes;
+    if (h->grh) {
+        const auto first = load<std::uint32_t>(at);
+        h->traffic_class = static_cast<std::uint8_t>(first >> 20);
+        h->flow_label = first & 0xfffff;
+        h->hop_limit = at[7];
+        std::memcpy(h->sgid, at + 8, 16);
+        std::memcpy(h->dgid, at + 24, 16);
+        at += grh_bytes;
+    }
+    if (at[0] != ud_send_only)
+        return false;
+    const unsigned int pad = at[1] >> 4 & 3;
+    h->pkey = load<std::uint16_t>(at + 2);
+    h->destination_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
+    h->psn = load<std::uint32_t>(at + 8) & 0xffffff;
+    at += bth_bytes;
+    h->qkey = load<std::uint32_t>(at);
+    h->source_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
+    const unsigned int around = header_bytes(*h) + icrc_bytes + pad;
+    if (frame_bytes < around)
+        return false;
+    h->payload_bytes = frame_bytes - around;
+    return true;
+}
+
+namespace {
+
+// The switch's ports that a frame leaves by; bit p is port p.
+std::uint64_t egress_ports(const Switch& node, unsigned int ingress_port, std::uint16_t dlid)
+{
+    const std::uint64_t others = ~(std::uint64_t(1) << ingress_port);
+    if (multicast(dlid)) {
+        const unsigned int index = dlid - FABRIC_FIRST_MULTICAST_LID;
+        return index < Switch::multicast_lids ? node.multicast[index] & others : 0;
+    }
+    const unsigned int port = node.forwarding[dlid];
+    return port <= node.port_count ? (std::uint64_t(1) << port) & others : 0;
+}
+
+void count_sent(struct fabric& f, unsigned int hca, const fabric_headers& h)
+{
+    PortCounters& near = f.hcas[hca].port.counters;
+    PortCounters& far = f.node.ports[hca + 1].counters;
+    count(near.sent_words, near.sent_frames, near.sent_multicast, h);
+    count(far.received_words, far.received_frames, far.received_multicast, h);
+}
+
+} // namespace
+
+fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fabric_headers* h)
+{
+    const Port& source = f->hcas[ingress].port;
+    const std::uint32_t self = 1U << ingress;
+    // Management passes before the subnet is up; it has a lane of its own.
+    const bool subnet_management = h->destination_qpn == 0;
+    if (source.port_state() == PortState::down || (!subnet_management && !source.active()))
+        return {};
+    if (is_own_lid(source, h->dlid))
+        return {self, false};
+    count_sent(*f, ingress, *h);
+    if (h->dlid == FABRIC_PERMISSIVE_LID)
+        return {0, subnet_management};
+    // A HCA gives its own group members their copies; the switch sends none back.
+    fabric_route route{multicast(h->dlid) ? self : 0, false};
+    if (!subnet_management && !f->node.ports[ingress + 1].active())
+        return route;
+    const std::uint64_t ports = egress_ports(f->node, ingress + 1, h->dlid);
+    route.to_switch = ports & 1;
+    for (unsigned int hca = 0; hca < f->hca_count; ++hca)
+        if ((ports >> (hca + 1) & 1) && (subnet_management ? link_is_up(*f, hca + 1) : cable_active(*f, hca)))
+            route.hcas |= 1U << hca;
+    return route;
+}
+
+bool fabric_accepts(const struct fabric* f, unsigned int hca, const fabric_headers* h)
+{
+    const Port& port = f->hcas[hca].port;
+    if (port.port_state() == PortState::down)
+        return false;
+    return multicast(h->dlid) || h->dlid == FABRIC_PERMISSIVE_LID || is_own_lid(port, h->dlid);
+}
+
+void fabric_count_received(struct fabric* f, unsigned int hca, const fabric_headers* h)
+{
+    PortCounters& near = f->hcas[hca].port.counters;
+    PortCounters& far = f->node.ports[hca + 1].counters;
+    count(near.received_words, near.received_frames, near.received_multicast, *h);
+    count(far.sent_words, far.sent_frames, far.sent_multicast, *h);
+}
+
+bool fabric_pkeys_match(std::uint16_t a, std::uint16_t b)
+{
+    return (a & 0x7fff) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * /sys/kernel/debug/soft_ib/<n>/: an HCA's counters and knobs; README.md describes them. What is written here happens
+ * before the write returns.
+ */
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include "glue.h"
+
+enum { MOST_INJECTED_BYTES = 8192, MOST_INJECT_TEXT = 2 * MOST_INJECTED_BYTES + 512 };
+
+static struct dentry *root;
+
+static int counters_show(struct seq_file *file, void *unused)
+{
+	struct soft_slot *slot = file->private;
+
+#define X(name) seq_printf(file, "%-16s %lld\n", #name, atomic64_read(&slot->counters.name));
+	SOFT_COUNTERS(X)
+#undef X
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(counters);
+
+static int link_get(void *data, u64 *value)
+{
+	struct soft_slot *slot = data;
+
+	*value = fabric_hca_port(soft_fabric, slot->index)->state != 1;
+	return 0;
+}
+
+static int link_set(void *data, u64 value)
+{
+	mutex_lock(&soft_plug_lock);
+	soft_set_link(data, value);
+	mutex_unlock(&soft_plug_lock);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(link_fops, link_get, link_set, "%llu\n");
+
+static int plugged_get(void *data, u64 *value)
+{
+	struct soft_slot *slot = data;
+
+	*value = rcu_access_pointer(slot->hca) != NULL;
+	return 0;
+}
+
+static int plugged_set(void *data, u64 value)
+{
+	int ret = 0;
+
+	mutex_lock(&soft_plug_lock);
+	if (value)
+		ret = soft_plug(data);
+	else
+		soft_unplug(data);
+	mutex_unlock(&soft_plug_lock);
+	return ret;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(plugged_fops, plugged_get, plugged_set, "%llu\n");
+
+static int parse_gid(const char *text, u8 *gid)
+{
+	/* 32 hexadecimal digits. */
+	return strlen(text) == 32 ? hex2bin(gid, text, 16) : -EINVAL;
+}
+
+static int parse_number(const char *text, u32 *value) { return kstrtou32(text, 0, value); }
+
+static int parse_word(struct fabric_headers *h, u8 *payload, u32 *bytes, const char *key, const char *text)
+{
+	u32 number = 0;
+	int ret;
+
+	if (!strcmp(key, "dgid"))
+		return parse_gid(text, h->dgid);
+	if (!strcmp(key, "sgid"))
+		return parse_gid(text, h->sgid);
+	if (!strcmp(key, "hex")) {
+		*bytes = strlen(text) / 2;
+		return *bytes > MOST_INJECTED_BYTES ? -EMSGSIZE : hex2bin(payload, text, *bytes);
+	}
+	ret = parse_number(text, &number);
+	if (ret)
+		return ret;
+	if (!strcmp(key, "dqpn"))
+		h->destination_qpn = number;
+	else if (!strcmp(key, "sqpn"))
+		h->source_qpn = number;
+	else if (!strcmp(key, "qkey"))
+		h->qkey = number;
+	else if (!strcmp(key, "pkey"))
+		h->pkey = number;
+	else if (!strcmp(key, "slid"))
+		h->slid = number;
+	else if (!strcmp(key, "dlid"))
+		h->dlid = number;
+	else if (!strcmp(key, "grh"))
+		h->grh = number;
+	else if (!strcmp(key, "bytes"))
+		h->payload_bytes = number;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int inject(struct soft_slot *slot, char *text, u8 *payload)
+{
+	struct fabric_headers h = {
+		.pkey = 0xffff,
+		.slid = 1,
+		.source_qpn = 2,
+		.hop_limit = 1,
+		.dlid = fabric_hca_port(soft_fabric, slot->index)->lid,
+	};
+	u32 bytes = 0;
+	char *word;
+	int ret;
+
+	while ((word = strsep(&text, " \n"))) {
+		char *key = strsep(&word, "=");
+
+		if (!*key)
+			continue;
+		if (!word)
+			return -EINVAL;
+		ret = parse_word(&h, payload, &bytes, key, word);
+		if (ret)
+			return ret;
+	}
+	if (h.payload_bytes > MOST_INJECTED_BYTES)
+		return -EMSGSIZE;
+	h.payload_bytes = max(h.payload_bytes, bytes);
+	soft_inject(slot, &h, payload);
+	return 0;
+}
+
+static ssize_t inject_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
+{
+	struct soft_slot *slot = file->private_data;
+	u8 *payload = kzalloc(MOST_INJECTED_BYTES, GFP_KERNEL);
+	char *text = bytes < MOST_INJECT_TEXT ? memdup_user_nul(from, bytes) : ERR_PTR(-EMSGSIZE);
+	int ret = payload ? PTR_ERR_OR_ZERO(text) : -ENOMEM;
+
+	if (!ret)
+		ret = inject(slot, text, payload);
+	if (!IS_ERR(text))
+		kfree(text);
+	kfree(payload);
+	return ret ?: bytes;
+}
+
+static const struct file_operations inject_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = inject_write,
+};
+
+void soft_debugfs_start(void)
+{
+	unsigned int i;
+
+	root = debugfs_create_dir("soft_ib", NULL);
+	for (i = 0; i < soft_hca_count; i++) {
+		struct soft_slot *slot = &soft_slots[i];
+		char name[8];
+
+		snprintf(name, sizeof(name), "%u", i);
+		slot->dir = debugfs_create_dir(name, root);
+		debugfs_create_file("counters", 0444, slot->dir, slot, &counters_fops);
+		debugfs_create_u32("drop_every", 0644, slot->dir, &slot->drop_every);
+		debugfs_create_u32("delay_us", 0644, slot->dir, &slot->delay_us);
+		debugfs_create_u32("fail_sends", 0644, slot->dir, &slot->fail_sends);
+		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);
+		debugfs_create_file_unsafe("plugged", 0644, slot->dir, slot, &plugged_fops);
+		debugfs_create_file("inject", 0200, slot->dir, slot, &inject_fops);
+	}
+}
+
+void soft_debugfs_stop(void) { debugfs_remove_recursive(root); }

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * An HCA as the kernel sees it: registration, attributes, ports, MADs, address handles, events; and its being plugged
+ * in and pulled out. MADs that are not for the HCA's own agents go on to whoever listens (OpenSM, ib_cm, ...).
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_umem.h>
+#include "compat.h"
+#include "glue.h"
+
+static const struct fabric_port *port_of(struct ib_device *ib)
+{
+	return fabric_hca_port(soft_fabric, to_hca(ib)->slot->index);
+}
+
+static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struct ib_udata *udata)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->fw_ver = 1ULL << 32;
+	attr->sys_image_guid = ib->node_guid;
+	attr->max_mr_size = ~0ULL;
+	attr->page_size_cap = PAGE_MASK;
+	attr->vendor_id = 1;
+	attr->vendor_part_id = 1;
+	attr->max_qp = 1 << 16;
+	attr->max_qp_wr = 1 << 14;
+	attr->max_send_sge = SOFT_MOST_SGES;
+	attr->max_recv_sge = SOFT_MOST_SGES;
+	attr->max_cq = 1 << 16;
+	attr->max_cqe = 1 << 20;
+	attr->max_mr = 1 << 16;
+	attr->max_pd = 1 << 16;
+	attr->max_ah = 1 << 20;
+	attr->max_pkeys = FABRIC_PKEYS;
+	attr->max_mcast_grp = 1024;
+	attr->max_mcast_qp_attach = 1024;
+	attr->max_total_mcast_qp_attach = 1 << 20;
+	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	return 0;
+}
+
+static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *attr)
+{
+	const struct fabric_port *port = port_of(ib);
+
+	attr->state = port->state;
+	attr->phys_state = port->physical_state;
+	attr->max_mtu = attr->active_mtu = port->mtu;
+	attr->gid_tbl_len = 1;
+	attr->pkey_tbl_len = FABRIC_PKEYS;
+	attr->port_cap_flags = port->capabilities;
+	attr->max_msg_sz = 4096;
+	attr->lid = port->lid;
+	attr->lmc = port->lmc;
+	attr->sm_lid = port->sm_lid;
+	attr->sm_sl = port->sm_sl;
+	attr->max_vl_num = 1;
+	attr->subnet_timeout = port->subnet_timeout;
+	attr->active_width = IB_WIDTH_4X;
+	attr->active_speed = IB_SPEED_QDR;
+	return 0;
+}
+
+static int get_port_immutable(struct ib_device *ib, u32 number, struct ib_port_immutable *immutable)
+{
+	immutable->pkey_tbl_len = FABRIC_PKEYS;
+	immutable->gid_tbl_len = 1;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+static enum rdma_link_layer get_link_layer(struct ib_device *ib, u32 number) { return IB_LINK_LAYER_INFINIBAND; }
+
+static int query_gid(struct ib_device *ib, u32 number, int index, union ib_gid *gid)
+{
+	gid->global.subnet_prefix = cpu_to_be64(port_of(ib)->subnet_prefix);
+	gid->global.interface_id = cpu_to_be64(port_of(ib)->guid);
+	return 0;
+}
+
+static int query_pkey(struct ib_device *ib, u32 number, u16 index, u16 *pkey)
+{
+	if (index >= FABRIC_PKEYS)
+		return -EINVAL;
+	*pkey = port_of(ib)->pkeys[index];
+	return 0;
+}
+
+static int modify_port(struct ib_device *ib, u32 number, int mask, struct ib_port_modify *modify)
+{
+	spin_lock_irq(&soft_fabric_lock);
+	fabric_set_capabilities(soft_fabric, to_hca(ib)->slot->index, modify->set_port_cap_mask,
+				modify->clr_port_cap_mask);
+	spin_unlock_irq(&soft_fabric_lock);
+	return 0;
+}
+
+static void get_dev_fw_str(struct ib_device *ib, char *text) { strscpy(text, "1.0.0", IB_FW_VERSION_NAME_MAX); }
+
+static int process_mad(struct ib_device *ib, int flags, u32 number, const struct ib_wc *wc, const struct ib_grh *grh,
+		       const struct ib_mad *in, struct ib_mad *out, size_t *out_bytes, u16 *out_pkey_index)
+{
+	struct soft_slot *slot = to_hca(ib)->slot;
+	unsigned int events = 0;
+	bool answered;
+
+	spin_lock_irq(&soft_fabric_lock);
+	answered = fabric_hca_mad(soft_fabric, slot->index, (const u8 *)in, (u8 *)out, &events);
+	spin_unlock_irq(&soft_fabric_lock);
+	soft_dispatch(slot, events);
+	return answered ? IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY : IB_MAD_RESULT_SUCCESS;
+}
+
+static int alloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return 0; }
+static int dealloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return 0; }
+
+static int create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init, struct ib_udata *udata)
+{
+	container_of(ib, struct soft_ah, ib)->attr = *init->ah_attr;
+	return 0;
+}
+
+static int query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
+{
+	*attr = container_of(ib, struct soft_ah, ib)->attr;
+	return 0;
+}
+
+static int destroy_ah(struct ib_ah *ib, u32 flags) { return 0; }
+
+static struct ib_mr *get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	return mr ?: ERR_PTR(-ENOMEM);
+}
+
+static struct ib_mr *reg_user_mr(SOFT_REG_USER_MR_ARGS) { return ERR_PTR(-EOPNOTSUPP); }
+
+static int dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
+{
+	kfree(mr);
+	return 0;
+}
+
+static const struct ib_device_ops device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.uverbs_abi_ver = 1,
+	.query_device = query_device,
+	.query_port = query_port,
+	.get_port_immutable = get_port_immutable,
+	.get_link_layer = get_link_layer,
+	.query_gid = query_gid,
+	.query_pkey = query_pkey,
+	.modify_port = modify_port,
+	.get_dev_fw_str = get_dev_fw_str,
+	.process_mad = process_mad,
+	.alloc_pd = alloc_pd,
+	.dealloc_pd = dealloc_pd,
+	.create_ah = create_ah,
+	.query_ah = query_ah,
+	.destroy_ah = destroy_ah,
+	.get_dma_mr = get_dma_mr,
+	.reg_user_mr = reg_user_mr,
+	.dereg_mr = dereg_mr,
+	INIT_RDMA_OBJ_SIZE(ib_ah, soft_ah, ib),
+	.size_ib_pd = sizeof(struct ib_pd),
+};
+
+/* Events */
+
+static const struct {
+	unsigned int bit;
+	enum ib_event_type type;
+} event_types[] = {
+	/* The order in which a driver wants to hear them. */
+	{ FABRIC_GID_CHANGE, IB_EVENT_GID_CHANGE },	{ FABRIC_LID_CHANGE, IB_EVENT_LID_CHANGE },
+	{ FABRIC_SM_CHANGE, IB_EVENT_SM_CHANGE },	{ FABRIC_PKEY_CHANGE, IB_EVENT_PKEY_CHANGE },
+	{ FABRIC_PORT_ERROR, IB_EVENT_PORT_ERR },	{ FABRIC_PORT_ACTIVE, IB_EVENT_PORT_ACTIVE },
+	{ FABRIC_REREGISTER, IB_EVENT_CLIENT_REREGISTER },
+};
+
+void soft_dispatch(struct soft_slot *slot, unsigned int events)
+{
+	struct ib_event event = { .element.port_num = 1 };
+	struct soft_hca *hca;
+	unsigned int i;
+
+	rcu_read_lock();
+	hca = rcu_dereference(slot->hca);
+	for (i = 0; hca && READ_ONCE(hca->registered) && i < ARRAY_SIZE(event_types); i++) {
+		if (!(events & event_types[i].bit))
+			continue;
+		event.device = &hca->ib;
+		event.event = event_types[i].type;
+		ib_dispatch_event(&event);
+	}
+	rcu_read_unlock();
+}
+
+void soft_set_link(struct soft_slot *slot, bool up)
+{
+	unsigned int events;
+
+	spin_lock_irq(&soft_fabric_lock);
+	events = fabric_set_link(soft_fabric, slot->index, up);
+	spin_unlock_irq(&soft_fabric_lock);
+	soft_dispatch(slot, events);
+	soft_send_traps();
+}
+
+/* Plugging. Under soft_plug_lock. */
+
+int soft_plug(struct soft_slot *slot)
+{
+	struct soft_hca *hca;
+	char name[IB_DEVICE_NAME_MAX];
+	int ret;
+
+	if (rcu_access_pointer(slot->hca))
+		return 0;
+	hca = ib_alloc_device(soft_hca, ib);
+	if (!hca)
+		return -ENOMEM;
+	hca->slot = slot;
+	xa_init_flags(&hca->qps, XA_FLAGS_ALLOC);
+	hca->next_qpn = 0x100;
+	INIT_LIST_HEAD(&hca->groups);
+	spin_lock_init(&hca->groups_lock);
+	soft_engine_init(hca);
+	hca->ib.dev.parent = &slot->parent->dev;
+	hca->ib.node_type = RDMA_NODE_IB_CA;
+	hca->ib.node_guid = cpu_to_be64(fabric_guid(slot->index));
+	hca->ib.phys_port_cnt = 1;
+	hca->ib.num_comp_vectors = num_online_cpus();
+	hca->ib.local_dma_lkey = 1;
+	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", slot->index);
+	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);
+	ib_set_device_ops(&hca->ib, &soft_queue_ops);
+	ib_set_device_ops(&hca->ib, &device_ops);
+	rcu_assign_pointer(slot->hca, hca);
+	snprintf(name, sizeof(name), "soft_ib%u", slot->index);
+	ret = ib_register_device(&hca->ib, name, NULL);
+	if (ret) {
+		pr_err("soft_ib: registering %s failed, error %d\n", name, ret);
+		RCU_INIT_POINTER(slot->hca, NULL);
+		synchronize_rcu();
+		soft_engine_stop(hca);
+		ib_dealloc_device(&hca->ib);
+		return ret;
+	}
+	WRITE_ONCE(hca->registered, true);
+	soft_set_link(slot, true);
+	return 0;
+}
+
+void soft_unplug(struct soft_slot *slot)
+{
+	struct soft_hca *hca = rcu_dereference_protected(slot->hca, lockdep_is_held(&soft_plug_lock));
+
+	if (!hca)
+		return;
+	soft_set_link(slot, false);
+	WRITE_ONCE(hca->registered, false);
+	synchronize_rcu();
+	ib_unregister_device(&hca->ib);
+	RCU_INIT_POINTER(slot->hca, NULL);
+	synchronize_rcu();
+	soft_engine_stop(hca);
+	xa_destroy(&hca->qps);
+	ib_dealloc_device(&hca->ib);
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The engine of an HCA: a tasklet that carries out what was posted. It takes sends off the queue pairs in turn,
+ * routes each by the fabric's logic and puts it into the receive queues of its destinations, then raises completion
+ * events, SOFT_BURST frames at a time. Nothing is delivered from within post_send.
+ */
+#include "compat.h"
+#include "glue.h"
+
+/* What one run of an engine gathers. */
+struct burst {
+	struct list_head due;
+	unsigned int frames;
+};
+
+/* A frame under way: header fields, and the payload as the sender's elements. */
+struct frame {
+	const struct fabric_headers *headers;
+	const struct ib_sge *sge;
+	unsigned int sges;
+	bool solicited;
+};
+
+static void burst_start(struct burst *burst)
+{
+	INIT_LIST_HEAD(&burst->due);
+	burst->frames = 0;
+}
+
+static void complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status,
+			  struct burst *burst)
+{
+	struct ib_wc wc = {
+		.wr_id = send->wr_id,
+		.status = status,
+		.opcode = IB_WC_SEND,
+		.qp = &qp->ib,
+		.byte_len = send->bytes,
+	};
+
+	if (status == IB_WC_SUCCESS && !qp->signal_all && !(send->flags & IB_SEND_SIGNALED))
+		return;
+	soft_cq_push(to_cq(qp->ib.send_cq), &wc, false, &burst->due);
+}
+
+/* Receiving */
+
+/* Where the next byte goes in a receive's elements. */
+struct cursor {
+	struct soft_recv *recv;
+	u32 sge, offset;
+};
+
+static void scatter(struct cursor *to, const void *from, u32 bytes)
+{
+	while (bytes && to->sge < to->recv->sges) {
+		const struct ib_sge *sge = &to->recv->sge[to->sge];
+		u32 part = min(bytes, sge->length - to->offset);
+
+		/* Without a DMA device an element's address is the kernel's own. */
+		memcpy((void *)(uintptr_t)sge->addr + to->offset, from, part);
+		from += part;
+		bytes -= part;
+		to->offset += part;
+		if (to->offset == sge->length) {
+			to->sge++;
+			to->offset = 0;
+		}
+	}
+}
+
+static u32 recv_bytes(const struct soft_recv *recv)
+{
+	u32 i, bytes = 0;
+
+	for (i = 0; i < recv->sges; i++)
+		bytes += recv->sge[i].length;
+	return bytes;
+}
+
+static void scatter_grh(struct cursor *to, const struct fabric_headers *h)
+{
+	u8 wire[FABRIC_MOST_HEADER_BYTES];
+
+	if (h->grh) {
+		fabric_build_headers(h, wire);
+		scatter(to, wire + 8, sizeof(struct ib_grh));
+	} else {
+		/* The space is there always; what it holds then is anybody's guess. */
+		to->offset = sizeof(struct ib_grh);
+	}
+}
+
+static int pkey_index_of(const struct fabric_port *port, u16 pkey)
+{
+	int i;
+
+	for (i = 0; i < FABRIC_PKEYS; i++)
+		if (fabric_pkeys_match(port->pkeys[i], pkey))
+			return i;
+	return -1;
+}
+
+/* The index of the P_Key that lets the frame in, or -1 and it is counted. */
+static int admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
+{
+	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot->index);
+	enum ib_qp_state state = READ_ONCE(qp->state);
+	int index = 0;
+
+	if (state != IB_QPS_RTR && state != IB_QPS_RTS && state != IB_QPS_SQE) {
+		COUNT(slot, drop_no_qp);
+		return -1;
+	}
+	if (qp->ib.qp_type == IB_QPT_SMI)
+		return 0;
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		index = pkey_index_of(port, h->pkey);
+	else if (fabric_pkeys_match(port->pkeys[qp->pkey_index], h->pkey))
+		index = qp->pkey_index;
+	else
+		index = -1;
+	if (index < 0) {
+		COUNT(slot, drop_pkey);
+		return -1;
+	}
+	if (READ_ONCE(qp->qkey) != h->qkey && qp->ib.qp_type == IB_QPT_UD) {
+		COUNT(slot, drop_qkey);
+		return -1;
+	}
+	return index;
+}
+
+static bool fault(struct soft_slot *slot, const struct soft_qp *qp)
+{
+	u32 every = READ_ONCE(slot->drop_every);
+
+	return every && qp->ib.qp_type == IB_QPT_UD && atomic_inc_return(&slot->dropped_of) % every == 0;
+}
+
+static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
+{
+	const struct fabric_headers *h = frame->headers;
+	struct ib_wc wc = {
+		.opcode = IB_WC_RECV,
+		.qp = &qp->ib,
+		.src_qp = h->source_qpn,
+		.slid = h->slid,
+		.sl = h->sl,
+		.port_num = 1,
+		.wc_flags = h->grh ? IB_WC_GRH : 0,
+	};
+	struct cursor to = {};
+	unsigned long flags;
+	unsigned int i;
+	int pkey_index = admit(slot, qp, h);
+
+	if (pkey_index < 0)
+		return;
+	if (fault(slot, qp)) {
+		COUNT(slot, drop_fault);
+		return;
+	}
+	wc.pkey_index = pkey_index;
+	spin_lock_irqsave(&qp->rq_lock, flags);
+	if (qp->rq_head != qp->rq_tail)
+		to.recv = &qp->rq[qp->rq_tail % qp->rq_size];
+	if (to.recv) {
+		wc.wr_id = to.recv->wr_id;
+		wc.byte_len = sizeof(struct ib_grh) + h->payload_bytes;
+		if (recv_bytes(to.recv) < wc.byte_len) {
+			wc.status = IB_WC_LOC_LEN_ERR;
+		} else {
+			scatter_grh(&to, h);
+			for (i = 0; i < frame->sges; i++)
+				scatter(&to, (void *)(uintptr_t)frame->sge[i].addr, frame->sge[i].length);
+		}
+		qp->rq_tail++;
+		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, frame->solicited, &burst->due);
+	}
+	spin_unlock_irqrestore(&qp->rq_lock, flags);
+	if (!to.recv)
+		COUNT(slot, drop_no_receive);
+	else if (wc.status)
+		COUNT(slot, drop_length);
+	else
+		COUNT(slot, delivered);
+}
+
+static void receive_group(struct soft_slot *slot, struct soft_hca *hca, const struct frame *frame, struct burst *burst)
+{
+	struct soft_group *group;
+
+	list_for_each_entry_rcu(group, &hca->groups, entry)
+		if (!memcmp(&group->mgid, frame->headers->dgid, sizeof(group->mgid)))
+			receive(slot, group->qp, frame, burst);
+}
+
+static void arrive(struct soft_slot *slot, const struct frame *frame, struct burst *burst)
+{
+	struct soft_hca *hca = rcu_dereference(slot->hca);
+	const struct fabric_headers *h = frame->headers;
+	struct soft_qp *qp;
+
+	if (!hca) {
+		COUNT(slot, drop_route);
+		return;
+	}
+	if (h->dlid >= FABRIC_FIRST_MULTICAST_LID && h->dlid != FABRIC_PERMISSIVE_LID) {
+		receive_group(slot, hca, frame, burst);
+		return;
+	}
+	if (h->destination_qpn == 0)
+		qp = rcu_dereference(hca->smi);
+	else if (h->destination_qpn == 1)
+		qp = rcu_dereference(hca->gsi);
+	else
+		qp = xa_load(&hca->qps, h->destination_qpn);
+	if (qp)
+		receive(slot, qp, frame, burst);
+	else
+		COUNT(slot, drop_no_qp);
+}
+
+/* The switch */
+
+static void fan_out(u32 hcas, const struct frame *frame, struct burst *burst)
+{
+	unsigned int i;
+
+	for (i = 0; i < soft_hca_count; i++) {
+		if (!(hcas & BIT(i)))
+			continue;
+		fabric_count_received(soft_fabric, i, frame->headers);
+		arrive(&soft_slots[i], frame, burst);
+	}
+}
+
+static void at_switch(struct soft_slot *from, const struct frame *frame, struct burst *burst)
+{
+	struct fabric_headers headers = *frame->headers;
+	u8 mad[FABRIC_MAD_BYTES];
+	struct ib_sge sge = { .addr = (uintptr_t)mad, .length = sizeof(mad) };
+	struct frame answer = { .headers = &headers, .sge = &sge, .sges = 1 };
+	struct soft_recv copy = { .sges = 1, .sge[0] = sge };
+	struct cursor to = { .recv = &copy };
+	struct fabric_route route;
+	unsigned long flags;
+	unsigned int i;
+	bool send;
+
+	if (headers.payload_bytes != sizeof(mad))
+		return;
+	for (i = 0; i < frame->sges; i++)
+		scatter(&to, (void *)(uintptr_t)frame->sge[i].addr, frame->sge[i].length);
+	spin_lock_irqsave(&soft_fabric_lock, flags);
+	send = fabric_switch_mad(soft_fabric, from->index, &headers, mad, &route);
+	spin_unlock_irqrestore(&soft_fabric_lock, flags);
+	if (send)
+		fan_out(route.hcas, &answer, burst);
+}
+
+void soft_send_traps(void)
+{
+	struct fabric_headers headers;
+	u8 mad[FABRIC_MAD_BYTES];
+	struct ib_sge sge = { .addr = (uintptr_t)mad, .length = sizeof(mad) };
+	struct frame frame = { .headers = &headers, .sge = &sge, .sges = 1 };
+	struct fabric_route route;
+	struct burst burst;
+	bool send;
+
+	spin_lock_irq(&soft_fabric_lock);
+	send = fabric_switch_trap(soft_fabric, &headers, mad, &route);
+	spin_unlock_irq(&soft_fabric_lock);
+	if (!send)
+		return;
+	burst_start(&burst);
+	local_bh_disable();
+	rcu_read_lock();
+	fan_out(route.hcas, &frame, &burst);
+	soft_cq_raise(&burst.due);
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, const void *payload)
+{
+	struct ib_sge sge = { .addr = (uintptr_t)payload, .length = headers->payload_bytes };
+	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
+	struct burst burst;
+
+	burst_start(&burst);
+	local_bh_disable();
+	rcu_read_lock();
+	arrive(to, &frame, &burst);
+	soft_cq_raise(&burst.due);
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+/* Sending */
+
+static void carry(struct soft_slot *slot, struct soft_hca *hca, const struct frame *frame, struct burst *burst)
+{
+	const struct fabric_headers *h = frame->headers;
+	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot->index);
+	struct fabric_route route;
+
+	/* What is for this port does not leave the HCA; nor does the HCA's own copy of a group's frame. */
+	if (h->dlid == port->lid && h->destination_qpn) {
+		arrive(slot, frame, burst);
+		return;
+	}
+	route = fabric_route_frame(soft_fabric, slot->index, h);
+	if (h->dlid >= FABRIC_FIRST_MULTICAST_LID && h->dlid != FABRIC_PERMISSIVE_LID)
+		receive_group(slot, hca, frame, burst);
+	else if (!route.hcas && !route.to_switch)
+		COUNT(slot, drop_route);
+	fabric_count_sent(soft_fabric, slot->index, h);
+	if (route.to_switch)
+		at_switch(slot, frame, burst);
+	fan_out(route.hcas, frame, burst);
+}
+
+static u32 mtu_bytes(const struct soft_slot *slot)
+{
+	return ib_mtu_enum_to_int(fabric_hca_port(soft_fabric, slot->index)->mtu);
+}
+
+static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
+{
+	struct soft_hca *hca = qp->hca;
+	struct soft_slot *slot = hca->slot;
+	struct frame frame = {
+		.headers = &send->headers,
+		.sge = send->sge,
+		.sges = send->sges,
+		.solicited = send->flags & IB_SEND_SOLICITED,
+	};
+
+	if (send->bytes > mtu_bytes(slot))
+		return IB_WC_LOC_LEN_ERR;
+	if (qp->ib.qp_type == IB_QPT_UD && READ_ONCE(slot->fail_sends)) {
+		WRITE_ONCE(slot->fail_sends, slot->fail_sends - 1);
+		return IB_WC_LOC_PROT_ERR;
+	}
+	carry(slot, hca, &frame, burst);
+	return IB_WC_SUCCESS;
+}
+
+static void flush_receives(struct soft_qp *qp, struct burst *burst)
+{
+	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->rq_lock, flags);
+	while (qp->rq_head != qp->rq_tail) {
+		wc.wr_id = qp->rq[qp->rq_tail++ % qp->rq_size].wr_id;
+		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, false, &burst->due);
+	}
+	spin_unlock_irqrestore(&qp->rq_lock, flags);
+}
+
+/* Does one send of the QP, or flushes it. False: nothing is left to do. Only the engine moves sq_tail. */
+static bool step(struct soft_qp *qp, struct burst *burst)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+	enum ib_wc_status status = IB_WC_WR_FLUSH_ERR;
+	struct soft_send *send;
+
+	if (state == IB_QPS_ERR)
+		flush_receives(qp, burst);
+	if (state != IB_QPS_RTS && state != IB_QPS_ERR && state != IB_QPS_SQE)
+		return false;
+	/* Pairs with the lock in post_send(): what it counted is filled in. */
+	if (smp_load_acquire(&qp->sq_head) == qp->sq_tail)
+		return false;
+	send = &qp->sq[qp->sq_tail % qp->sq_size];
+	burst->frames++;
+	if (state == IB_QPS_RTS) {
+		status = execute(qp, send, burst);
+		/* An error of its own stops a datagram queue's sends, not its receives (IBA 10.3.1). */
+		if (status != IB_WC_SUCCESS)
+			cmpxchg(&qp->state, IB_QPS_RTS, IB_QPS_SQE);
+	}
+	complete_send(qp, send, status, burst);
+	smp_store_release(&qp->sq_tail, qp->sq_tail + 1);
+	return true;
+}
+
+static struct soft_qp *next_active(struct soft_hca *hca)
+{
+	struct soft_qp *qp;
+
+	spin_lock_irq(&hca->active_lock);
+	qp = list_first_entry_or_null(&hca->active, struct soft_qp, active);
+	if (qp)
+		list_del_init(&qp->active);
+	spin_unlock_irq(&hca->active_lock);
+	return qp;
+}
+
+static void engine_run(struct tasklet_struct *engine)
+{
+	struct soft_hca *hca = container_of(engine, struct soft_hca, engine);
+	struct soft_qp *qp;
+	struct burst burst;
+	bool more;
+
+	burst_start(&burst);
+	rcu_read_lock();
+	while (burst.frames < SOFT_BURST && (qp = next_active(hca))) {
+		do
+			more = step(qp, &burst);
+		while (more && burst.frames < SOFT_BURST);
+		if (more)
+			soft_engine_kick(qp);
+	}
+	soft_cq_raise(&burst.due);
+	rcu_read_unlock();
+}
+
+static enum hrtimer_restart delay_over(struct hrtimer *timer)
+{
+	tasklet_schedule(&container_of(timer, struct soft_hca, delay)->engine);
+	return HRTIMER_NORESTART;
+}
+
+void soft_engine_kick(struct soft_qp *qp)
+{
+	struct soft_hca *hca = qp->hca;
+	u32 delay_us = READ_ONCE(hca->slot->delay_us);
+	unsigned long flags;
+
+	spin_lock_irqsave(&hca->active_lock, flags);
+	if (!qp->dying && list_empty(&qp->active))
+		list_add_tail(&qp->active, &hca->active);
+	spin_unlock_irqrestore(&hca->active_lock, flags);
+	if (!delay_us)
+		tasklet_schedule(&hca->engine);
+	else if (!hrtimer_active(&hca->delay))
+		hrtimer_start(&hca->delay, ns_to_ktime((u64)delay_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
+}
+
+void soft_engine_init(struct soft_hca *hca)
+{
+	tasklet_setup(&hca->engine, engine_run);
+	soft_hrtimer_setup(&hca->delay, delay_over);
+	INIT_LIST_HEAD(&hca->active);
+	spin_lock_init(&hca->active_lock);
+}
+
+void soft_engine_stop(struct soft_hca *hca)
+{
+	hrtimer_cancel(&hca->delay);
+	tasklet_kill(&hca->engine);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The kernel side of soft_ib: what the C files share. Two levels: a slot is a place at the switch, with its counters
+ * and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
+ *
+ * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); active_lock; a QP's sq_lock and rq_lock;
+ * a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it was unlinked.
+ */
+#pragma once
+#include <linux/debugfs.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/mutex.h>
+#include <linux/platform_device.h>
+#include <linux/spinlock.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include "core.h"
+
+enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
+
+#define SOFT_COUNTERS(X)                                                                                               \
+	X(post_send)                                                                                                   \
+	X(send_wr)                                                                                                     \
+	X(post_recv)                                                                                                   \
+	X(recv_wr)                                                                                                     \
+	X(cq_event)                                                                                                    \
+	X(poll)                                                                                                        \
+	X(delivered)                                                                                                   \
+	X(drop_no_receive)                                                                                             \
+	X(drop_qkey)                                                                                                   \
+	X(drop_pkey)                                                                                                   \
+	X(drop_no_qp)                                                                                                  \
+	X(drop_length)                                                                                                 \
+	X(drop_route)                                                                                                  \
+	X(drop_fault)                                                                                                  \
+	X(cq_overrun)
+
+struct soft_counters {
+#define X(name) atomic64_t name;
+	SOFT_COUNTERS(X)
+#undef X
+};
+
+struct soft_hca;
+
+struct soft_slot {
+	unsigned int index;
+	struct soft_hca __rcu *hca;
+	struct platform_device *parent;
+	struct soft_counters counters;
+	/* Knobs. */
+	u32 drop_every, delay_us, fail_sends;
+	atomic_t dropped_of;
+	struct dentry *dir;
+};
+
+struct soft_cq {
+	struct ib_cq ib;
+	/* Guards all below. */
+	spinlock_t lock;
+	struct ib_wc *ring;
+	u32 size, head, tail;
+	enum ib_cq_notify_flags armed;
+	/* Moderation: an event after so many entries, or so long after the first of them. */
+	u32 moderation_count, moderation_us, unreported;
+	bool event_due, dying;
+	struct list_head due;
+	struct hrtimer timer;
+};
+
+struct soft_recv {
+	u64 wr_id;
+	u32 sges;
+	struct ib_sge sge[SOFT_MOST_SGES];
+};
+
+struct soft_ah {
+	struct ib_ah ib;
+	struct rdma_ah_attr attr;
+};
+
+struct soft_send {
+	u64 wr_id;
+	u32 sges, bytes;
+	int flags;
+	struct fabric_headers headers;
+	struct ib_sge sge[SOFT_MOST_SGES];
+};
+
+struct soft_qp {
+	struct ib_qp ib;
+	struct soft_hca *hca;
+	enum ib_qp_state state;
+	u32 qkey, psn;
+	u16 pkey_index;
+	bool signal_all;
+	struct ib_qp_cap cap;
+	spinlock_t sq_lock;
+	struct soft_send *sq;
+	u32 sq_size, sq_head, sq_tail;
+	spinlock_t rq_lock;
+	struct soft_recv *rq;
+	u32 rq_size, rq_head, rq_tail;
+	/* On the HCA's list of QPs with something to do; under its active_lock. */
+	struct list_head active;
+	bool dying;
+};
+
+struct soft_group {
+	struct list_head entry;
+	union ib_gid mgid;
+	struct soft_qp *qp;
+	struct rcu_head rcu;
+};
+
+struct soft_hca {
+	struct ib_device ib;
+	struct soft_slot *slot;
+	struct soft_qp __rcu *smi, *gsi;
+	struct xarray qps;
+	u32 next_qpn;
+	struct list_head groups;
+	spinlock_t groups_lock;
+	struct tasklet_struct engine;
+	struct hrtimer delay;
+	struct list_head active;
+	spinlock_t active_lock;
+	bool registered;
+};
+
+extern struct fabric *soft_fabric;
+extern spinlock_t soft_fabric_lock;
+extern struct soft_slot *soft_slots;
+extern unsigned int soft_hca_count;
+/* Guards plugging. */
+extern struct mutex soft_plug_lock;
+
+#define COUNT(slot, name) atomic64_inc(&(slot)->counters.name)
+
+static inline struct soft_hca *to_hca(struct ib_device *ib) { return container_of(ib, struct soft_hca, ib); }
+static inline struct soft_qp *to_qp(struct ib_qp *ib) { return container_of(ib, struct soft_qp, ib); }
+static inline struct soft_cq *to_cq(struct ib_cq *ib) { return container_of(ib, struct soft_cq, ib); }
+
+/* device.c */
+int soft_plug(struct soft_slot *slot);
+void soft_unplug(struct soft_slot *slot);
+void soft_dispatch(struct soft_slot *slot, unsigned int events);
+void soft_set_link(struct soft_slot *slot, bool up);
+
+/* queues.c */
+extern const struct ib_device_ops soft_queue_ops;
+void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
+void soft_cq_raise(struct list_head *due);
+
+/* engine.c */
+void soft_engine_init(struct soft_hca *hca);
+void soft_engine_stop(struct soft_hca *hca);
+/* The QP has sends to do, or something to flush. CONTEXT: any. */
+void soft_engine_kick(struct soft_qp *qp);
+/* Delivers a frame as if it had come from the switch. CONTEXT: process. */
+void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, const void *payload);
+/* Sends the switch's traps, if any. CONTEXT: process. */
+void soft_send_traps(void);
+
+/* debugfs.c */
+void soft_debugfs_start(void);
+void soft_debugfs_stop(void);

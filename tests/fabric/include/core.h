@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The boundary between the fabric's protocol logic (C++, also built on the host for its tests) and the glue that
+ * makes it HCAs of the running kernel (C). The logic knows nothing of queue pairs, memory or time: it answers MADs,
+ * routes frames and keeps the state of ports. Calls that change state are serialised by the caller; routing and
+ * counting are not, and read what they find, as a switch would.
+ *
+ * HCA i (from 0) has one port, which is joined to port i + 1 of the switch. The switch's own port is 0.
+ */
+#pragma once
+#ifdef __cplusplus
+#include <cstddef>
+#include <cstdint>
+extern "C" {
+#else
+#include <linux/types.h>
+#endif
+
+#ifdef __clang__
+#define ENTRY
+#else
+#define ENTRY __attribute__((externally_visible))
+#endif
+
+enum {
+	FABRIC_MOST_HCAS = 32,
+	FABRIC_PKEYS = 32,
+	FABRIC_MAD_BYTES = 256,
+	/* LRH, GRH, BTH and DETH. */
+	FABRIC_MOST_HEADER_BYTES = 8 + 40 + 12 + 8,
+	FABRIC_PERMISSIVE_LID = 0xffff,
+	FABRIC_FIRST_MULTICAST_LID = 0xc000,
+};
+
+struct fabric;
+
+/* What a HCA's driver is to be told; bits. */
+enum fabric_events {
+	FABRIC_LID_CHANGE = 1 << 0,
+	FABRIC_SM_CHANGE = 1 << 1,
+	FABRIC_PKEY_CHANGE = 1 << 2,
+	FABRIC_GID_CHANGE = 1 << 3,
+	FABRIC_PORT_ACTIVE = 1 << 4,
+	FABRIC_PORT_ERROR = 1 << 5,
+	FABRIC_REREGISTER = 1 << 6,
+};
+
+struct fabric_port {
+	uint64_t guid, subnet_prefix;
+	uint32_t capabilities;
+	uint16_t lid, sm_lid;
+	uint16_t pkeys[FABRIC_PKEYS];
+	/* As in PortInfo: 1 down, 2 initialise, 3 armed, 4 active; 5 link up, 2 polling. */
+	uint8_t state, physical_state;
+	uint8_t lmc, sm_sl, subnet_timeout;
+	/* As in PortInfo: 4 is 2048 bytes, 5 is 4096. */
+	uint8_t mtu;
+};
+
+/* The fields of a datagram's headers (IBA 7.7, 8.3, 9.2, 9.3.1). */
+struct fabric_headers {
+	uint16_t slid, dlid, pkey;
+	uint8_t sl;
+	bool grh;
+	uint8_t traffic_class, hop_limit;
+	uint32_t flow_label;
+	uint8_t sgid[16], dgid[16];
+	uint32_t destination_qpn, source_qpn, qkey, psn;
+	uint32_t payload_bytes;
+};
+
+/* Where a frame goes: to HCAs (bit i is HCA i), to the switch's own port, or nowhere. */
+struct fabric_route {
+	uint32_t hcas;
+	bool to_switch;
+};
+
+ENTRY size_t fabric_bytes(void);
+/* In memory of fabric_bytes(). mtu as in PortInfo. All links are down. */
+ENTRY void fabric_construct(struct fabric *fabric, unsigned int hcas, uint8_t mtu);
+
+ENTRY uint64_t fabric_guid(unsigned int hca);
+ENTRY const struct fabric_port *fabric_hca_port(const struct fabric *fabric, unsigned int hca);
+ENTRY void fabric_set_capabilities(struct fabric *fabric, unsigned int hca, uint32_t set, uint32_t clear);
+/* Another HCA takes this one's place: its port knows nothing of the subnet. */
+ENTRY void fabric_renew_hca(struct fabric *fabric, unsigned int hca);
+/* The HCA's name, up to 63 characters, for NodeDescription. */
+ENTRY void fabric_set_description(struct fabric *fabric, unsigned int hca, const char *text);
+
+/* Plugs or pulls the cable. Returns events for the HCA. */
+ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool up);
+
+/*
+ * A MAD that arrived at a HCA. True: reply holds the answer to be sent. False: it is for somebody else (the subnet
+ * manager, an agent in user space). events: bits for the HCA.
+ */
+ENTRY bool fabric_hca_mad(struct fabric *fabric, unsigned int hca, const uint8_t *mad, uint8_t *reply,
+			  unsigned int *events);
+/*
+ * A MAD frame that arrived at the switch, from HCA ingress. True: mad and headers have become a frame to be sent to
+ * the HCAs of route, be it the answer or the same, forwarded.
+ */
+ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct fabric_headers *headers, uint8_t *mad,
+			     struct fabric_route *route);
+/* A trap that the switch wants to tell the subnet manager, as above; false: none is pending. */
+ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
+			      struct fabric_route *route);
+
+/* Frames to wire bytes and back. build returns the number of bytes; parse is false when they are no datagram's. */
+ENTRY unsigned int fabric_build_headers(const struct fabric_headers *headers, uint8_t *wire);
+ENTRY bool fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);
+
+/*
+ * Where a frame from HCA ingress goes, by the switch's tables; SMPs by directed route go to the switch. Counts it as
+ * sent, unless it never leaves the HCA. The bit of ingress itself: to its own queue pairs.
+ */
+ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
+					     const struct fabric_headers *headers);
+/* The HCA's link is up, and the frame's DLID is its own, a group's or permissive. */
+ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
+/* Counts a frame that came by cable, at both ends. */
+ENTRY void fabric_count_received(struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
+
+/* Two P_Keys of one partition, one of them a full member's (IBA 10.9.3). */
+ENTRY bool fabric_pkeys_match(uint16_t a, uint16_t b);
+
+#ifdef __cplusplus
+}
+#endif

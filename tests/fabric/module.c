@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The module: its parameters, the slots at the switch, and one HCA in each. */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "glue.h"
+
+static unsigned int hcas = 2;
+module_param(hcas, uint, 0444);
+MODULE_PARM_DESC(hcas, "HCAs of one port each, 1 to 32 (default 2)");
+
+static unsigned int mtu = 2048;
+module_param(mtu, uint, 0444);
+MODULE_PARM_DESC(mtu, "MTU of all ports: 2048 (default) or 4096");
+
+struct fabric *soft_fabric;
+DEFINE_SPINLOCK(soft_fabric_lock);
+struct soft_slot *soft_slots;
+unsigned int soft_hca_count;
+DEFINE_MUTEX(soft_plug_lock);
+
+static void stop(void)
+{
+	unsigned int i;
+
+	soft_debugfs_stop();
+	mutex_lock(&soft_plug_lock);
+	for (i = 0; i < soft_hca_count; i++) {
+		soft_unplug(&soft_slots[i]);
+		platform_device_unregister(soft_slots[i].parent);
+	}
+	mutex_unlock(&soft_plug_lock);
+	/* Groups that were detached. */
+	rcu_barrier();
+	kfree(soft_slots);
+	vfree(soft_fabric);
+}
+
+static int add_slot(unsigned int index)
+{
+	struct soft_slot *slot = &soft_slots[index];
+
+	slot->index = index;
+	slot->parent = platform_device_register_simple("soft_ib", index, NULL, 0);
+	if (IS_ERR(slot->parent))
+		return PTR_ERR(slot->parent);
+	soft_hca_count = index + 1;
+	return soft_plug(slot);
+}
+
+static int __init soft_ib_init(void)
+{
+	unsigned int i;
+	int ret = 0;
+
+	if (hcas < 1 || hcas > FABRIC_MOST_HCAS || (mtu != 2048 && mtu != 4096)) {
+		pr_err("soft_ib: hcas=%u is not 1 to %u, or mtu=%u is not 2048 or 4096\n", hcas, FABRIC_MOST_HCAS, mtu);
+		return -EINVAL;
+	}
+	soft_fabric = vzalloc(fabric_bytes());
+	soft_slots = kcalloc(hcas, sizeof(*soft_slots), GFP_KERNEL);
+	if (!soft_fabric || !soft_slots) {
+		vfree(soft_fabric);
+		kfree(soft_slots);
+		return -ENOMEM;
+	}
+	fabric_construct(soft_fabric, hcas, ib_mtu_int_to_enum(mtu));
+	mutex_lock(&soft_plug_lock);
+	for (i = 0; i < hcas && !ret; i++)
+		ret = add_slot(i);
+	mutex_unlock(&soft_plug_lock);
+	soft_debugfs_start();
+	if (ret)
+		stop();
+	return ret;
+}
+
+static void __exit soft_ib_exit(void) { stop(); }
+
+module_init(soft_ib_init);
+module_exit(soft_ib_exit);
+MODULE_DESCRIPTION("A software InfiniBand fabric: HCAs and a switch");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by core.cpp and
+// the host tests.
+#pragma once
+#include <cstdint>
+
+#include "core.h"
+#include "wire.hpp"
+
+namespace soft_ib {
+
+enum class PortState : std::uint8_t { no_change = 0, down = 1, initialise = 2, armed = 3, active = 4 };
+inline constexpr std::uint8_t link_up = 5, polling = 2;
+
+// Of one port, in frames and in 4-byte words (IBA 16.1.3.5).
+struct PortCounters {
+    std::uint64_t sent_words, received_words, sent_frames, received_frames;
+    std::uint64_t sent_multicast, received_multicast;
+    std::uint32_t link_downed;
+};
+
+struct Port : fabric_port {
+    PortCounters counters;
+    std::uint8_t sl_to_vl[8];
+    std::uint8_t vl_arbitration[4][64];
+    PortState port_state() const { return static_cast<PortState>(state); }
+    void set_port_state(PortState next) { state = static_cast<std::uint8_t>(next); }
+    bool active() const { return port_state() == PortState::active; }
+};
+
+enum class NodeType : std::uint8_t { hca = 1, switch_ = 2 };
+
+struct Node {
+    NodeType type;
+    std::uint8_t port_count;
+    std::uint64_t guid;
+    char description[64];
+};
+
+struct Hca : Node {
+    Port port;
+};
+
+struct Switch : Node {
+    static constexpr unsigned int most_ports = FABRIC_MOST_HCAS + 1;
+    static constexpr unsigned int unicast_lids = 0xc000;
+    static constexpr unsigned int multicast_lids = 1024;
+    static constexpr std::uint8_t no_port = 0xff;
+
+    // Port 0 is the switch itself.
+    Port ports[most_ports];
+    std::uint16_t forwarding_top;
+    std::uint8_t default_port, life_time;
+    // A port came or went since the subnet manager last looked.
+    bool port_state_change;
+    bool trap_pending;
+    std::uint64_t trap_transaction;
+    std::uint8_t forwarding[unicast_lids];
+    // Bit p: port p.
+    std::uint64_t multicast[multicast_lids];
+};
+
+// Answers an SMP for a node: true, and mad is the response; events are those of the HCA's port, if the node is one.
+// ingress is the port that it came in by.
+bool answer_smp(Hca& hca, Mad mad, unsigned int& events);
+bool answer_smp(Switch& node, Mad mad, unsigned int ingress);
+// The same for performance management.
+bool answer_performance(Hca& hca, Mad mad);
+bool answer_performance(Switch& node, Mad mad);
+
+// Takes a directed-route SMP one hop on, at a switch (IBA 14.2.2). What is to be done with it then:
+struct Hop {
+    enum class Action { discard, answer_here, forward } action;
+    unsigned int egress;
+};
+Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_count);
+// The same for the answer that starts its way back here.
+Hop depart_with_answer(Mad smp);
+
+void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu);
+
+} // namespace soft_ib

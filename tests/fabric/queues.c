@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The verbs objects: completion queues with moderation, UD queue pairs (and QP0, QP1), posting, multicast
+ * attachment. Posting only records what is to be done; engine.c does it, in softirq context.
+ */
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
+#include "compat.h"
+#include "glue.h"
+
+/* Completion queues */
+
+/* True: an event is due, to be raised once cq->lock is dropped. Under cq->lock. */
+static bool cq_event_wanted(struct soft_cq *cq, bool solicited)
+{
+	if (!cq->armed || ((cq->armed & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED && !solicited))
+		return false;
+	if (cq->moderation_count <= 1 || !cq->moderation_us || cq->unreported >= cq->moderation_count)
+		return true;
+	if (!hrtimer_active(&cq->timer))
+		hrtimer_start(&cq->timer, ns_to_ktime((u64)cq->moderation_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
+	return false;
+}
+
+void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->head - cq->tail == cq->size) {
+		COUNT(to_hca(cq->ib.device)->slot, cq_overrun);
+		pr_err_ratelimited("soft_ib: completion queue overrun\n");
+	} else if (!cq->dying) {
+		cq->ring[cq->head++ % cq->size] = *wc;
+		cq->unreported++;
+		if (cq_event_wanted(cq, solicited) && !cq->event_due) {
+			cq->event_due = true;
+			list_add_tail(&cq->due, due);
+		}
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+static void cq_event(struct soft_cq *cq)
+{
+	unsigned long flags;
+	bool raise;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	raise = cq->armed && !cq->dying;
+	cq->armed = 0;
+	cq->unreported = 0;
+	cq->event_due = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (!raise)
+		return;
+	COUNT(to_hca(cq->ib.device)->slot, cq_event);
+	if (cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+/* CONTEXT: softirq, under RCU since the entries were pushed. */
+void soft_cq_raise(struct list_head *due)
+{
+	struct soft_cq *cq;
+
+	while ((cq = list_first_entry_or_null(due, struct soft_cq, due))) {
+		list_del_init(&cq->due);
+		cq_event(cq);
+	}
+}
+
+static enum hrtimer_restart cq_timeout(struct hrtimer *timer)
+{
+	struct soft_cq *cq = container_of(timer, struct soft_cq, timer);
+
+	if (READ_ONCE(cq->unreported))
+		cq_event(cq);
+	return HRTIMER_NORESTART;
+}
+
+static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_CREATE_CQ_LAST)
+{
+	struct soft_cq *cq = to_cq(ib);
+
+	cq->size = attr->cqe + 1;
+	cq->ring = vzalloc(array_size(cq->size, sizeof(*cq->ring)));
+	if (!cq->ring)
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->due);
+	soft_hrtimer_setup(&cq->timer, cq_timeout);
+	ib->cqe = attr->cqe;
+	return 0;
+}
+
+static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	struct soft_cq *cq = to_cq(ib);
+
+	spin_lock_irq(&cq->lock);
+	cq->dying = true;
+	spin_unlock_irq(&cq->lock);
+	hrtimer_cancel(&cq->timer);
+	/* An engine may be about to raise its event. */
+	synchronize_rcu();
+	vfree(cq->ring);
+	return 0;
+}
+
+static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
+{
+	struct soft_cq *cq = to_cq(ib);
+
+	spin_lock_irq(&cq->lock);
+	cq->moderation_count = count;
+	cq->moderation_us = period_us;
+	spin_unlock_irq(&cq->lock);
+	return 0;
+}
+
+static int poll_cq(struct ib_cq *ib, int entries, struct ib_wc *wc)
+{
+	struct soft_cq *cq = to_cq(ib);
+	unsigned long flags;
+	int n = 0;
+
+	COUNT(to_hca(ib->device)->slot, poll);
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < entries && cq->head != cq->tail)
+		wc[n++] = cq->ring[cq->tail++ % cq->size];
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+static int req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags notify)
+{
+	struct soft_cq *cq = to_cq(ib);
+	unsigned long flags;
+	int missed;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	/* The next entry of any kind, once asked for, is not taken back by a wish for a solicited one. */
+	if (cq->armed != IB_CQ_NEXT_COMP)
+		cq->armed = notify & IB_CQ_SOLICITED_MASK;
+	missed = (notify & IB_CQ_REPORT_MISSED_EVENTS) && cq->head != cq->tail;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return missed;
+}
+
+/* Takes the QP's entries out: it is being reset. */
+static void cq_purge(struct ib_cq *ib, struct soft_qp *qp)
+{
+	struct soft_cq *cq = to_cq(ib);
+	u32 from, to;
+
+	spin_lock_irq(&cq->lock);
+	for (from = to = cq->tail; from != cq->head; from++)
+		if (cq->ring[from % cq->size].qp != &qp->ib)
+			cq->ring[to++ % cq->size] = cq->ring[from % cq->size];
+	cq->head = to;
+	spin_unlock_irq(&cq->lock);
+}
+
+/* Queue pairs */
+
+static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct soft_qp *qp = to_qp(ib);
+	struct soft_hca *hca = to_hca(ib->device);
+	int ret;
+
+	if (udata || attr->srq)
+		return -EOPNOTSUPP;
+	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD)
+		return -EOPNOTSUPP;
+	if (attr->cap.max_send_sge > SOFT_MOST_SGES || attr->cap.max_recv_sge > SOFT_MOST_SGES)
+		return -EINVAL;
+	qp->hca = hca;
+	qp->state = IB_QPS_RESET;
+	qp->cap = attr->cap;
+	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->sq_size = max(attr->cap.max_send_wr, 1U);
+	qp->rq_size = max(attr->cap.max_recv_wr, 1U);
+	spin_lock_init(&qp->sq_lock);
+	spin_lock_init(&qp->rq_lock);
+	INIT_LIST_HEAD(&qp->active);
+	qp->sq = vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)));
+	qp->rq = vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
+	ret = qp->sq && qp->rq ? 0 : -ENOMEM;
+	if (!ret && attr->qp_type == IB_QPT_SMI) {
+		ib->qp_num = 0;
+		rcu_assign_pointer(hca->smi, qp);
+	} else if (!ret && attr->qp_type == IB_QPT_GSI) {
+		ib->qp_num = 1;
+		rcu_assign_pointer(hca->gsi, qp);
+	} else if (!ret) {
+		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(0x100, 0xfffffe), &hca->next_qpn, GFP_KERNEL);
+	}
+	if (ret < 0) {
+		vfree(qp->sq);
+		vfree(qp->rq);
+		return ret;
+	}
+	return 0;
+}
+
+/* Afterwards no engine looks at the QP, or will. */
+static void qp_retire(struct soft_qp *qp)
+{
+	struct soft_hca *hca = qp->hca;
+
+	spin_lock_irq(&hca->active_lock);
+	qp->dying = true;
+	list_del_init(&qp->active);
+	spin_unlock_irq(&hca->active_lock);
+	synchronize_rcu();
+}
+
+static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	struct soft_qp *qp = to_qp(ib);
+	struct soft_hca *hca = qp->hca;
+
+	if (ib->qp_type == IB_QPT_SMI)
+		RCU_INIT_POINTER(hca->smi, NULL);
+	else if (ib->qp_type == IB_QPT_GSI)
+		RCU_INIT_POINTER(hca->gsi, NULL);
+	else
+		xa_erase(&hca->qps, ib->qp_num);
+	qp_retire(qp);
+	vfree(qp->sq);
+	vfree(qp->rq);
+	return 0;
+}
+
+static void qp_reset(struct soft_qp *qp)
+{
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
+	qp_retire(qp);
+	cq_purge(qp->ib.send_cq, qp);
+	cq_purge(qp->ib.recv_cq, qp);
+	qp->sq_head = qp->sq_tail = qp->rq_head = qp->rq_tail = 0;
+	qp->dying = false;
+}
+
+static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct soft_qp *qp = to_qp(ib);
+
+	if ((mask & IB_QP_STATE) &&
+	    !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state, attr->qp_state, ib->qp_type,
+				mask))
+		return -EINVAL;
+	if (mask & IB_QP_QKEY)
+		WRITE_ONCE(qp->qkey, attr->qkey);
+	if (mask & IB_QP_PKEY_INDEX)
+		WRITE_ONCE(qp->pkey_index, attr->pkey_index % FABRIC_PKEYS);
+	if (mask & IB_QP_SQ_PSN)
+		qp->psn = attr->sq_psn;
+	if (!(mask & IB_QP_STATE))
+		return 0;
+	if (attr->qp_state == IB_QPS_RESET)
+		qp_reset(qp);
+	else
+		WRITE_ONCE(qp->state, attr->qp_state);
+	/* Sends that waited for RTS, or all there is to flush. */
+	soft_engine_kick(qp);
+	return 0;
+}
+
+static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
+{
+	struct soft_qp *qp = to_qp(ib);
+
+	memset(attr, 0, sizeof(*attr));
+	memset(init, 0, sizeof(*init));
+	attr->qp_state = attr->cur_qp_state = READ_ONCE(qp->state);
+	attr->qkey = qp->qkey;
+	attr->pkey_index = qp->pkey_index;
+	attr->port_num = 1;
+	attr->cap = init->cap = qp->cap;
+	return 0;
+}
+
+/* Posting */
+
+static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 bytes, struct fabric_headers *h)
+{
+	const struct fabric_port *port = fabric_hca_port(soft_fabric, qp->hca->slot->index);
+	const struct rdma_ah_attr *attr = &container_of(ud->ah, struct soft_ah, ib)->attr;
+	u16 pkey_index = qp->ib.qp_type == IB_QPT_GSI ? ud->pkey_index % FABRIC_PKEYS : qp->pkey_index;
+
+	h->dlid = rdma_ah_get_dlid(attr);
+	/* What is addressed to nobody in particular comes from nobody in particular. */
+	h->slid = h->dlid == FABRIC_PERMISSIVE_LID ? FABRIC_PERMISSIVE_LID : port->lid;
+	h->sl = rdma_ah_get_sl(attr);
+	h->pkey = port->pkeys[pkey_index];
+	h->grh = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
+	if (h->grh) {
+		const struct ib_global_route *grh = rdma_ah_read_grh(attr);
+		__be64 sgid[2] = { cpu_to_be64(port->subnet_prefix), cpu_to_be64(port->guid) };
+
+		h->traffic_class = grh->traffic_class;
+		h->hop_limit = grh->hop_limit;
+		h->flow_label = grh->flow_label;
+		memcpy(h->dgid, &grh->dgid, sizeof(h->dgid));
+		memcpy(h->sgid, sgid, sizeof(h->sgid));
+	}
+	h->destination_qpn = ud->remote_qpn;
+	h->source_qpn = qp->ib.qp_num;
+	/* The top bit asks for the QP's own (IBA 10.2.5). */
+	h->qkey = ud->remote_qkey & 0x80000000 ? qp->qkey : ud->remote_qkey;
+	h->psn = qp->psn++;
+	h->payload_bytes = bytes;
+}
+
+static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
+{
+	struct soft_send *send = &qp->sq[qp->sq_head % qp->sq_size];
+	int i;
+
+	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE && qp->state != IB_QPS_ERR)
+		return -EINVAL;
+	if (qp->sq_head - qp->sq_tail == qp->sq_size)
+		return -ENOMEM;
+	if (wr->num_sge > qp->cap.max_send_sge || wr->opcode != IB_WR_SEND)
+		return -EINVAL;
+	send->wr_id = wr->wr_id;
+	send->flags = wr->send_flags;
+	send->sges = wr->num_sge;
+	send->bytes = 0;
+	for (i = 0; i < wr->num_sge; i++) {
+		send->sge[i] = wr->sg_list[i];
+		send->bytes += wr->sg_list[i].length;
+	}
+	fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
+	qp->sq_head++;
+	COUNT(qp->hca->slot, send_wr);
+	return 0;
+}
+
+static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct soft_qp *qp = to_qp(ib);
+	unsigned long flags;
+	int ret = 0;
+
+	COUNT(qp->hca->slot, post_send);
+	spin_lock_irqsave(&qp->sq_lock, flags);
+	for (; wr && !ret; wr = ret ? wr : wr->next)
+		ret = record_send(qp, wr);
+	spin_unlock_irqrestore(&qp->sq_lock, flags);
+	if (ret)
+		*bad = wr;
+	soft_engine_kick(qp);
+	return ret;
+}
+
+static int record_recv(struct soft_qp *qp, const struct ib_recv_wr *wr)
+{
+	struct soft_recv *recv = &qp->rq[qp->rq_head % qp->rq_size];
+
+	if (qp->state == IB_QPS_RESET || wr->num_sge > qp->cap.max_recv_sge)
+		return -EINVAL;
+	if (qp->rq_head - qp->rq_tail == qp->rq_size)
+		return -ENOMEM;
+	recv->wr_id = wr->wr_id;
+	recv->sges = wr->num_sge;
+	memcpy(recv->sge, wr->sg_list, wr->num_sge * sizeof(*recv->sge));
+	qp->rq_head++;
+	COUNT(qp->hca->slot, recv_wr);
+	return 0;
+}
+
+static int post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
+{
+	struct soft_qp *qp = to_qp(ib);
+	unsigned long flags;
+	int ret = 0;
+
+	COUNT(qp->hca->slot, post_recv);
+	spin_lock_irqsave(&qp->rq_lock, flags);
+	for (; wr && !ret; wr = ret ? wr : wr->next)
+		ret = record_recv(qp, wr);
+	spin_unlock_irqrestore(&qp->rq_lock, flags);
+	if (ret)
+		*bad = wr;
+	if (READ_ONCE(qp->state) == IB_QPS_ERR)
+		soft_engine_kick(qp);
+	return ret;
+}
+
+/* Multicast */
+
+static int attach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
+{
+	struct soft_hca *hca = to_hca(ib->device);
+	struct soft_group *group = kmalloc(sizeof(*group), GFP_KERNEL);
+
+	if (!group)
+		return -ENOMEM;
+	group->mgid = *mgid;
+	group->qp = to_qp(ib);
+	spin_lock_bh(&hca->groups_lock);
+	list_add_tail_rcu(&group->entry, &hca->groups);
+	spin_unlock_bh(&hca->groups_lock);
+	return 0;
+}
+
+static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
+{
+	struct soft_hca *hca = to_hca(ib->device);
+	struct soft_group *group;
+	int ret = -EINVAL;
+
+	spin_lock_bh(&hca->groups_lock);
+	list_for_each_entry(group, &hca->groups, entry) {
+		if (group->qp == to_qp(ib) && !memcmp(&group->mgid, mgid, sizeof(*mgid))) {
+			list_del_rcu(&group->entry);
+			kfree_rcu(group, rcu);
+			ret = 0;
+			break;
+		}
+	}
+	spin_unlock_bh(&hca->groups_lock);
+	return ret;
+}
+
+const struct ib_device_ops soft_queue_ops = {
+	.create_cq = create_cq,
+	.destroy_cq = destroy_cq,
+	.modify_cq = modify_cq,
+	.poll_cq = poll_cq,
+	.req_notify_cq = req_notify_cq,
+	.create_qp = create_qp,
+	.destroy_qp = destroy_qp,
+	.modify_qp = modify_qp,
+	.query_qp = query_qp,
+	.post_send = post_send,
+	.post_recv = post_recv,
+	.attach_mcast = attach_mcast,
+	.detach_mcast = detach_mcast,
+	INIT_RDMA_OBJ_SIZE(ib_cq, soft_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, soft_qp, ib),
+};

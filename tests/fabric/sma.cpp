@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The subnet management agents of HCAs and switch (IBA 14.2): what OpenSM asks and sets. Called for each SMP that
+// arrives at its node; keeps no state of its own.
+#include <cstring>
+
+#include "node.hpp"
+
+namespace soft_ib {
+
+namespace {
+
+enum Attribute : std::uint16_t {
+    notice = 0x0002,
+    node_description = 0x0010,
+    node_info = 0x0011,
+    switch_info = 0x0012,
+    guid_info = 0x0014,
+    port_info = 0x0015,
+    pkey_table = 0x0016,
+    sl_to_vl_table = 0x0017,
+    vl_arbitration_table = 0x0018,
+    linear_forwarding_table = 0x0019,
+    multicast_forwarding_table = 0x001b,
+    sm_info = 0x0020,
+};
+
+constexpr std::uint8_t width_1x_4x = 3, width_4x = 2;
+constexpr std::uint8_t speeds_to_qdr = 7, speed_qdr = 4;
+constexpr unsigned int smp_data_bytes = 64;
+
+void respond(Mad mad, std::uint16_t status = 0)
+{
+    mad.set_method(Method::response);
+    const bool directed = mad.management_class() == ManagementClass::subnet_directed;
+    mad.set_status(static_cast<std::uint16_t>(status | (directed ? Mad::direction_bit : 0)));
+}
+
+void describe(const Node& node, std::uint8_t* data) { std::memcpy(data, node.description, smp_data_bytes); }
+
+void write_node_info(const Node& node, unsigned int port, std::uint64_t port_guid, std::uint8_t* data)
+{
+    std::memset(data, 0, smp_data_bytes);
+    data[0] = data[1] = 1;
+    data[2] = static_cast<std::uint8_t>(node.type);
+    data[3] = node.port_count;
+    store(data + 4, node.guid);
+    store(data + 12, node.guid);
+    store(data + 20, port_guid);
+    store<std::uint16_t>(data + 28, FABRIC_PKEYS);
+    store<std::uint16_t>(data + 30, 1);
+    data[36] = static_cast<std::uint8_t>(port);
+    data[39] = 1;
+}
+
+void write_port_info(const Port& port, unsigned int local_port, std::uint8_t* data)
+{
+    std::memset(data, 0, smp_data_bytes);
+    store(data + 8, port.subnet_prefix);
+    store(data + 16, port.lid);
+    store(data + 18, port.sm_lid);
+    store(data + 20, port.capabilities);
+    data[28] = static_cast<std::uint8_t>(local_port);
+    data[29] = data[30] = width_1x_4x;
+    data[31] = width_4x;
+    data[32] = static_cast<std::uint8_t>(speeds_to_qdr << 4 | port.state);
+    data[33] = static_cast<std::uint8_t>(port.physical_state << 4 | polling);
+    data[34] = port.lmc;
+    data[35] = static_cast<std::uint8_t>(speed_qdr << 4 | speeds_to_qdr);
+    data[36] = static_cast<std::uint8_t>(port.mtu << 4 | port.sm_sl);
+    // One data VL.
+    data[37] = 1 << 4;
+    data[39] = data[40] = 8;
+    data[41] = port.mtu;
+    data[43] = 1 << 4;
+    data[50] = 1;
+    data[51] = port.subnet_timeout;
+    data[52] = 16;
+}
+
+// What a Set(PortInfo) changes in any port. Returns the events that it means.
+unsigned int set_port_info(Port& port, const std::uint8_t* data)
+{
+    unsigned int events = 0;
+    const auto prefix = load<std::uint64_t>(data + 8);
+    const auto lid = load<std::uint16_t>(data + 16);
+    const auto sm_lid = load<std::uint16_t>(data + 18);
+    const std::uint8_t sm_sl = data[36] & 0x0f;
+    if (prefix != port.subnet_prefix)
+        events |= FABRIC_GID_CHANGE;
+    if (lid != port.lid)
+        events |= FABRIC_LID_CHANGE;
+    if (sm_lid != port.sm_lid || sm_sl != port.sm_sl)
+        events |= FABRIC_SM_CHANGE;
+    if (data[51] & 0x80)
+        events |= FABRIC_REREGISTER;
+    port.subnet_prefix = prefix;
+    port.lid = lid;
+    port.sm_lid = sm_lid;
+    port.sm_sl = sm_sl;
+    port.lmc = data[34] & 0x07;
+    port.subnet_timeout = data[51] & 0x1f;
+    return events;
+}
+
+// The state part of a Set(PortInfo).
+unsigned int set_port_state(Port& port, PortState wanted)
+{
+    const PortState before = port.port_state();
+    if (before == PortState::down)
+        return 0;
+    if (wanted == PortState::down)
+        // The link comes up again by itself, to be initialised anew.
+        port.set_port_state(PortState::initialise);
+    else if (wanted == PortState::armed || wanted == PortState::active)
+        port.set_port_state(wanted);
+    if (before != PortState::active && port.active())
+        return FABRIC_PORT_ACTIVE;
+    if (before == PortState::active && !port.active())
+        return FABRIC_PORT_ERROR;
+    return 0;
+}
+
+// Blocks of 32 P_Keys; only the first exists. True: something changed.
+bool access_pkeys(Port& port, bool set, std::uint8_t* data)
+{
+    bool changed = false;
+    for (unsigned int i = 0; i < FABRIC_PKEYS; ++i) {
+        const auto value = load<std::uint16_t>(data + 2 * i);
+        if (set && value != port.pkeys[i]) {
+            port.pkeys[i] = value;
+            changed = true;
+        }
+        store(data + 2 * i, port.pkeys[i]);
+    }
+    return changed;
+}
+
+void access_bytes(std::uint8_t* stored, unsigned int bytes, bool set, std::uint8_t* data)
+{
+    if (set)
+        std::memcpy(stored, data, bytes);
+    std::memset(data, 0, smp_data_bytes);
+    std::memcpy(data, stored, bytes);
+}
+
+void access_switch_info(Switch& node, bool set, std::uint8_t* data)
+{
+    if (set) {
+        node.forwarding_top = load<std::uint16_t>(data + 6);
+        node.default_port = data[8];
+        node.life_time = data[11] >> 3;
+        // Writing a one clears it.
+        if (data[11] & 1 << 2)
+            node.port_state_change = false;
+    }
+    std::memset(data, 0, smp_data_bytes);
+    store<std::uint16_t>(data + 0, Switch::unicast_lids);
+    store<std::uint16_t>(data + 4, Switch::multicast_lids);
+    store(data + 6, node.forwarding_top);
+    data[8] = node.default_port;
+    data[11] = static_cast<std::uint8_t>(node.life_time << 3 | (node.port_state_change ? 1 << 2 : 0));
+    store<std::uint16_t>(data + 12, 1);
+    store<std::uint16_t>(data + 14, FABRIC_PKEYS);
+}
+
+// False: there is no such block.
+bool access_forwarding(Switch& node, std::uint32_t block, bool set, std::uint8_t* data)
+{
+    if (block >= Switch::unicast_lids / smp_data_bytes)
+        return false;
+    access_bytes(node.forwarding + block * smp_data_bytes, smp_data_bytes, set, data);
+    return true;
+}
+
+// A block is 32 MLIDs, a position 16 ports.
+bool access_multicast(Switch& node, std::uint32_t modifier, bool set, std::uint8_t* data)
+{
+    const unsigned int first = (modifier & 0x1ff) * 32, shift = (modifier >> 28) * 16;
+    if (first + 32 > Switch::multicast_lids || shift >= 64)
+        return false;
+    for (unsigned int i = 0; i < 32; ++i) {
+        std::uint64_t& ports = node.multicast[first + i];
+        if (set) {
+            const std::uint64_t mask = std::uint64_t(0xffff) << shift;
+            ports = (ports & ~mask) | std::uint64_t(load<std::uint16_t>(data + 2 * i)) << shift;
+        }
+        store(data + 2 * i, static_cast<std::uint16_t>(ports >> shift));
+    }
+    return true;
+}
+
+// What HCA and switch have in common, per port. False: some other attribute.
+bool answer_port_table(Port& port, Mad mad, bool set, unsigned int& events)
+{
+    switch (mad.attribute()) {
+    case pkey_table:
+        if (access_pkeys(port, set, mad.data()))
+            events |= FABRIC_PKEY_CHANGE;
+        return true;
+    case sl_to_vl_table:
+        access_bytes(port.sl_to_vl, sizeof(port.sl_to_vl), set, mad.data());
+        return true;
+    case vl_arbitration_table: {
+        const unsigned int block = (mad.modifier() >> 16) - 1;
+        access_bytes(port.vl_arbitration[block & 3], smp_data_bytes, set, mad.data());
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
+{
+    events = 0;
+    const bool set = mad.method() == Method::set;
+    if (!set && mad.method() != Method::get)
+        return false;
+    std::uint16_t status = 0;
+    switch (mad.attribute()) {
+    // The subnet manager, if one runs here, speaks for itself.
+    case sm_info:
+        return false;
+    case node_description:
+        describe(hca, mad.data());
+        break;
+    case node_info:
+        write_node_info(hca, 1, hca.port.guid, mad.data());
+        break;
+    case guid_info:
+        std::memset(mad.data(), 0, smp_data_bytes);
+        if (mad.modifier() == 0)
+            store(mad.data(), hca.port.guid);
+        break;
+    case port_info:
+        if (set) {
+            events = set_port_info(hca.port, mad.data());
+            events |= set_port_state(hca.port, static_cast<PortState>(mad.data()[32] & 0x0f));
+        }
+        write_port_info(hca.port, 1, mad.data());
+        break;
+    case pkey_table:
+        if ((mad.modifier() & 0xffff) != 0) {
+            status = Mad::invalid_value;
+            break;
+        }
+        [[fallthrough]];
+    default:
+        if (!answer_port_table(hca.port, mad, set, events))
+            status = Mad::unsupported_method_attribute;
+    }
+    respond(mad, status);
+    return true;
+}
+
+bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
+{
+    const bool set = mad.method() == Method::set;
+    if (!set && mad.method() != Method::get)
+        return false;
+    std::uint16_t status = 0;
+    unsigned int ignored = 0;
+    const auto port_number = [&](unsigned int number) -> Port* {
+        if (number <= node.port_count)
+            return &node.ports[number];
+        status = Mad::invalid_value;
+        return nullptr;
+    };
+    switch (mad.attribute()) {
+    case node_description:
+        describe(node, mad.data());
+        break;
+    case node_info:
+        write_node_info(node, ingress, node.guid, mad.data());
+        break;
+    case switch_info:
+        access_switch_info(node, set, mad.data());
+        break;
+    case guid_info:
+        std::memset(mad.data(), 0, smp_data_bytes);
+        store(mad.data(), node.guid);
+        break;
+    case port_info:
+        if (Port* port = port_number(mad.modifier() & 0xff)) {
+            if (set) {
+                set_port_info(*port, mad.data());
+                set_port_state(*port, static_cast<PortState>(mad.data()[32] & 0x0f));
+            }
+            write_port_info(*port, ingress, mad.data());
+        }
+        break;
+    case linear_forwarding_table:
+        if (!access_forwarding(node, mad.modifier(), set, mad.data()))
+            status = Mad::invalid_value;
+        break;
+    case multicast_forwarding_table:
+        if (!access_multicast(node, mad.modifier(), set, mad.data()))
+            status = Mad::invalid_value;
+        break;
+    case pkey_table:
+        if ((mad.modifier() & 0xffff) != 0)
+            status = Mad::invalid_value;
+        else if (Port* port = port_number(mad.modifier() >> 16))
+            answer_port_table(*port, mad, set, ignored);
+        break;
+    case sl_to_vl_table:
+    case vl_arbitration_table:
+        if (Port* port = port_number(mad.modifier() & 0xff))
+            answer_port_table(*port, mad, set, ignored);
+        break;
+    default:
+        status = Mad::unsupported_method_attribute;
+    }
+    respond(mad, status);
+    return true;
+}
+
+Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_count)
+{
+    using Action = Hop::Action;
+    const unsigned int pointer = smp.hop_pointer(), count = smp.hop_count();
+    if (count > 63)
+        return {Action::discard, 0};
+    if (smp.returning()) {
+        // 1 is the last hop, to the node that asked: it is no switch.
+        if (pointer < 2 || pointer > count)
+            return {Action::discard, 0};
+        smp.set_hop_pointer(pointer - 1);
+        const unsigned int egress = smp.return_path()[pointer - 1];
+        return egress && egress <= port_count ? Hop{Action::forward, egress} : Hop{Action::discard, 0};
+    }
+    if (pointer == 0 || pointer > count)
+        return {Action::discard, 0};
+    smp.return_path()[pointer] = static_cast<std::uint8_t>(ingress);
+    smp.set_hop_pointer(pointer + 1);
+    if (pointer == count)
+        return {Action::answer_here, 0};
+    const unsigned int egress = smp.initial_path()[pointer + 1];
+    return egress && egress <= port_count ? Hop{Action::forward, egress} : Hop{Action::discard, 0};
+}
+
+Hop depart_with_answer(Mad smp)
+{
+    const unsigned int pointer = smp.hop_pointer() - 1U;
+    smp.set_hop_pointer(pointer);
+    return {Hop::Action::forward, smp.return_path()[pointer]};
+}
+
+} // namespace soft_ib
