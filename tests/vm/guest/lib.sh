@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+# What suites, demo and shell share in the guest: the fabric, OpenSM, the driver, and hosts. Host i is network
+# namespace h<i> with interface ib<i-1>, 10.0.0.<i>/24 and fd00::<i>/64. Waits poll; nothing sleeps and hopes.
+debug=/sys/kernel/debug/soft_ib
+
+fail() {
+    echo "# $*"
+    return 1
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $SECONDS -lt $deadline ] || fail "not within time: $*" || return 1
+        sleep 0.1
+    done
+}
+
+on() { # HOST COMMAND...
+    local host=$1
+    shift
+    ip netns exec "h$host" "$@"
+}
+
+# The fabric
+
+port_state_is() { [ "$(cat "/sys/class/infiniband/soft_ib$1/ports/1/state" 2>/dev/null)" = "$2" ]; }
+all_ports_active() {
+    local i
+    for i in $(seq 0 $((PORTS - 1))); do port_state_is "$i" "4: ACTIVE" || return 1; done
+}
+
+start_opensm() { # extra arguments
+    mkdir -p /etc/opensm
+    # Code 4 is an MTU of 2048, 5 of 4096.
+    echo "Default=0x7fff, ipoib, mtu=$([ "${MTU:-2048}" = 4096 ] && echo 5 || echo 4) : ALL=full;" >/etc/opensm/partitions.conf
+    opensm --guid 0x0002c90300000010 --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
+        >/run/opensm.out 2>&1 &
+    opensm_pid=$!
+}
+stop_opensm() {
+    [ -n "${opensm_pid:-}" ] || return 0
+    kill "$opensm_pid" 2>/dev/null || true
+    wait "$opensm_pid" 2>/dev/null || true
+    opensm_pid=
+}
+
+start_fabric() {
+    modprobe ib_umad
+    insmod /test/soft_ib.ko hcas="$PORTS" mtu="${MTU:-2048}"
+    start_opensm
+    wait_for 30 all_ports_active
+}
+
+counter() { awk -v name="$2" '$1 == name { print $2 }' "$debug/$(($1 - 1))/counters"; }  # HOST NAME
+knob() { echo "$3" >"$debug/$(($1 - 1))/$2"; }                                            # HOST NAME VALUE
+
+# The driver
+
+load_driver() { # parameters
+    if [ "$DRIVER" = ours ]; then insmod /test/ib_ipoib.ko "$@"; else modprobe ib_ipoib "$@"; fi
+}
+unload_driver() { rmmod ib_ipoib; }
+parameter() { cat "/sys/module/ib_ipoib/parameters/$1"; }
+
+# Hosts
+
+interface_of() { echo "ib$(($1 - 1))"; }
+statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
+carrier() { [ "$(on "$1" cat "/sys/class/net/$(interface_of "$1")/carrier" 2>/dev/null)" = 1 ]; }
+addresses_ready() { ! on "$1" ip -6 addr show dev "$(interface_of "$1")" | grep -q tentative && carrier "$1"; }
+interface_present() { ip link show dev "$1"; }
+
+add_host() {
+    local dev
+    dev=$(interface_of "$1")
+    ip netns list | grep -qw "h$1" || ip netns add "h$1"
+    on "$1" ip link set lo up
+    wait_for 5 interface_present "$dev"
+    ip link set "$dev" netns "h$1"
+    on "$1" ip addr add "10.0.0.$1/24" dev "$dev"
+    on "$1" ip addr add "fd00::$1/64" dev "$dev"
+    on "$1" ip link set "$dev" up
+}
+add_hosts() {
+    local i
+    for i in $(seq 1 "$PORTS"); do add_host "$i"; done
+    for i in $(seq 1 "$PORTS"); do wait_for 30 addresses_ready "$i"; done
+}
+link_local() { on "$1" ip -6 -o addr show dev "$(interface_of "$1")" scope link | sed -nE 's,.* inet6 ([^/]+)/.*,\1,p'; }
+
+ping_ok() { # FROM ADDRESS [ping arguments]
+    local from=$1 to=$2
+    shift 2
+    on "$from" ping -q -W 2 -c 3 -i 0.1 "$@" "$to" >/run/ping.out 2>&1 || { sed 's/^/# /' /run/ping.out; return 1; }
+    grep -q ' 0% packet loss' /run/ping.out || fail "$(grep loss /run/ping.out)"
+}
+reaches() { on "$1" ping -q -W 1 -c 1 "$2"; }
+
+serve_iperf() { # HOST
+    pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return
+    on "$1" iperf3 -s -B "10.0.0.$1" --daemon >/dev/null
+    wait_for 5 on "$1" sh -c 'ss -ltn | grep -q :5201'
+}
+iperf() { # FROM TO arguments...
+    local from=$1 to=$2
+    shift 2
+    serve_iperf "$to"
+    on "$from" timeout 60 iperf3 -c "10.0.0.$to" "$@" >/run/iperf.out 2>&1 || { tail -n 5 /run/iperf.out | sed 's/^/# /'; return 1; }
+    echo "# $(grep -E 'receiver' /run/iperf.out | tail -n 1 | tr -s ' ')"
+}
+
+stop_traffic() {
+    pkill -x iperf3 || true
+    pkill -x ping || true
+}

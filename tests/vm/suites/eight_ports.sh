@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+
+# Eight hosts on one switch.
+PORTS=8
+HOSTS=1
+
+test_all_pairs_ping() {
+    local from to
+    for from in $(seq $PORTS); do
+        for to in $(seq $PORTS); do
+            [ "$from" = "$to" ] || ping_ok "$from" "10.0.0.$to" -c 2
+        done
+    done
+}
+test_all_pairs_ping_ipv6() {
+    local from to
+    for from in $(seq $PORTS); do
+        for to in $(seq $PORTS); do
+            [ "$from" = "$to" ] || ping_ok "$from" "fd00::$to" -c 1
+        done
+    done
+}
+test_all_to_one_flood() {
+    local host pids=()
+    for host in $(seq 2 $PORTS); do
+        on "$host" ping -q -f -c 1000 10.0.0.1 >"/run/flood.$host" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    for host in $(seq 2 $PORTS); do grep -q ' 0% packet loss' "/run/flood.$host"; done
+}
+test_four_pairs_of_tcp_at_once() {
+    local host pids=()
+    for host in 2 4 6 8; do serve_iperf $host; done
+    for host in 1 3 5 7; do
+        on $host timeout 30 iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host"; done
+}
+test_fabric_is_seen_whole() { [ "$(ibnetdiscover | grep -c '^Ca')" = 8 ]; }

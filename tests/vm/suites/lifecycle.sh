@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+
+# Birth and death, under traffic.
+PORTS=2
+HOSTS=1
+
+background_traffic() {
+    serve_iperf 2
+    (while :; do on 1 iperf3 -c 10.0.0.2 -t 10 >/dev/null 2>&1 || sleep 0.2; done) &
+    traffic=$!
+    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    pinger=$!
+}
+end_traffic() {
+    kill $traffic $pinger 2>/dev/null || true
+    stop_traffic
+    wait $traffic $pinger 2>/dev/null || true
+}
+
+test_interface_down_and_up_100_times_under_traffic() {
+    background_traffic
+    for _ in $(seq 100); do
+        on 1 ip link set ib0 down
+        on 1 ip link set ib0 up
+    done
+    end_traffic
+    on 1 ip addr replace fd00::1/64 dev ib0
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+}
+
+test_driver_reload_50_times_under_traffic() {
+    background_traffic
+    for _ in $(seq 50); do
+        unload_driver
+        load_driver
+        # Back to their places; half the time not waiting for any of it.
+        add_host 1
+        add_host 2
+        [ $((RANDOM % 2)) = 0 ] || wait_for 20 carrier 1
+    done
+    end_traffic
+    wait_for 20 carrier 1
+    wait_for 20 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+}
+
+test_unload_at_once_after_use() {
+    # Neighbours, groups and packets under way when the module goes.
+    for _ in $(seq 10); do
+        on 1 ping -q -c 100 -f -l 20 10.0.0.2 >/dev/null 2>&1 || true
+        on 1 ip link set ib0 down
+        unload_driver
+        load_driver
+        add_hosts
+    done
+}
+
+test_hca_unplug_under_traffic() {
+    on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
+    serve_iperf 1
+    on 2 iperf3 -c 10.0.0.1 -t 30 >/dev/null 2>&1 &
+    sleep 1
+    knob 2 plugged 0
+    ! on 2 ip link show ib1 2>/dev/null || return 1
+    stop_traffic
+    [ "$(cat /sys/class/infiniband/soft_ib0/ports/1/state)" = '4: ACTIVE' ]
+    knob 2 plugged 1
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    add_host 2
+    wait_for 20 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+}
+
+test_hca_unplug_20_times() {
+    for _ in $(seq 20); do
+        knob 2 plugged 0
+        knob 2 plugged 1
+    done
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    add_host 2
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_namespace_deleted_with_the_interface_inside() {
+    stop_traffic
+    ip netns del h1
+    wait_for 10 interface_present ib0
+    add_host 1
+    wait_for 20 reaches 1 10.0.0.2
+}

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+
+# Four hosts: groups that are listened to, groups that are only sent to, broadcast.
+PORTS=4
+HOSTS=1
+
+# listen HOST GROUP SECONDS: prints what arrives. send HOST GROUP TEXT.
+listen() { on "$1" timeout "$3" python3 /test/group.py listen "$2" "$(interface_of "$1")"; }
+send() { on "$1" python3 /test/group.py send "$2" "$(interface_of "$1")" "$3"; }
+listening() { on "$1" ip maddr show dev "$(interface_of "$1")" | grep -q "$2"; }
+
+receivers() { # GROUP AS-IN-IP-MADDR
+    local host
+    for host in 2 3; do
+        listen "$host" "$1" 8 >"/run/heard.$host" &
+    done
+    for host in 2 3; do wait_for 5 listening "$host" "$2"; done
+    : >/run/heard.4
+    # The group is joined some time after the socket asked for it.
+    for _ in $(seq 20); do
+        send 1 "$1" hello
+        sleep 0.1
+        grep -q hello /run/heard.2 && grep -q hello /run/heard.3 && break
+    done
+    grep -q hello /run/heard.2 && grep -q hello /run/heard.3
+}
+
+test_ipv4_group_reaches_several_receivers() { receivers 239.1.2.3 239.1.2.3; }
+test_ipv6_group_reaches_several_receivers() { receivers ff15::1234 ff15::1234; }
+
+test_nobody_else_receives_a_group() {
+    local before
+    before=$(statistic 4 rx_packets)
+    receivers 239.9.9.9 239.9.9.9
+    # A few of IGMP and neighbour discovery may pass.
+    [ $(($(statistic 4 rx_packets) - before)) -lt 15 ]
+}
+
+test_sender_is_a_send_only_member() {
+    local mgid='ff12:401b:ffff::f07:707'
+    send 1 239.7.7.7 x
+    wait_for 10 sh -c "saquery -m 2>/dev/null | grep -q '$mgid\|0xff12401bffff00000000000000f070707'" ||
+        wait_for 5 sh -c "saquery -g | grep -i '$mgid'"
+}
+
+test_group_is_left_when_nobody_listens() {
+    listen 2 239.5.5.5 3 >/dev/null || true
+    wait_for 15 sh -c "! saquery -g | grep -qi 'ff12:401b:ffff::f05:505'"
+}
+
+test_broadcast_reaches_all() {
+    local before host
+    for host in 2 3 4; do
+        on "$host" sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
+        eval "before_$host=$(statistic "$host" rx_packets)"
+    done
+    # Some of the answers are duplicates of the first.
+    on 1 ping -q -b -c 5 -i 0.2 10.0.0.255 >/run/ping.out 2>&1 || true
+    for host in 2 3 4; do
+        before=before_$host
+        [ $(($(statistic "$host" rx_packets) - ${!before})) -ge 5 ]
+    done
+    grep -qE '\+[0-9]+ duplicates' /run/ping.out
+}
+
+test_own_multicast_is_not_received() {
+    local before
+    before=$(statistic 1 rx_packets)
+    for _ in $(seq 50); do echo 239.3.3.3; done | on 1 python3 /test/group.py send-many ib0
+    [ $(($(statistic 1 rx_packets) - before)) -lt 20 ]
+}
+
+test_malformed_group_address_is_not_joined() {
+    # 20 bytes that no IPoIB link makes.
+    on 2 ip maddr add 00:ff:ff:ff:ff:12:de:ad:be:ef:00:00:00:00:00:00:12:34:56:78 dev ib1 2>/dev/null || return 77
+    send 1 239.1.1.1 x
+    ! saquery -g | grep -qi 'ff12:dead'
+    on 2 ip maddr del 00:ff:ff:ff:ff:12:de:ad:be:ef:00:00:00:00:00:00:12:34:56:78 dev ib1
+}
+
+test_two_hundred_groups() {
+    on 2 timeout 20 python3 /test/group.py listen-many 200 ib1 >/run/many &
+    wait_for 30 sh -c "[ \$(saquery -g | grep -ci 'ff12:401b:ffff::f0a:') -ge 200 ]"
+    on 1 python3 /test/group.py send 239.10.0.199 ib0 last
+    wait_for 10 grep -q last /run/many
+}

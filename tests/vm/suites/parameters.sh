@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+
+# Module parameters, in range and out of it.
+PORTS=2
+
+reload() {
+    [ ! -e /sys/module/ib_ipoib ] || unload_driver
+    load_driver "$@"
+}
+clamped() { # NAME GIVEN IN-FORCE
+    reload "$1=$2"
+    [ "$(parameter "$1")" = "$3" ] || fail "$1=$2 became $(parameter "$1"), not $3"
+    # Only ours says so.
+    [ "$DRIVER" != ours ] || [ "$2" = "$3" ] || dmesg | tail -n 20 | grep -q "$1=$2 is now $3"
+}
+works() {
+    add_hosts
+    on 1 ping -q -f -c 500 10.0.0.2 | grep -q ' 0% packet loss'
+    iperf 1 2 -t 1
+    stop_traffic
+}
+
+test_send_queue_size_is_clamped() {
+    clamped send_queue_size 1 128
+    clamped send_queue_size -5 128
+    clamped send_queue_size 129 256
+    clamped send_queue_size 1000 1024
+    clamped send_queue_size 100000 8192
+}
+test_recv_queue_size_is_clamped() {
+    clamped recv_queue_size 0 2
+    clamped recv_queue_size 3 4
+    clamped recv_queue_size 257 512
+    clamped recv_queue_size 8193 8192
+}
+test_max_nonsrq_conn_qp_is_clamped() {
+    clamped max_nonsrq_conn_qp -1 0
+    clamped max_nonsrq_conn_qp 5000 4096
+}
+test_defaults() {
+    reload
+    [ "$(parameter send_queue_size)" = 128 ] && [ "$(parameter recv_queue_size)" = 256 ]
+    [ "$(parameter debug_level)" = 0 ] && [ "$(parameter mcast_debug_level)" = 0 ]
+}
+test_text_is_refused() {
+    unload_driver
+    ! load_driver send_queue_size=many 2>/dev/null || return 1
+    load_driver
+    # The kernel says so itself.
+    dmesg -C
+}
+test_smallest_rings_work() {
+    reload send_queue_size=128 recv_queue_size=2
+    add_hosts
+    wait_for 20 reaches 1 10.0.0.2
+    iperf 1 2 -t 1 -b 1M
+    stop_traffic
+}
+test_largest_rings_work() { reload send_queue_size=8192 recv_queue_size=8192; works; }
+test_debug_levels_can_be_changed() {
+    echo 1 >/sys/module/ib_ipoib/parameters/debug_level
+    echo 1 >/sys/module/ib_ipoib/parameters/mcast_debug_level
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 up
+    wait_for 20 carrier 1
+    echo 0 >/sys/module/ib_ipoib/parameters/debug_level
+    echo 0 >/sys/module/ib_ipoib/parameters/mcast_debug_level
+}

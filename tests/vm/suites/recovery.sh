@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+
+# What breaks in a fabric, and that it heals by itself.
+PORTS=3
+HOSTS=1
+
+lid() { echo $(($(cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/lid"))); }
+no_carrier() { ! carrier "$1"; }
+
+test_link_down_takes_the_carrier_and_up_brings_it_back() {
+    knob 2 link 0
+    wait_for 10 no_carrier 2
+    ! reaches 1 10.0.0.2 || return 1
+    ping_ok 1 10.0.0.3
+    knob 2 link 1
+    wait_for 30 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+    ping_ok 1 fd00::2
+}
+
+test_tcp_survives_a_link_flap() {
+    serve_iperf 2
+    on 1 timeout 60 iperf3 -c 10.0.0.2 -t 12 >/run/flap.out 2>&1 &
+    local client=$!
+    sleep 1
+    knob 2 link 0
+    sleep 1
+    knob 2 link 1
+    wait $client
+    grep -q receiver /run/flap.out
+}
+
+test_traffic_goes_on_without_a_subnet_manager() {
+    stop_opensm
+    ping_ok 1 10.0.0.2
+    ping_ok 1 10.0.0.3
+    on 1 ping -q -f -c 1000 10.0.0.2 | grep -q ' 0% packet loss'
+}
+
+test_opensm_restart_is_survived_under_traffic() {
+    on 1 ping -q -i 0.02 -c 500 10.0.0.2 >/run/restart.out &
+    local client=$!
+    stop_opensm
+    start_opensm
+    wait_for 20 grep -q 'SUBNET UP\|Entering MASTER' /run/opensm.out
+    wait $client
+    # Some may be lost while groups and paths are asked for again, not many.
+    grep -oE '[0-9.]+% packet loss' /run/restart.out | awk -F% '{ exit !($1 < 5) }'
+    wait_for 20 reaches 1 10.0.0.3
+    ping_ok 3 fd00::1
+}
+
+test_groups_are_joined_again_after_reregistration() {
+    # A new subnet manager knows nothing until it is told.
+    wait_for 20 sh -c "[ \$(saquery -m 2>/dev/null | grep -c 'PortGid.*0002:c903') -ge 3 ]"
+    on 1 ip neigh flush dev ib0
+    ping_ok 1 10.0.0.2
+    ping_ok 1 fd00::3
+}
+
+test_lid_change_is_followed() {
+    local before after
+    before=$(lid 2)
+    ping_ok 1 10.0.0.2
+    stop_opensm
+    # The subnet manager's memory of who has which LID, changed behind its back.
+    mkdir -p /var/cache/opensm
+    for host in 1 2 3; do
+        printf '0x%016x 0x%04x 0x%04x\n\n' $((0x0002c90300000010 + 0x100 * (host - 1))) $((0x20 + host)) $((0x20 + host))
+    done >/var/cache/opensm/guid2lid
+    printf 'honor_guid2lid_file TRUE\nreassign_lids TRUE\n' >/run/opensm.conf
+    start_opensm --config /run/opensm.conf
+    lid_is_new() { [ "$(lid 2)" != "$before" ]; }
+    wait_for 20 lid_is_new
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+    ping_ok 2 fd00::3
+    after=$(lid 2)
+    echo "# LID $before became $after"
+    stop_opensm
+    start_opensm
+    wait_for 20 reaches 1 10.0.0.3
+}
+
+test_loss_is_counted_and_tcp_completes() {
+    local before
+    before=$(counter 2 drop_fault)
+    knob 2 drop_every 100
+    iperf 1 2 -t 3
+    knob 2 drop_every 0
+    [ "$(counter 2 drop_fault)" -gt "$before" ]
+}
+
+test_send_errors_are_survived() {
+    local before
+    before=$(statistic 1 tx_errors)
+    knob 1 fail_sends 3
+    for _ in 1 2 3 4 5; do reaches 1 10.0.0.2 || true; done
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+    # A queue that was left in the SQE state, or lost its doorbell, would show here.
+    on 1 ping -q -f -c 1000 10.0.0.2 | grep -q ' 0% packet loss'
+}
+
+test_delay_only_delays() {
+    knob 1 delay_us 2000
+    ping_ok 1 10.0.0.2
+    iperf 1 2 -t 2
+    knob 1 delay_us 0
+}
