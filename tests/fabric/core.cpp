@@ -6,7 +6,7 @@
 #include <utility>
 #include <utility>
 
-#include "core.h"
+#include <core.h>
 #include "node.hpp"
 
 using namespace soft_ib;
@@ -28,8 +28,8 @@ void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
     port.mtu = mtu;
     port.pkeys[0] = 0xffff;
     port.subnet_timeout = 18;
-    port.set_port_state(PortState::initialise);
-    port.physical_state = link_up;
+    port.set_port_state(PortState::down);
+    port.physical_state = polling;
 }
 
 } // namespace soft_ib
@@ -71,6 +71,14 @@ void count(std::uint64_t& all_words, std::uint64_t& frames, std::uint64_t& group
 
 // The HCA on a port of the switch, as a bit.
 std::uint32_t hca_at(unsigned int switch_port) { return switch_port ? 1U << (switch_port - 1) : 0; }
+
+bool link_is_up(const struct fabric& f, unsigned int switch_port)
+{
+    return f.node.ports[switch_port].port_state() != PortState::down;
+}
+
+// One of the LIDs that the port answers to; 2^LMC of them.
+bool is_own_lid(const Port& port, std::uint16_t lid) { return port.lid && (lid >> port.lmc) == (port.lid >> port.lmc); }
 
 // Both ends of the cable pass data.
 bool cable_active(const struct fabric& f, unsigned int hca)
@@ -137,6 +145,7 @@ void fabric_renew_hca(struct fabric* f, unsigned int hca)
 {
     Port& port = f->hcas[hca].port;
     reset_port(port, port.guid, port.mtu);
+    port.capabilities = reregister_capability;
 }
 
 void fabric_set_capabilities(struct fabric* f, unsigned int hca, std::uint32_t set, std::uint32_t clear)

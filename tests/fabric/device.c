@@ -243,6 +243,9 @@ int soft_plug(struct soft_slot *slot)
 	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);
 	ib_set_device_ops(&hca->ib, &soft_queue_ops);
 	ib_set_device_ops(&hca->ib, &device_ops);
+	spin_lock_irq(&soft_fabric_lock);
+	fabric_renew_hca(soft_fabric, slot->index);
+	spin_unlock_irq(&soft_fabric_lock);
 	rcu_assign_pointer(slot->hca, hca);
 	snprintf(name, sizeof(name), "soft_ib%u", slot->index);
 	ret = ib_register_device(&hca->ib, name, NULL);

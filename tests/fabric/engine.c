@@ -202,7 +202,7 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 	const struct fabric_headers *h = frame->headers;
 	struct soft_qp *qp;
 
-	if (!hca) {
+	if (!hca || !fabric_accepts(soft_fabric, slot->index, h)) {
 		COUNT(slot, drop_route);
 		return;
 	}
@@ -301,26 +301,18 @@ void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, con
 
 /* Sending */
 
-static void carry(struct soft_slot *slot, struct soft_hca *hca, const struct frame *frame, struct burst *burst)
+static void carry(struct soft_slot *slot, const struct frame *frame, struct burst *burst)
 {
-	const struct fabric_headers *h = frame->headers;
-	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot->index);
-	struct fabric_route route;
+	struct fabric_route route = fabric_route_frame(soft_fabric, slot->index, frame->headers);
 
-	/* What is for this port does not leave the HCA; nor does the HCA's own copy of a group's frame. */
-	if (h->dlid == port->lid && h->destination_qpn) {
-		arrive(slot, frame, burst);
-		return;
-	}
-	route = fabric_route_frame(soft_fabric, slot->index, h);
-	if (h->dlid >= FABRIC_FIRST_MULTICAST_LID && h->dlid != FABRIC_PERMISSIVE_LID)
-		receive_group(slot, hca, frame, burst);
-	else if (!route.hcas && !route.to_switch)
+	if (!route.hcas && !route.to_switch)
 		COUNT(slot, drop_route);
-	fabric_count_sent(soft_fabric, slot->index, h);
 	if (route.to_switch)
 		at_switch(slot, frame, burst);
-	fan_out(route.hcas, frame, burst);
+	/* What is for this HCA too, or alone, did not come by cable. */
+	if (route.hcas & BIT(slot->index))
+		arrive(slot, frame, burst);
+	fan_out(route.hcas & ~BIT(slot->index), frame, burst);
 }
 
 static u32 mtu_bytes(const struct soft_slot *slot)
@@ -330,8 +322,7 @@ static u32 mtu_bytes(const struct soft_slot *slot)
 
 static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
 {
-	struct soft_hca *hca = qp->hca;
-	struct soft_slot *slot = hca->slot;
+	struct soft_slot *slot = qp->hca->slot;
 	struct frame frame = {
 		.headers = &send->headers,
 		.sge = send->sge,
@@ -345,7 +336,7 @@ static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *sen
 		WRITE_ONCE(slot->fail_sends, slot->fail_sends - 1);
 		return IB_WC_LOC_PROT_ERR;
 	}
-	carry(slot, hca, &frame, burst);
+	carry(slot, &frame, burst);
 	return IB_WC_SUCCESS;
 }
 

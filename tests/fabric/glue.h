@@ -15,7 +15,7 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
-#include "core.h"
+#include <core.h>
 
 enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "core.h"
+#include <core.h>
 #include "wire.hpp"
 
 namespace soft_ib {
