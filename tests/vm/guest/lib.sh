@@ -72,15 +72,25 @@ interface_of() { echo "ib$(($1 - 1))"; }
 statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
 carrier() { [ "$(on "$1" cat "/sys/class/net/$(interface_of "$1")/carrier" 2>/dev/null)" = 1 ]; }
 addresses_ready() { ! on "$1" ip -6 addr show dev "$(interface_of "$1")" | grep -q tentative && carrier "$1"; }
-interface_present() { ip link show dev "$1"; }
+
+# The name, in the initial namespace, of the interface on a host's HCA.
+born_as() {
+    local device
+    for device in /sys/class/net/*/device; do
+        case $(readlink "$device") in */soft_ib.$(($1 - 1))) basename "$(dirname "$device")" && return ;; esac
+    done
+    return 1
+}
 
 add_host() {
-    local dev
+    local dev born
     dev=$(interface_of "$1")
     ip netns list | grep -qw "h$1" || ip netns add "h$1"
     on "$1" ip link set lo up
-    wait_for 5 interface_present "$dev"
-    ip link set "$dev" netns "h$1"
+    wait_for 5 born_as "$1"
+    born=$(born_as "$1")
+    # A HCA that was replugged gets the lowest number that is free here.
+    ip link set "$born" netns "h$1" name "$dev"
     on "$1" ip addr add "10.0.0.$1/24" dev "$dev"
     on "$1" ip addr add "fd00::$1/64" dev "$dev"
     on "$1" ip link set "$dev" up
@@ -98,7 +108,7 @@ ping_ok() { # FROM ADDRESS [ping arguments]
     on "$from" ping -q -W 2 -c 3 -i 0.1 "$@" "$to" >/run/ping.out 2>&1 || { sed 's/^/# /' /run/ping.out; return 1; }
     grep -q ' 0% packet loss' /run/ping.out || fail "$(grep loss /run/ping.out)"
 }
-reaches() { on "$1" ping -q -W 1 -c 1 "$2"; }
+reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
 
 serve_iperf() { # HOST
     pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The rings: doorbells, completions, receive buffers.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+class DatagramTest : public DriverTest {
+protected:
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+        meet(peer(1));
+        world.sent.clear();
+        world.doorbells = 0;
+    }
+    static std::vector<std::uint8_t> frame(std::uint16_t type = 0x0800, std::size_t payload = 60)
+    {
+        std::vector<std::uint8_t> bytes(4 + payload, 0x5a);
+        bytes[0] = static_cast<std::uint8_t>(type >> 8);
+        bytes[1] = static_cast<std::uint8_t>(type);
+        bytes[2] = bytes[3] = 0;
+        return bytes;
+    }
+};
+
+TEST_F(DatagramTest, a_burst_rings_one_doorbell_and_its_last_send_reports)
+{
+    for (int i = 0; i < 10; ++i)
+        world.transmit(world.packet(peer(1)), i < 9);
+    EXPECT_EQ(world.doorbells, 1U);
+    ASSERT_EQ(world.sent.size(), 10U);
+    EXPECT_TRUE(world.sent.back().signaled);
+    world.complete_sends(10);
+    EXPECT_EQ(statistics().tx_packets, 11U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(DatagramTest, a_burst_that_ends_with_a_dropped_packet_is_sent)
+{
+    world.transmit(world.packet(peer(1)), true);
+    EXPECT_EQ(world.doorbells, 0U);
+    world.transmit(world.packet(peer(1), 0x88cc), false);
+    EXPECT_EQ(world.doorbells, 1U);
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(DatagramTest, only_the_encapsulation_goes_on_the_wire)
+{
+    world.transmit(world.packet(peer(1), 0x86dd, 10));
+    const auto& bytes = world.sent.back().bytes;
+    ASSERT_EQ(bytes.size(), 14U);
+    EXPECT_EQ(bytes[0], 0x86);
+    EXPECT_EQ(bytes[1], 0xdd);
+    EXPECT_EQ(bytes[2], 0);
+    EXPECT_EQ(bytes[3], 0);
+}
+
+TEST_F(DatagramTest, full_ring_stops_the_queue_and_completions_wake_it)
+{
+    for (int i = 0; i < 128; ++i) {
+        EXPECT_FALSE(world.dev().stopped);
+        world.transmit(world.packet(peer(1)), true);
+    }
+    EXPECT_TRUE(world.dev().stopped);
+    EXPECT_EQ(world.qp().outstanding.size(), 128U);
+    world.complete_sends(63);
+    EXPECT_TRUE(world.dev().stopped);
+    world.complete_sends(65);
+    EXPECT_FALSE(world.dev().stopped);
+}
+
+TEST_F(DatagramTest, ring_turns_many_times)
+{
+    for (int round = 0; round < 50; ++round) {
+        for (int i = 0; i < 100; ++i)
+            world.transmit(world.packet(peer(1)), i % 7 != 6 && i != 99);
+        world.complete_sends(100);
+    }
+    EXPECT_EQ(statistics().tx_packets, 5001U);
+    EXPECT_EQ(statistics().tx_bytes, 5001U * 60);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(DatagramTest, failed_send_is_counted_and_the_queue_recovers)
+{
+    world.transmit(world.packet(peer(1)));
+    world.qp().state = "sqe";
+    world.complete_sends(1, 4);
+    EXPECT_EQ(statistics().tx_errors, 1U);
+    world.run_work();
+    EXPECT_EQ(world.qp().state, "rts");
+}
+
+TEST_F(DatagramTest, stop_frees_what_was_never_completed)
+{
+    for (int i = 0; i < 20; ++i)
+        world.transmit(world.packet(peer(1)));
+    close();
+    EXPECT_EQ(world.qp().state, "reset");
+    EXPECT_TRUE(world.skbs.empty());
+}
+
+TEST_F(DatagramTest, failed_post_restarts_the_queues)
+{
+    world.fail_post = 1;
+    world.transmit(world.packet(peer(1)));
+    EXPECT_TRUE(world.dev().stopped);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.drops, 1U);
+    world.run_work();
+    EXPECT_EQ(world.qp().state, "rts");
+    EXPECT_FALSE(world.dev().stopped);
+    world.answer_broadcast();
+    world.run_work();
+    meet(peer(1));
+}
+
+TEST_F(DatagramTest, oversized_packet_is_dropped)
+{
+    world.transmit(world.packet(peer(1), 0x0800, 2045));
+    EXPECT_EQ(world.drops, 1U);
+    world.transmit(world.packet(peer(1), 0x0800, 2044));
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
+TEST_F(DatagramTest, packet_shorter_than_its_header_is_dropped)
+{
+    sk_buff* skb = world.packet(peer(1), 0x0800, 0);
+    skb->bytes.resize(skb->bytes.size() - 1);
+    world.transmit(skb);
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(DatagramTest, received_packet_loses_its_headers)
+{
+    ASSERT_TRUE(world.receive(frame(0x86dd, 33)));
+    ASSERT_EQ(world.received.size(), 1U);
+    const sk_buff& skb = *world.received[0];
+    EXPECT_EQ(shim_skb_len(&skb), 33U);
+    EXPECT_EQ(skb.protocol, 0x86dd);
+    EXPECT_EQ(skb.type, SHIM_PACKET_HOST);
+    // A sniffer sees no destination, and the encapsulation.
+    ASSERT_EQ(skb.mac_header.size(), 24U);
+    EXPECT_TRUE(std::all_of(skb.mac_header.begin(), skb.mac_header.begin() + 20, [](auto b) { return b == 0; }));
+    EXPECT_EQ(skb.mac_header[20], 0x86);
+    EXPECT_EQ(statistics().rx_packets, 1U);
+    EXPECT_EQ(statistics().rx_bytes, 33U);
+}
+
+TEST_F(DatagramTest, packet_types_come_from_the_destination)
+{
+    world.receive(frame(), true, gid(7));
+    world.receive(frame(), true, broadcast_gid(PKey(0xffff)));
+    world.receive(frame(), true, group(1));
+    ASSERT_EQ(world.received.size(), 3U);
+    EXPECT_EQ(world.received[0]->type, SHIM_PACKET_HOST);
+    EXPECT_EQ(world.received[1]->type, SHIM_PACKET_BROADCAST);
+    EXPECT_EQ(world.received[2]->type, SHIM_PACKET_MULTICAST);
+    EXPECT_EQ(statistics().multicast, 1U);
+}
+
+TEST_F(DatagramTest, own_multicast_is_dropped)
+{
+    world.receive(frame(), true, group(1), 0x48, 3);
+    EXPECT_TRUE(world.received.empty());
+    // Another queue pair of ours, or another port with the same QPN.
+    world.receive(frame(), true, group(1), 0x49, 3);
+    world.receive(frame(), true, group(1), 0x48, 4);
+    EXPECT_EQ(world.received.size(), 2U);
+}
+
+TEST_F(DatagramTest, truncated_frames_are_counted_and_their_buffers_reused)
+{
+    const std::size_t posted = world.qp().receives.size();
+    for (std::size_t length = 0; length < 4; ++length)
+        for (int i = 0; i < 16; ++i)
+            world.receive(std::vector<std::uint8_t>(length));
+    EXPECT_EQ(statistics().rx_errors, 64U);
+    EXPECT_TRUE(world.received.empty());
+    EXPECT_EQ(world.qp().receives.size(), posted);
+}
+
+TEST_F(DatagramTest, receive_errors_cost_no_buffer)
+{
+    for (int i = 0; i < 1024; ++i)
+        ASSERT_TRUE(world.receive(frame(), false, {}, 99, 9, 1)) << i;
+    EXPECT_EQ(statistics().rx_errors, 1024U);
+}
+
+TEST_F(DatagramTest, without_memory_the_packet_is_dropped_and_its_buffer_stays)
+{
+    world.fail_pages = true;
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(world.receive(frame())) << i;
+    EXPECT_EQ(statistics().rx_dropped, 1000U);
+    world.fail_pages = false;
+    world.receive(frame());
+    EXPECT_EQ(world.received.size(), 1U);
+}
+
+TEST_F(DatagramTest, receives_are_posted_in_batches)
+{
+    const unsigned int posts = world.receive_posts;
+    for (int i = 0; i < 160; ++i)
+        world.receive(frame());
+    EXPECT_EQ(world.receive_posts - posts, 10U);
+}
+
+TEST_F(DatagramTest, completion_that_comes_while_polling_is_not_lost)
+{
+    for (int i = 0; i < 200; ++i)
+        world.qp().recv_cq->entries.push_back({static_cast<std::uint64_t>(i), 1, 0, 0, 0, false});
+    for (int i = 0; i < 200; ++i)
+        world.qp().receives.pop_front();
+    interface().rx.napi().schedule();
+    world.run_polls();
+    EXPECT_TRUE(world.qp().recv_cq->entries.empty());
+    EXPECT_TRUE(world.qp().recv_cq->armed);
+}
+
+} // namespace
+} // namespace ipoib

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What the tests of the driver on fakes share: a World with one interface, and names for who it talks to.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <ipoib/interface.hpp>
+#include <ipoib/mgid.hpp>
+
+#include "fakes.hpp"
+
+namespace ipoib {
+
+class DriverTest : public testing::Test {
+protected:
+    void SetUp() override { world.start(); }
+    void TearDown() override { world.stop(); }
+
+    Interface& interface() { return Interface::of(&world.dev()); }
+    void open() { world.bring_up(); }
+    static Gid gid(std::uint8_t n) { return Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n}}; }
+    // A neighbour: its port and its queue pair.
+    static HwAddr peer(std::uint8_t port, std::uint32_t qpn = 0x100) { return HwAddr::of(0, qpn, gid(port)); }
+    static Gid group(std::uint8_t n)
+    {
+        Gid mgid = broadcast_gid(PKey(0xffff));
+        mgid.bytes[12] = mgid.bytes[13] = mgid.bytes[14] = 0;
+        mgid.bytes[15] = n;
+        return mgid;
+    }
+    static HwAddr to_group(std::uint8_t n) { return HwAddr::of(0, HwAddr::multicast_qpn, group(n)); }
+    // Sends to a peer whose path is known afterwards.
+    void meet(const HwAddr& address, std::uint16_t dlid = 5)
+    {
+        world.transmit(world.packet(address));
+        world.answer_path(0, dlid);
+        world.complete_sends(world.qp().outstanding.size());
+    }
+    void set_groups(std::initializer_list<std::uint8_t> groups)
+    {
+        world.dev().multicast.clear();
+        for (const std::uint8_t n : groups)
+            world.dev().multicast.push_back(to_group(n));
+        ipoib_ndo_set_rx_mode(&world.dev());
+        world.run_work();
+    }
+    shim_stats statistics()
+    {
+        shim_stats stats{};
+        ipoib_ndo_get_stats(&world.dev(), &stats);
+        return stats;
+    }
+    void close()
+    {
+        world.rtnl = true;
+        ipoib_ndo_stop(&world.dev());
+        world.rtnl = false;
+    }
+
+    World world;
+};
+
+} // namespace ipoib

@@ -1,0 +1,866 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The boundary on the host, function by function, and the World behind it.
+#include "fakes.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+
+#include <gtest/gtest.h>
+
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/mgid.hpp>
+
+struct shim_spinlock {
+    bool held;
+};
+struct shim_mutex {
+    bool held;
+};
+struct shim_completion {
+    bool done;
+};
+struct shim_work {
+    void (*run)(void*);
+    void* context;
+};
+struct workqueue_struct {
+    std::string name;
+};
+struct shim_napi {
+    int (*poll)(void*, int);
+    void* context;
+    bool enabled;
+};
+struct shim_hash {
+    std::map<std::string, shim_hash_node*>* nodes;
+};
+struct shim_wc {
+    Completion entry;
+};
+static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_ud_wr) <= SHIM_SIZEOF_UD_WR);
+static_assert(sizeof(shim_recv_wr) <= SHIM_SIZEOF_RECV_WR && sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
+
+namespace {
+
+World* world = nullptr;
+
+constexpr int flushed = 5;
+
+void may_sleep() { EXPECT_EQ(world->spinning, 0) << "sleeps under a spinlock or with bottom halves off"; }
+
+void* allocate(std::size_t bytes)
+{
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return nullptr;
+    void* memory = ::operator new(bytes);
+    std::memset(memory, 0, bytes);
+    world->memory.insert(memory);
+    return memory;
+}
+
+std::uint64_t map(const void* address)
+{
+    world->mappings.insert(reinterpret_cast<std::uint64_t>(address));
+    return reinterpret_cast<std::uint64_t>(address);
+}
+
+void unmap(std::uint64_t address)
+{
+    const auto it = world->mappings.find(address);
+    ASSERT_NE(it, world->mappings.end()) << "unmapped twice, or never mapped";
+    world->mappings.erase(it);
+}
+
+void free_skb(sk_buff* skb)
+{
+    ASSERT_EQ(world->skbs.erase(skb), 1U) << "an skb is freed twice";
+    if (skb->buffer) {
+        skb->buffer->pool->pages.erase(skb->buffer);
+        delete skb->buffer;
+    }
+    delete skb;
+}
+
+} // namespace
+
+struct shim_parameters shim_parameters;
+
+// World
+
+World& World::get() { return *world; }
+
+World::World()
+{
+    world = this;
+    shim_parameters = {128, 256, 128, 0, 0};
+}
+
+World::~World()
+{
+    for (sk_buff* skb : std::vector<sk_buff*>(received))
+        free_skb(skb);
+    EXPECT_TRUE(skbs.empty()) << skbs.size() << " skbs are left";
+    EXPECT_TRUE(ahs.empty()) << ahs.size() << " address handles are left";
+    EXPECT_TRUE(memory.empty()) << memory.size() << " allocations are left";
+    EXPECT_TRUE(mappings.empty()) << mappings.size() << " DMA mappings are left";
+    EXPECT_TRUE(memberships.empty()) << memberships.size() << " memberships are left";
+    EXPECT_TRUE(queued.empty()) << "work is left";
+    EXPECT_TRUE(netdevs.empty() && qps.empty());
+    for (page_pool* pool : pools) {
+        EXPECT_TRUE(pool->destroyed && pool->pages.empty()) << "a page pool is left, or pages of it";
+        delete pool;
+    }
+    world = nullptr;
+}
+
+void World::start() { ASSERT_EQ(ipoib_start(), 0); }
+
+void World::stop()
+{
+    if (!netdevs.empty() && netdevs.front()->registered && !netdevs.front()->stopped)
+        run_polls();
+    ipoib_stop();
+}
+
+void World::run_work()
+{
+    for (int guard = 0; guard < 10000; ++guard) {
+        const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) { return q.due <= now; });
+        if (it == queued.end())
+            return;
+        shim_work* work = it->work;
+        queued.erase(it);
+        work->run(work->context);
+    }
+    ADD_FAILURE() << "work never ends";
+}
+
+void World::advance(unsigned long ticks)
+{
+    for (const unsigned long end = now + ticks; now != end; ++now)
+        run_work();
+    run_work();
+}
+
+void World::run_polls()
+{
+    for (int guard = 0; guard < 10000 && !scheduled.empty(); ++guard) {
+        shim_napi* napi = scheduled.front();
+        scheduled.erase(scheduled.begin());
+        if (!napi->enabled)
+            continue;
+        if (napi->poll(napi->context, 64) == 64)
+            scheduled.push_back(napi);
+    }
+    EXPECT_TRUE(scheduled.empty()) << "polling never ends";
+}
+
+void World::sleep() { run_polls(); }
+
+void World::event(shim_event event) { ca.on_event(ca.event_context, event, 1); }
+
+sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t payload)
+{
+    auto* skb = new sk_buff;
+    skb->bytes.resize(64 + payload);
+    skb->start = 64;
+    skb->dev = &dev();
+    skbs.insert(skb);
+    EXPECT_EQ(ipoib_header_create(skb, type, to.bytes), IPOIB_HEADER_BYTES);
+    return skb;
+}
+
+void World::transmit(sk_buff* skb, bool more_follow)
+{
+    more = more_follow;
+    ++spinning;
+    ipoib_ndo_start_xmit(skb, &dev());
+    --spinning;
+    more = false;
+}
+
+void World::complete_sends(std::size_t count, int status)
+{
+    for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_FALSE(qp().outstanding.empty());
+        const Sent done = qp().outstanding.front();
+        qp().outstanding.pop_front();
+        const int own = i + 1 == count ? status : 0;
+        if (done.signaled || own)
+            qp().send_cq->push({done.id, own, 0, 0, 0, false});
+    }
+    run_polls();
+}
+
+bool World::receive(const std::vector<std::uint8_t>& payload, bool grh, const ipoib::Gid& dgid, std::uint32_t source_qpn,
+                    std::uint16_t slid, int status)
+{
+    if (qp().receives.empty())
+        return false;
+    const shim_recv_wr wr = qp().receives.front();
+    qp().receives.pop_front();
+    auto* to = reinterpret_cast<std::uint8_t*>(wr.sge->address);
+    EXPECT_GE(wr.sge->length, 40 + payload.size());
+    std::memset(to, 0xee, 40);
+    if (grh) {
+        std::memcpy(to + 8, ca.gid.raw, 16);
+        std::memcpy(to + 24, dgid.bytes, 16);
+    }
+    std::copy(payload.begin(), payload.end(), to + 40);
+    qp().recv_cq->push({wr.id, status, static_cast<unsigned int>(40 + payload.size()), source_qpn, slid, grh});
+    run_polls();
+    return true;
+}
+
+std::size_t World::open_paths() const
+{
+    return static_cast<std::size_t>(std::count_if(paths.begin(), paths.end(), [](const auto& p) { return p.open; }));
+}
+
+void World::answer_path(int status, std::uint16_t dlid)
+{
+    for (PathQuestion& question : paths) {
+        if (!question.open)
+            continue;
+        question.open = false;
+        sa_path_rec record{dlid};
+        question.answered(status, status ? nullptr : &record, question.context);
+        return;
+    }
+    ADD_FAILURE() << "no path was asked for";
+}
+
+ib_sa_multicast* World::join_of(const ipoib::Gid& mgid)
+{
+    for (ib_sa_multicast* join : open_joins)
+        if (ipoib::Gid::from(join->asked.mgid) == mgid)
+            return join;
+    return nullptr;
+}
+
+void World::answer_join(ib_sa_multicast* join, int status, std::uint16_t mlid)
+{
+    ASSERT_NE(join, nullptr);
+    std::erase(open_joins, join);
+    shim_mcmember member = join->asked;
+    member.mlid = mlid;
+    if (!join->with_parameters) {
+        member.qkey = 0xb1b;
+        member.mtu = 4;
+        member.rate = 3;
+        member.sl = 1;
+        member.traffic_class = 2;
+        member.hop_limit = 3;
+        member.flow_label = 4;
+    }
+    if (join->answered(status, &member, join->context)) {
+        std::erase(memberships, join);
+        delete join;
+    }
+}
+
+void World::answer_broadcast(int status)
+{
+    answer_join(join_of(ipoib::broadcast_gid(ipoib::PKey(ca.pkey))), status, 0xc000);
+}
+
+void World::bring_up()
+{
+    rtnl = true;
+    ASSERT_EQ(ipoib_ndo_open(&dev()), 0);
+    rtnl = false;
+    run_polls();
+    run_work();
+    answer_broadcast();
+    run_work();
+    ASSERT_TRUE(dev().carrier);
+}
+
+// memory.h
+
+void* shim_alloc(std::size_t bytes)
+{
+    may_sleep();
+    return allocate(bytes);
+}
+void* shim_alloc_atomic(std::size_t bytes) { return allocate(bytes); }
+void* shim_alloc_array(std::size_t count, std::size_t bytes)
+{
+    may_sleep();
+    return allocate(count * bytes);
+}
+void shim_free(void* memory)
+{
+    if (!memory)
+        return;
+    EXPECT_EQ(world->memory.erase(memory), 1U) << "memory is freed twice";
+    ::operator delete(memory);
+}
+
+// sync.h
+
+void shim_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { lock->held = false; }
+void shim_spinlock_lock_bh(shim_spinlock* lock)
+{
+    EXPECT_FALSE(lock->held) << "a spinlock is taken twice";
+    lock->held = true;
+    ++world->spinning;
+}
+void shim_spinlock_unlock_bh(shim_spinlock* lock)
+{
+    lock->held = false;
+    --world->spinning;
+}
+void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { mutex->held = false; }
+void shim_mutex_lock(shim_mutex* mutex)
+{
+    may_sleep();
+    EXPECT_FALSE(mutex->held) << "a mutex is taken twice";
+    mutex->held = true;
+}
+void shim_mutex_unlock(shim_mutex* mutex) { mutex->held = false; }
+void shim_mutex_destroy(shim_mutex*) {}
+void shim_completion_init(shim_completion* completion) { completion->done = false; }
+void shim_completion_complete(shim_completion* completion) { completion->done = true; }
+void shim_completion_wait(shim_completion* completion)
+{
+    may_sleep();
+    EXPECT_TRUE(completion->done) << "waits for what never comes";
+}
+void shim_rcu_read_lock() {}
+void shim_rcu_read_unlock() {}
+void shim_rcu_synchronize()
+{
+    may_sleep();
+    ++world->grace_periods;
+}
+void shim_smp_mb() {}
+void shim_bh_disable() { ++world->spinning; }
+void shim_bh_enable() { --world->spinning; }
+unsigned long shim_jiffies() { return world->now; }
+unsigned long shim_jiffies_per_second() { return 100; }
+void shim_sleep_ms(unsigned int)
+{
+    may_sleep();
+    world->sleep();
+}
+void shim_rtnl_lock()
+{
+    EXPECT_FALSE(world->rtnl);
+    world->rtnl = true;
+}
+bool shim_rtnl_trylock() { return world->rtnl ? false : (world->rtnl = true); }
+void shim_rtnl_unlock() { world->rtnl = false; }
+
+// work.h
+
+workqueue_struct* shim_workqueue_create(const char* name) { return new workqueue_struct{name}; }
+void shim_workqueue_destroy(workqueue_struct* queue) { delete queue; }
+void shim_work_init(shim_work* work, void (*run)(void*), void* context) { *work = {run, context}; }
+void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+{
+    EXPECT_NE(queue, nullptr);
+    for (const auto& queued : world->queued)
+        if (queued.work == work)
+            return;
+    world->queued.push_back({work, world->now + delay});
+}
+void shim_work_requeue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+{
+    std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
+    shim_work_queue(queue, work, delay);
+}
+void shim_work_cancel(shim_work* work)
+{
+    may_sleep();
+    std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
+}
+
+// hash.h
+
+namespace {
+std::string text(const void* key, std::uint16_t bytes) { return std::string(static_cast<const char*>(key), bytes); }
+std::string key_of(const shim_hash_node* node, std::uint16_t bytes)
+{
+    return text(reinterpret_cast<const char*>(node) + SHIM_SIZEOF_HASH_NODE, bytes);
+}
+} // namespace
+
+int shim_hash_init(shim_hash* hash, std::uint16_t)
+{
+    hash->nodes = new std::map<std::string, shim_hash_node*>;
+    return 0;
+}
+void shim_hash_destroy(shim_hash* hash)
+{
+    EXPECT_TRUE(hash->nodes->empty()) << "a hash table is destroyed with elements in it";
+    delete hash->nodes;
+}
+shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t bytes)
+{
+    const auto it = hash->nodes->find(text(key, bytes));
+    return it == hash->nodes->end() ? nullptr : it->second;
+}
+int shim_hash_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+{
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return -12;
+    return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
+}
+void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+{
+    EXPECT_EQ(hash->nodes->erase(key_of(node, bytes)), 1U);
+}
+
+// skbuff.h
+
+unsigned char* shim_skb_data(const sk_buff* skb) { return const_cast<unsigned char*>(skb->bytes.data()) + skb->start; }
+unsigned int shim_skb_len(const sk_buff* skb) { return static_cast<unsigned int>(skb->bytes.size() - skb->start); }
+unsigned int shim_skb_headlen(const sk_buff* skb) { return shim_skb_len(skb); }
+unsigned int shim_skb_frags(const sk_buff*) { return 0; }
+unsigned int shim_skb_frag_len(const sk_buff*, unsigned int) { return 0; }
+unsigned char* shim_skb_push(sk_buff* skb, unsigned int bytes)
+{
+    EXPECT_GE(skb->start, bytes);
+    skb->start -= bytes;
+    return shim_skb_data(skb);
+}
+unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
+{
+    EXPECT_GE(shim_skb_len(skb), bytes);
+    skb->start += bytes;
+    return shim_skb_data(skb);
+}
+void shim_skb_reserve(sk_buff* skb, unsigned int bytes) { skb->start += bytes; }
+void shim_skb_put(sk_buff* skb, unsigned int bytes)
+{
+    // Until now the vector holds the whole buffer.
+    skb->bytes.assign(skb->buffer->bytes.begin(), skb->buffer->bytes.begin() + static_cast<long>(skb->start + bytes));
+}
+void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
+{
+    skb->mac_header.assign(shim_skb_data(skb), shim_skb_data(skb) + bytes);
+    skb->start += bytes;
+}
+int shim_skb_linearize(sk_buff*) { return 0; }
+void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
+void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
+void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
+void shim_skb_checksum_verified(sk_buff*) {}
+void shim_skb_tx_timestamp(sk_buff*) {}
+void shim_skb_consume(sk_buff* skb, int) { free_skb(skb); }
+void shim_skb_drop(sk_buff* skb)
+{
+    ++world->drops;
+    free_skb(skb);
+}
+void shim_skb_transmit_again(sk_buff* skb, net_device*)
+{
+    may_sleep();
+    world->transmit(skb);
+}
+sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
+void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
+
+page_pool* shim_pool_create(unsigned int, unsigned int order)
+{
+    auto* pool = new page_pool{order, {}, false};
+    world->pools.insert(pool);
+    return pool;
+}
+void shim_pool_destroy(page_pool* pool) { pool->destroyed = true; }
+page* shim_pool_get(page_pool* pool)
+{
+    if (world->fail_pages)
+        return nullptr;
+    auto* buffer = new page{pool, std::vector<std::uint8_t>(std::size_t(4096) << pool->order)};
+    pool->pages.insert(buffer);
+    return buffer;
+}
+void shim_pool_put(page_pool* pool, page* buffer, bool)
+{
+    ASSERT_EQ(pool->pages.erase(buffer), 1U);
+    delete buffer;
+}
+void* shim_page_address(page* buffer) { return buffer->bytes.data(); }
+sk_buff* shim_skb_build(page* buffer, unsigned int)
+{
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return nullptr;
+    auto* skb = new sk_buff;
+    skb->buffer = buffer;
+    world->skbs.insert(skb);
+    return skb;
+}
+unsigned int shim_skb_buffer_headroom() { return 64; }
+unsigned int shim_skb_buffer_tailroom() { return 320; }
+unsigned int shim_page_size() { return 4096; }
+
+// netdevice.h
+
+net_device* shim_netdev_create(std::size_t private_bytes, ib_device*, std::uint32_t, unsigned int, bool)
+{
+    auto* dev = new net_device;
+    dev->priv.resize(private_bytes);
+    world->netdevs.push_back(dev);
+    return dev;
+}
+void* shim_netdev_priv(const net_device* dev) { return const_cast<std::uint8_t*>(dev->priv.data()); }
+int shim_netdev_register(net_device* dev)
+{
+    const int error = ipoib_ndo_init(dev);
+    dev->registered = !error;
+    return error;
+}
+void shim_netdev_unregister(net_device* dev)
+{
+    world->rtnl = true;
+    ipoib_ndo_stop(dev);
+    ipoib_ndo_uninit(dev);
+    world->rtnl = false;
+    dev->registered = false;
+}
+void shim_netdev_free(net_device* dev)
+{
+    std::erase(world->netdevs, dev);
+    delete dev;
+}
+const char* shim_netdev_name(const net_device* dev) { return dev->name.c_str(); }
+void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+{
+    std::memcpy(dev->address.data() + offset, address, bytes);
+}
+uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
+void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
+{
+    EXPECT_TRUE(world->rtnl);
+    return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
+}
+bool shim_netdev_rx_checksum(const net_device*) { return false; }
+void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
+{
+    ++world->spinning;
+    for (const auto& address : dev->multicast)
+        visit(context, address.bytes);
+    --world->spinning;
+}
+void shim_netdev_carrier_on(net_device* dev) { dev->carrier = true; }
+void shim_netdev_carrier_off(net_device* dev) { dev->carrier = false; }
+void shim_tx_queue_start(net_device* dev) { dev->stopped = false; }
+void shim_tx_queue_stop(net_device* dev) { dev->stopped = true; }
+void shim_tx_queue_wake(net_device* dev) { dev->stopped = false; }
+bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
+void shim_tx_queue_disable(net_device* dev) { dev->stopped = true; }
+bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
+{
+    dev->queued_bytes += static_cast<int>(bytes);
+    return !more;
+}
+void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
+{
+    dev->queued_bytes -= static_cast<int>(bytes);
+    EXPECT_GE(dev->queued_bytes, 0);
+}
+void shim_tx_queue_reset(net_device* dev) { dev->queued_bytes = 0; }
+bool shim_xmit_more() { return world->more; }
+unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
+void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+{
+    *napi = {poll, context, false};
+}
+void shim_napi_remove(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
+void shim_napi_enable(shim_napi* napi) { napi->enabled = true; }
+void shim_napi_disable(shim_napi* napi)
+{
+    may_sleep();
+    napi->enabled = false;
+    std::erase(world->scheduled, napi);
+}
+void shim_napi_schedule(shim_napi* napi)
+{
+    if (std::find(world->scheduled.begin(), world->scheduled.end(), napi) == world->scheduled.end())
+        world->scheduled.push_back(napi);
+}
+bool shim_napi_complete(shim_napi*, int) { return true; }
+void shim_napi_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
+unsigned long shim_neighbour_gc_interval() { return 3000; }
+int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int written = vsnprintf(buffer, bytes, format, arguments);
+    va_end(arguments);
+    return written;
+}
+
+// module.h
+
+void shim_log(const net_device*, shim_level level, const char* format, ...)
+{
+    if (level == SHIM_LOG_WARNING)
+        world->log.emplace_back(format);
+}
+int shim_client_register() { return ipoib_add_device(&world->ca, &world->state); }
+void shim_client_unregister()
+{
+    if (world->state)
+        ipoib_remove_device(&world->ca, std::exchange(world->state, nullptr));
+}
+std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
+bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }
+
+// verbs.h
+
+const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
+unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
+unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
+int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
+{
+    *port = ca->port;
+    return 0;
+}
+int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
+{
+    *gid = ca->gid;
+    return 0;
+}
+int shim_ib_query_pkey(ib_device* ca, std::uint32_t, std::uint16_t, std::uint16_t* pkey)
+{
+    *pkey = ca->pkey;
+    return 0;
+}
+int shim_pointer_error(const void* pointer)
+{
+    const auto value = reinterpret_cast<std::intptr_t>(pointer);
+    return value < 0 && value >= -4095 ? static_cast<int>(value) : 0;
+}
+ib_pd* shim_pd_create(ib_device* ca) { return new ib_pd{ca}; }
+void shim_pd_destroy(ib_pd* pd) { delete pd; }
+std::uint32_t shim_pd_lkey(const ib_pd*) { return 7; }
+ib_cq* shim_cq_create(ib_device*, unsigned int, unsigned int, void (*completed)(ib_cq*, void*), void* context)
+{
+    return new ib_cq{completed, context, {}, false};
+}
+void shim_cq_destroy(ib_cq* cq) { delete cq; }
+int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
+{
+    int n = 0;
+    for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front())
+        shim_wc_at(wc, n)->entry = cq->entries.front();
+    return n;
+}
+int shim_cq_arm(ib_cq* cq)
+{
+    cq->armed = true;
+    return cq->entries.empty() ? 0 : 1;
+}
+shim_wc* shim_wc_at(shim_wc* wc, int index)
+{
+    return reinterpret_cast<shim_wc*>(reinterpret_cast<char*>(wc) + SHIM_SIZEOF_WC * static_cast<std::size_t>(index));
+}
+std::uint64_t shim_wc_id(const shim_wc* wc) { return wc->entry.id; }
+bool shim_wc_ok(const shim_wc* wc) { return wc->entry.status == 0; }
+bool shim_wc_flushed(const shim_wc* wc) { return wc->entry.status == flushed; }
+int shim_wc_status(const shim_wc* wc) { return wc->entry.status; }
+unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
+unsigned int shim_wc_bytes(const shim_wc* wc) { return wc->entry.bytes; }
+bool shim_wc_has_grh(const shim_wc* wc) { return wc->entry.grh; }
+bool shim_wc_checksum_ok(const shim_wc*) { return false; }
+std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qpn; }
+std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
+ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int)
+{
+    auto* qp = new ib_qp{send_cq, recv_cq, "reset", 0, {}, {}, {}};
+    world->qps.push_back(qp);
+    return qp;
+}
+void shim_qp_destroy(ib_qp* qp)
+{
+    EXPECT_TRUE(qp->attached.empty()) << "a queue pair is destroyed while attached to groups";
+    std::erase(world->qps, qp);
+    delete qp;
+}
+std::uint32_t shim_qp_number(const ib_qp*) { return 0x48; }
+int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t, std::uint32_t)
+{
+    EXPECT_EQ(qp->state, "reset");
+    qp->state = "init";
+    return 0;
+}
+int shim_qp_to_rtr(ib_qp* qp)
+{
+    qp->state = "rtr";
+    return 0;
+}
+int shim_qp_to_rts(ib_qp* qp)
+{
+    qp->state = "rts";
+    return 0;
+}
+int shim_qp_to_error(ib_qp* qp)
+{
+    qp->state = "error";
+    for (; !qp->outstanding.empty(); qp->outstanding.pop_front())
+        qp->send_cq->push({qp->outstanding.front().id, flushed, 0, 0, 0, false});
+    for (; !qp->receives.empty(); qp->receives.pop_front())
+        qp->recv_cq->push({qp->receives.front().id, flushed, 0, 0, 0, false});
+    return 0;
+}
+int shim_qp_to_reset(ib_qp* qp)
+{
+    qp->state = "reset";
+    qp->receives.clear();
+    qp->outstanding.clear();
+    return 0;
+}
+int shim_qp_recover_send(ib_qp* qp)
+{
+    if (qp->state != "sqe")
+        return -22;
+    qp->state = "rts";
+    return 0;
+}
+int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
+{
+    may_sleep();
+    qp->qkey = qkey;
+    return 0;
+}
+int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+{
+    may_sleep();
+    EXPECT_TRUE(qp->attached.emplace(text(mgid, 16), mlid).second) << "attached twice";
+    return 0;
+}
+void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+{
+    may_sleep();
+    EXPECT_EQ(qp->attached.erase({text(mgid, 16), mlid}), 1U) << "detached, but never attached";
+}
+void shim_ud_wr_init(shim_ud_wr* wr, std::uint64_t id, shim_sge* sges)
+{
+    *wr = {};
+    wr->id = id;
+    wr->sges = sges;
+}
+void shim_ud_wr_set(shim_ud_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
+{
+    wr->count = sges;
+    wr->ah = ah;
+    wr->qpn = qpn;
+    wr->qkey = qkey;
+}
+void shim_ud_wr_set_signaled(shim_ud_wr* wr, bool signaled) { wr->signaled = signaled; }
+void shim_ud_wr_set_next(shim_ud_wr* wr, shim_ud_wr* next) { wr->next = next; }
+int shim_post_send(ib_qp* qp, shim_ud_wr* first)
+{
+    if (world->fail_post > 0 && --world->fail_post == 0)
+        return -12;
+    ++world->doorbells;
+    for (shim_ud_wr* wr = first; wr; wr = wr->next) {
+        EXPECT_TRUE(world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
+        Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}};
+        for (unsigned int i = 0; i < wr->count; ++i) {
+            const auto* from = reinterpret_cast<const std::uint8_t*>(wr->sges[i].address);
+            sent.bytes.insert(sent.bytes.end(), from, from + wr->sges[i].length);
+        }
+        world->sent.push_back(sent);
+        qp->outstanding.push_back(sent);
+    }
+    return 0;
+}
+void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sge) { *wr = {id, sge, nullptr}; }
+void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
+int shim_post_recv(ib_qp* qp, shim_recv_wr* first)
+{
+    ++world->receive_posts;
+    for (; first; first = first->next)
+        qp->receives.push_back(*first);
+    return 0;
+}
+std::uint64_t shim_dma_map_to_device(ib_device*, void* address, std::size_t) { return map(address); }
+void shim_dma_unmap_to_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
+std::uint64_t shim_dma_map_frag(ib_device*, const sk_buff*, unsigned int) { return 0; }
+void shim_dma_unmap_frag(ib_device*, std::uint64_t, std::size_t) {}
+std::uint64_t shim_dma_map_from_device(ib_device*, void* address, std::size_t) { return map(address); }
+void shim_dma_unmap_from_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
+bool shim_dma_failed(ib_device*, std::uint64_t address) { return address == 0; }
+
+namespace {
+ib_ah* create_ah(std::uint16_t dlid)
+{
+    may_sleep();
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return reinterpret_cast<ib_ah*>(std::intptr_t(-12));
+    auto* ah = new ib_ah{dlid};
+    world->ahs.insert(ah);
+    return ah;
+}
+} // namespace
+
+ib_ah* shim_ah_create(ib_pd*, const shim_ah_attributes* attributes) { return create_ah(attributes->dlid); }
+ib_ah* shim_ah_create_from_path(ib_pd*, std::uint32_t, sa_path_rec* record) { return create_ah(record->dlid); }
+void shim_ah_destroy(ib_ah* ah)
+{
+    may_sleep();
+    for (ib_qp* qp : world->qps)
+        for (const Sent& sent : qp->outstanding)
+            EXPECT_NE(sent.ah, ah) << "an address handle is destroyed while the HCA uses it";
+    EXPECT_EQ(world->ahs.erase(ah), 1U) << "an address handle is destroyed twice";
+    delete ah;
+}
+void shim_events_start(ib_device* ca, shim_event_handler*, void (*on_event)(void*, shim_event, std::uint32_t),
+                       void* context)
+{
+    ca->on_event = on_event;
+    ca->event_context = context;
+}
+void shim_events_stop(shim_event_handler*) { world->ca.on_event = nullptr; }
+
+// sa.h
+
+void shim_sa_register() {}
+void shim_sa_unregister() { EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end"; }
+int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int,
+                     void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+{
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return -12;
+    const int id = static_cast<int>(++world->path_questions);
+    world->paths.push_back({id, *question, answered, context, true});
+    *query = reinterpret_cast<ib_sa_query*>(std::intptr_t(id));
+    return id;
+}
+void shim_sa_cancel(int id, ib_sa_query*)
+{
+    for (PathQuestion& question : world->paths) {
+        if (question.id != id || !question.open)
+            continue;
+        question.open = false;
+        question.answered(-4, nullptr, question.context);
+        return;
+    }
+}
+ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool with_parameters,
+                              int (*answered)(int, const shim_mcmember*, void*), void* context)
+{
+    may_sleep();
+    ++world->join_questions;
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return reinterpret_cast<ib_sa_multicast*>(std::intptr_t(-12));
+    auto* join = new ib_sa_multicast{*member, with_parameters, answered, context};
+    world->open_joins.push_back(join);
+    world->memberships.push_back(join);
+    return join;
+}
+void shim_sa_leave(ib_sa_multicast* membership)
+{
+    may_sleep();
+    ++world->leaves;
+    EXPECT_EQ(std::erase(world->memberships, membership), 1U) << "left twice";
+    std::erase(world->open_joins, membership);
+    delete membership;
+}
+unsigned int shim_mtu_bytes(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }

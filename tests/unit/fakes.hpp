@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A scripted kernel for the driver's sources: the third implementation of include/shim/. Nothing happens by itself: work
+// runs in run_work(), polls in run_polls(), time moves in advance(), the subnet administrator answers when the test
+// does. What is created is counted, and must be gone when the World is.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <generated/layout.h>
+#include <ipoib/address.hpp>
+#include <shim/hash.h>
+#include <shim/memory.h>
+#include <shim/module.h>
+#include <shim/netdevice.h>
+#include <shim/sa.h>
+#include <shim/skbuff.h>
+#include <shim/sync.h>
+#include <shim/verbs.h>
+#include <shim/work.h>
+
+struct sk_buff {
+    std::vector<std::uint8_t> bytes;
+    std::size_t start = 0;
+    sk_buff* next = nullptr;
+    net_device* dev = nullptr;
+    std::uint16_t protocol = 0;
+    shim_packet_type type = SHIM_PACKET_HOST;
+    std::vector<std::uint8_t> mac_header;
+    page* buffer = nullptr;
+};
+
+struct page_pool {
+    unsigned int order;
+    std::set<page*> pages;
+    bool destroyed = false;
+};
+
+struct page {
+    page_pool* pool;
+    std::vector<std::uint8_t> bytes;
+};
+
+struct net_device {
+    std::string name = "ib0";
+    std::vector<std::uint8_t> priv;
+    std::array<std::uint8_t, 20> address{}, broadcast{};
+    unsigned int mtu = 0;
+    bool registered = false, carrier = false, stopped = true;
+    std::vector<ipoib::HwAddr> multicast;
+    int queued_bytes = 0;
+};
+
+struct Sent {
+    std::uint64_t id;
+    ib_ah* ah;
+    std::uint32_t qpn, qkey;
+    bool signaled;
+    std::vector<std::uint8_t> bytes;
+};
+
+struct Completion {
+    std::uint64_t id;
+    int status;
+    unsigned int bytes;
+    std::uint32_t source_qpn;
+    std::uint16_t slid;
+    bool grh;
+};
+
+struct ib_cq {
+    void (*completed)(ib_cq*, void*);
+    void* context;
+    std::deque<Completion> entries;
+    bool armed = false;
+    void push(const Completion& entry)
+    {
+        entries.push_back(entry);
+        if (armed) {
+            armed = false;
+            completed(this, context);
+        }
+    }
+};
+
+struct shim_recv_wr {
+    std::uint64_t id;
+    shim_sge* sge;
+    shim_recv_wr* next;
+};
+
+struct shim_ud_wr {
+    std::uint64_t id;
+    shim_sge* sges;
+    unsigned int count;
+    ib_ah* ah;
+    std::uint32_t qpn, qkey;
+    bool signaled;
+    shim_ud_wr* next;
+};
+
+struct ib_qp {
+    ib_cq* send_cq;
+    ib_cq* recv_cq;
+    std::string state = "reset";
+    std::uint32_t qkey = 0;
+    std::deque<Sent> outstanding;
+    std::deque<shim_recv_wr> receives;
+    std::set<std::pair<std::string, std::uint16_t>> attached;
+};
+
+struct ib_pd {
+    ib_device* ca;
+};
+
+struct ib_ah {
+    std::uint16_t dlid;
+};
+
+struct sa_path_rec {
+    std::uint16_t dlid;
+};
+
+struct ib_device {
+    shim_port port{true, 3, 0, 4096, 2048};
+    std::uint16_t pkey = 0xffff;
+    shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
+    void (*on_event)(void*, shim_event, std::uint32_t) = nullptr;
+    void* event_context = nullptr;
+};
+
+struct PathQuestion {
+    int id;
+    shim_path_question asked;
+    void (*answered)(int, sa_path_rec*, void*);
+    void* context;
+    bool open = true;
+};
+
+struct ib_sa_multicast {
+    shim_mcmember asked;
+    bool with_parameters;
+    int (*answered)(int, const shim_mcmember*, void*);
+    void* context;
+};
+
+// Everything that the driver asked for and the test decides on. One at a time.
+class World {
+public:
+    World();
+    ~World();
+    World(const World&) = delete;
+    static World& get();
+
+    // The driver's start with one HCA, and its stop.
+    void start();
+    void stop();
+
+    net_device& dev() { return *netdevs.front(); }
+    ib_qp& qp() { return *qps.front(); }
+
+    void run_work();
+    void run_polls();
+    void advance(unsigned long ticks);
+    void event(shim_event event);
+
+    // A packet as the stack hands it over: hard header and payload.
+    sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);
+    // Transmits it; more: others follow at once.
+    void transmit(sk_buff* skb, bool more = false);
+    // Completes the first count outstanding sends, the last with status; only signalled and failed ones report.
+    void complete_sends(std::size_t count, int status = 0);
+    // A datagram arrives, as the HCA writes it. Empty: nothing was posted.
+    bool receive(const std::vector<std::uint8_t>& payload, bool grh = false, const ipoib::Gid& dgid = {},
+                 std::uint32_t source_qpn = 99, std::uint16_t slid = 9, int status = 0);
+
+    // The open questions, oldest first.
+    void answer_path(int status = 0, std::uint16_t dlid = 5);
+    std::size_t open_paths() const;
+    // Joins that were asked for and not answered.
+    std::vector<ib_sa_multicast*> open_joins;
+    void answer_join(ib_sa_multicast* join, int status = 0, std::uint16_t mlid = 0xc001);
+    ib_sa_multicast* join_of(const ipoib::Gid& mgid);
+    // Answers it as a 2048-byte broadcast group.
+    void answer_broadcast(int status = 0);
+    // Opened, broadcast joined, carrier.
+    void bring_up();
+
+    std::deque<PathQuestion> paths;
+    std::vector<ib_sa_multicast*> memberships;
+    unsigned int path_questions = 0, join_questions = 0, leaves = 0;
+    std::vector<net_device*> netdevs;
+    std::vector<ib_qp*> qps;
+    ib_device ca;
+    void* state = nullptr;
+
+    std::vector<sk_buff*> received;
+    unsigned int doorbells = 0, receive_posts = 0, drops = 0, grace_periods = 0;
+    std::vector<Sent> sent;
+    std::set<sk_buff*> skbs;
+    std::set<ib_ah*> ahs;
+    std::set<void*> memory;
+    std::multiset<std::uint64_t> mappings;
+    std::set<page_pool*> pools;
+    std::vector<std::string> log;
+
+    unsigned long now = 1000;
+    bool more = false;
+    int spinning = 0;
+    bool rtnl = false;
+    // The nth allocation from now fails; 0: none does.
+    int fail_allocation = 0;
+    bool fail_pages = false;
+    int fail_post = 0;
+
+    struct Queued {
+        shim_work* work;
+        unsigned long due;
+    };
+    std::vector<Queued> queued;
+    std::vector<shim_napi*> scheduled;
+
+    // How often the driver's drain slept: it lets polls run.
+    void sleep();
+};

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An interface from birth to death: carrier, MTU, events, parameters.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+using InterfaceTest = DriverTest;
+
+TEST_F(InterfaceTest, address_is_flags_qpn_and_gid)
+{
+    const HwAddr address = HwAddr::from(world.dev().address.data());
+    EXPECT_EQ(address.qpn(), 0x48U);
+    EXPECT_EQ(address.gid(), Gid::from(world.ca.gid));
+    EXPECT_FALSE(address.connected_capable());
+}
+
+TEST_F(InterfaceTest, carrier_comes_with_the_broadcast_group)
+{
+    world.rtnl = true;
+    ipoib_ndo_open(&world.dev());
+    world.rtnl = false;
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(world.dev().mtu, 2044U);
+    EXPECT_EQ(world.qp().qkey, 0xb1bU);
+}
+
+TEST_F(InterfaceTest, nothing_is_joined_while_the_port_is_down)
+{
+    world.ca.port.active = false;
+    world.rtnl = true;
+    ipoib_ndo_open(&world.dev());
+    world.rtnl = false;
+    world.advance(1000);
+    EXPECT_EQ(world.join_questions, 0U);
+    world.ca.port.active = true;
+    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, carrier_waits_for_whoever_holds_rtnl)
+{
+    world.rtnl = true;
+    ipoib_ndo_open(&world.dev());
+    world.rtnl = false;
+    world.run_work();
+    world.answer_broadcast();
+    world.rtnl = true;
+    world.advance(10);
+    EXPECT_FALSE(world.dev().carrier);
+    world.rtnl = false;
+    world.advance(10);
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, port_error_takes_the_carrier)
+{
+    open();
+    world.ca.port.active = false;
+    world.event(SHIM_EVENT_PORT_ERROR);
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    EXPECT_TRUE(world.memberships.empty());
+}
+
+TEST_F(InterfaceTest, events_of_other_ports_are_ignored)
+{
+    open();
+    world.ca.on_event(world.ca.event_context, SHIM_EVENT_PORT_ERROR, 2);
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, mtu_is_the_smaller_of_the_users_and_the_groups)
+{
+    open();
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1500), 0);
+    EXPECT_EQ(world.dev().mtu, 1500U);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 4092), 0);
+    EXPECT_EQ(world.dev().mtu, 2044U);
+}
+
+TEST_F(InterfaceTest, mtu_out_of_range_is_refused)
+{
+    open();
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 4093), -22);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 72), 0);
+}
+
+TEST_F(InterfaceTest, users_mtu_survives_a_new_join)
+{
+    open();
+    ipoib_ndo_change_mtu(&world.dev(), 1280);
+    world.event(SHIM_EVENT_LID_CHANGE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 1280U);
+}
+
+TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
+{
+    world.stop();
+    world.ca.pkey = 0;
+    world.start();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), 0);
+    world.rtnl = false;
+    world.advance(100);
+    EXPECT_EQ(world.join_questions, 0U);
+    world.ca.pkey = 0x8001;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
+{
+    open();
+    world.ca.pkey = 0x8001;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(Gid::from(world.open_joins[0]->asked.mgid), broadcast_gid(PKey(0x8001)));
+    EXPECT_EQ(world.dev().broadcast[8], 0x80);
+    EXPECT_EQ(world.dev().broadcast[9], 0x01);
+}
+
+TEST_F(InterfaceTest, same_pkey_changes_nothing)
+{
+    open();
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(world.leaves, 0U);
+}
+
+TEST_F(InterfaceTest, new_gid_changes_the_address)
+{
+    open();
+    world.ca.gid.raw[0] = 0xfd;
+    world.event(SHIM_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
+}
+
+TEST_F(InterfaceTest, larger_link_mtu_brings_larger_buffers)
+{
+    open();
+    EXPECT_EQ(interface().rx.ib_mtu(), 2048U);
+    world.ca.port.active_mtu = 4096;
+    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.run_work();
+    EXPECT_EQ(interface().rx.ib_mtu(), 4096U);
+    EXPECT_EQ(world.qp().state, "rts");
+}
+
+TEST_F(InterfaceTest, transmit_timeout_restarts_the_queues)
+{
+    open();
+    world.dev().stopped = true;
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    EXPECT_FALSE(world.dev().stopped);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, opens_and_stops_again_and_again)
+{
+    for (int i = 0; i < 20; ++i) {
+        open();
+        world.transmit(world.packet(peer(1)));
+        close();
+        world.run_work();
+    }
+}
+
+TEST_F(InterfaceTest, failing_allocations_at_open_leak_nothing)
+{
+    world.fail_pages = true;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), -12);
+    world.rtnl = false;
+    world.fail_pages = false;
+    open();
+}
+
+TEST_F(InterfaceTest, mode_takes_its_words_with_and_without_newline)
+{
+    net_device* dev = &world.dev();
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagram\n", 9), 9);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagram", 8), 8);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n", 10), -22);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "", 0), -22);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagrams\n", 10), -22);
+}
+
+TEST(Module, parameters_out_of_range_are_clamped)
+{
+    World world;
+    shim_parameters.send_queue_size = 1;
+    shim_parameters.recv_queue_size = 100000;
+    shim_parameters.max_nonsrq_conn_qp = -1;
+    world.start();
+    EXPECT_EQ(shim_parameters.send_queue_size, 128);
+    EXPECT_EQ(shim_parameters.recv_queue_size, 8192);
+    EXPECT_EQ(shim_parameters.max_nonsrq_conn_qp, 0);
+    world.stop();
+}
+
+} // namespace
+} // namespace ipoib

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Groups: joining, sending, leaving.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+class MulticastTest : public DriverTest {
+protected:
+    // Opened, and nothing answered yet.
+    void open_only()
+    {
+        world.rtnl = true;
+        ASSERT_EQ(ipoib_ndo_open(&world.dev()), 0);
+        world.rtnl = false;
+        world.run_work();
+    }
+};
+
+TEST_F(MulticastTest, joins_broadcast_group_before_others)
+{
+    world.dev().multicast = {to_group(1)};
+    open_only();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(Gid::from(world.open_joins[0]->asked.mgid), broadcast_gid(PKey(0xffff)));
+    world.answer_broadcast();
+    world.run_work();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(Gid::from(world.open_joins[0]->asked.mgid), group(1));
+}
+
+TEST_F(MulticastTest, never_creates_the_broadcast_group)
+{
+    open_only();
+    EXPECT_FALSE(world.open_joins[0]->with_parameters);
+    EXPECT_EQ(world.open_joins[0]->asked.join_state, 1);
+}
+
+TEST_F(MulticastTest, other_groups_get_the_broadcast_groups_parameters)
+{
+    open();
+    set_groups({1});
+    const auto* join = world.join_of(group(1));
+    ASSERT_NE(join, nullptr);
+    EXPECT_TRUE(join->with_parameters);
+    EXPECT_EQ(join->asked.qkey, 0xb1bU);
+    EXPECT_EQ(join->asked.mtu, 4);
+    EXPECT_EQ(join->asked.rate, 3);
+    EXPECT_EQ(join->asked.sl, 1);
+    EXPECT_EQ(join->asked.traffic_class, 2);
+    EXPECT_EQ(join->asked.hop_limit, 3);
+    EXPECT_EQ(join->asked.flow_label, 4U);
+    EXPECT_EQ(join->asked.join_state, 1);
+}
+
+TEST_F(MulticastTest, full_members_are_attached_and_send_only_ones_are_not)
+{
+    open();
+    set_groups({1});
+    world.answer_join(world.join_of(group(1)));
+    EXPECT_EQ(world.qp().attached.size(), 2U);
+    world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    world.answer_join(world.join_of(group(2)));
+    EXPECT_EQ(world.qp().attached.size(), 2U);
+}
+
+TEST_F(MulticastTest, sender_joins_send_only_and_waiting_packets_go)
+{
+    open();
+    for (int i = 0; i < 3; ++i)
+        world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    auto* join = world.join_of(group(2));
+    ASSERT_NE(join, nullptr);
+    EXPECT_EQ(join->asked.join_state, 8);
+    world.answer_join(join, 0, 0xc055);
+    ASSERT_EQ(world.sent.size(), 3U);
+    EXPECT_EQ(world.sent[0].ah->dlid, 0xc055);
+    EXPECT_EQ(world.sent[0].qpn, HwAddr::multicast_qpn);
+}
+
+TEST_F(MulticastTest, at_most_64_packets_wait)
+{
+    open();
+    for (int i = 0; i < 70; ++i)
+        world.transmit(world.packet(to_group(2)));
+    EXPECT_EQ(world.drops, 6U);
+    EXPECT_EQ(statistics().tx_dropped, 6U);
+}
+
+TEST_F(MulticastTest, send_only_group_drops_its_packets_after_the_second_refusal)
+{
+    open();
+    world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    world.answer_join(world.join_of(group(2)), -22);
+    EXPECT_EQ(world.drops, 0U);
+    world.advance(110);
+    world.answer_join(world.join_of(group(2)), -22);
+    EXPECT_EQ(world.drops, 1U);
+    world.advance(5000);
+    EXPECT_TRUE(world.open_joins.empty());
+}
+
+TEST_F(MulticastTest, refused_broadcast_is_asked_again_with_backoff)
+{
+    open_only();
+    for (const unsigned int seconds : {1U, 2U, 4U, 8U, 16U, 16U}) {
+        world.answer_broadcast(-110);
+        world.advance(seconds * 100 - 2);
+        EXPECT_TRUE(world.open_joins.empty()) << seconds;
+        world.advance(4);
+        EXPECT_EQ(world.open_joins.size(), 1U) << seconds;
+    }
+    EXPECT_FALSE(world.dev().carrier);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(MulticastTest, failing_join_call_is_retried)
+{
+    world.rtnl = true;
+    ASSERT_EQ(ipoib_ndo_open(&world.dev()), 0);
+    world.rtnl = false;
+    world.fail_allocation = 3; // group, hash insertion, join
+    world.run_work();
+    EXPECT_TRUE(world.open_joins.empty());
+    EXPECT_EQ(world.join_questions, 1U);
+    world.advance(110);
+    EXPECT_EQ(world.open_joins.size(), 1U);
+}
+
+TEST_F(MulticastTest, leaving_while_the_answer_is_out)
+{
+    open_only();
+    close();
+    EXPECT_TRUE(world.memberships.empty());
+    EXPECT_TRUE(world.qp().attached.empty());
+}
+
+TEST_F(MulticastTest, failed_attachment_leaves_no_membership)
+{
+    open();
+    set_groups({1});
+    world.fail_allocation = 1; // the address handle
+    world.answer_join(world.join_of(group(1)));
+    world.fail_allocation = 0;
+    EXPECT_EQ(world.memberships.size(), 1U);
+    // Attached it stays until it is left; the retry finds it so.
+    world.advance(110);
+    world.answer_join(world.join_of(group(1)));
+    EXPECT_EQ(world.qp().attached.size(), 2U);
+}
+
+TEST_F(MulticastTest, net_reset_changes_nothing)
+{
+    open();
+    auto* broadcast = world.memberships.front();
+    world.answer_join(broadcast, -102);
+    world.run_work();
+    EXPECT_EQ(world.memberships.size(), 1U);
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(world.leaves, 0U);
+}
+
+TEST_F(MulticastTest, reregistration_joins_all_again_and_goes_on_sending)
+{
+    open();
+    set_groups({1});
+    world.answer_join(world.join_of(group(1)), 0, 0xc010);
+    world.run_work();
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    world.transmit(world.packet(to_group(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 0xc010);
+    world.answer_broadcast();
+    world.run_work();
+    world.answer_join(world.join_of(group(1)), 0, 0xc020);
+    world.transmit(world.packet(to_group(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 0xc020);
+    // Attached to the group by its new LID, once.
+    EXPECT_EQ(world.qp().attached.size(), 2U);
+    EXPECT_EQ(world.leaves, 2U);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(MulticastTest, group_off_the_list_is_left)
+{
+    open();
+    set_groups({1, 2});
+    world.answer_join(world.join_of(group(1)));
+    world.run_work();
+    world.answer_join(world.join_of(group(2)));
+    set_groups({2});
+    EXPECT_EQ(world.leaves, 1U);
+    EXPECT_EQ(world.memberships.size(), 2U);
+}
+
+TEST_F(MulticastTest, send_only_group_becomes_a_full_member)
+{
+    open();
+    world.transmit(world.packet(to_group(1)));
+    world.run_work();
+    world.answer_join(world.join_of(group(1)));
+    set_groups({1});
+    auto* join = world.join_of(group(1));
+    ASSERT_NE(join, nullptr);
+    EXPECT_EQ(join->asked.join_state, 1);
+    EXPECT_EQ(world.leaves, 1U);
+}
+
+TEST_F(MulticastTest, address_of_another_link_is_never_asked_for)
+{
+    open();
+    HwAddr wrong = to_group(1);
+    wrong.bytes[8] ^= 1;
+    world.dev().multicast = {wrong};
+    ipoib_ndo_set_rx_mode(&world.dev());
+    world.run_work();
+    EXPECT_TRUE(world.open_joins.empty());
+}
+
+TEST_F(MulticastTest, unused_send_only_group_is_left)
+{
+    open();
+    world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    world.answer_join(world.join_of(group(2)));
+    world.complete_sends(1);
+    world.advance(3 * 3000 + 10);
+    EXPECT_EQ(world.leaves, 1U);
+}
+
+TEST_F(MulticastTest, packet_gets_the_links_pkey)
+{
+    open();
+    HwAddr other = to_group(3);
+    other.bytes[8] = 0x80;
+    other.bytes[9] = 0x01;
+    world.transmit(world.packet(other));
+    world.run_work();
+    EXPECT_NE(world.join_of(group(3)), nullptr);
+}
+
+} // namespace
+} // namespace ipoib

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Paths and neighbours, from the first packet to their end.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+using PathTest = DriverTest;
+
+TEST_F(PathTest, first_packet_asks_once_and_waits)
+{
+    open();
+    for (int i = 0; i < 5; ++i)
+        world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_TRUE(world.sent.empty());
+    EXPECT_EQ(Gid::from(world.paths.front().asked.dgid), gid(1));
+    EXPECT_EQ(world.paths.front().asked.traffic_class, 2);
+}
+
+TEST_F(PathTest, answer_sends_what_waited_in_order)
+{
+    open();
+    for (std::size_t i = 0; i < 5; ++i)
+        world.transmit(world.packet(peer(1), 0x0800, 60 + i));
+    world.answer_path(0, 77);
+    ASSERT_EQ(world.sent.size(), 5U);
+    for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(world.sent[i].bytes.size(), 64 + i);
+        EXPECT_EQ(world.sent[i].ah->dlid, 77);
+        EXPECT_EQ(world.sent[i].qpn, 0x100U);
+        EXPECT_EQ(world.sent[i].qkey, 0xb1bU);
+    }
+}
+
+TEST_F(PathTest, known_neighbour_asks_nobody)
+{
+    open();
+    meet(peer(1));
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.sent.size(), 2U);
+}
+
+TEST_F(PathTest, neighbours_behind_one_port_share_a_path)
+{
+    open();
+    meet(peer(1, 0x100));
+    world.transmit(world.packet(peer(1, 0x200)));
+    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.sent.back().qpn, 0x200U);
+}
+
+TEST_F(PathTest, failure_drops_what_waited_and_the_next_packet_asks_again)
+{
+    open();
+    world.transmit(world.packet(peer(1)));
+    world.answer_path(-110);
+    EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(statistics().tx_dropped, 1U);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 2U);
+}
+
+TEST_F(PathTest, the_65th_waiting_packet_is_dropped_and_counted)
+{
+    open();
+    for (int i = 0; i < 65; ++i)
+        world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(statistics().tx_dropped, 1U);
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 64U);
+}
+
+TEST_F(PathTest, address_resolution_makes_no_neighbour)
+{
+    open();
+    world.transmit(world.packet(peer(1), 0x0806));
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 1U);
+    // Forgotten with its path after a while; a neighbour would have kept it.
+    world.transmit(world.packet(peer(1), 0x0806));
+    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.sent.size(), 2U);
+}
+
+TEST_F(PathTest, stop_cancels_an_open_question)
+{
+    open();
+    world.transmit(world.packet(peer(1)));
+    close();
+    EXPECT_EQ(world.open_paths(), 0U);
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(PathTest, nothing_is_asked_after_stop)
+{
+    open();
+    close();
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 0U);
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(PathTest, doubted_path_is_used_while_it_is_asked_for_again)
+{
+    open();
+    meet(peer(1), 5);
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.sent.back().ah->dlid, 5);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 2U);
+    world.answer_path(0, 6);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(PathTest, old_address_handle_outlives_the_sends_that_use_it)
+{
+    open();
+    meet(peer(1), 5);
+    world.transmit(world.packet(peer(1)));
+    ib_ah* old = world.sent.back().ah;
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    world.transmit(world.packet(peer(1)));
+    world.answer_path(0, 6);
+    world.advance(100);
+    EXPECT_TRUE(world.ahs.contains(old));
+    world.complete_sends(2);
+    world.advance(100);
+    EXPECT_FALSE(world.ahs.contains(old));
+}
+
+TEST_F(PathTest, unused_neighbours_and_paths_are_forgotten)
+{
+    open();
+    meet(peer(1));
+    const std::size_t known = world.memory.size();
+    world.advance(3 * 3000 + 10);
+    EXPECT_LT(world.memory.size(), known);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 2U);
+}
+
+TEST_F(PathTest, used_neighbours_are_kept)
+{
+    open();
+    meet(peer(1));
+    for (int i = 0; i < 10; ++i) {
+        world.advance(1000);
+        world.transmit(world.packet(peer(1)));
+        world.complete_sends(1);
+    }
+    EXPECT_EQ(world.path_questions, 1U);
+}
+
+TEST_F(PathTest, failing_allocations_drop_the_packet_and_leak_nothing)
+{
+    open();
+    for (int nth = 1; nth <= 8; ++nth) {
+        const auto address = peer(static_cast<std::uint8_t>(10 + nth));
+        world.fail_allocation = nth;
+        world.transmit(world.packet(address));
+        if (world.open_paths())
+            world.answer_path();
+        world.fail_allocation = 0;
+        // And then it works.
+        const std::size_t before = world.sent.size();
+        world.transmit(world.packet(address));
+        if (world.open_paths())
+            world.answer_path();
+        EXPECT_GT(world.sent.size(), before) << "after failure " << nth;
+    }
+}
+
+} // namespace
+} // namespace ipoib

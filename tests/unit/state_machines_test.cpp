@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The three state machines, every pair of state and event, against the tables in Documentation/state-machines.md.
+#include <gtest/gtest.h>
+
+#include <ipoib/group_join.hpp>
+#include <ipoib/interface_life.hpp>
+#include <ipoib/path_life.hpp>
+
+namespace ipoib {
+namespace {
+
+// A group's join
+
+using J = GroupJoin;
+
+J join_in(J::State state, bool send_only)
+{
+    J join(send_only);
+    if (state == J::State::idle)
+        return join;
+    join.on(J::Event::wanted);
+    if (state == J::State::joined)
+        join.on(J::Event::granted);
+    if (state == J::State::backoff)
+        join.on(J::Event::refused);
+    return join;
+}
+
+constexpr J::State join_states[] = {J::State::idle, J::State::joining, J::State::backoff, J::State::joined};
+constexpr J::Event join_events[] = {J::Event::wanted, J::Event::granted, J::Event::refused, J::Event::retry_due,
+                                    J::Event::forgotten};
+
+TEST(GroupJoin, every_state_can_be_reached)
+{
+    for (const auto state : join_states)
+        for (const bool send_only : {false, true})
+            EXPECT_EQ(join_in(state, send_only).state(), state);
+}
+
+TEST(GroupJoin, edges_are_those_of_the_table)
+{
+    struct Edge {
+        J::State from;
+        J::Event event;
+        J::State to;
+        J::Action action;
+    };
+    const Edge edges[] = {
+        {J::State::idle, J::Event::wanted, J::State::joining, J::Action::ask},
+        {J::State::joining, J::Event::granted, J::State::joined, J::Action::send_waiting},
+        {J::State::joining, J::Event::refused, J::State::backoff, J::Action::arm_retry},
+        {J::State::backoff, J::Event::retry_due, J::State::joining, J::Action::ask},
+        {J::State::backoff, J::Event::forgotten, J::State::joining, J::Action::ask},
+        {J::State::joined, J::Event::forgotten, J::State::joining, J::Action::ask},
+    };
+    for (const auto state : join_states) {
+        for (const auto event : join_events) {
+            J join = join_in(state, false);
+            const auto step = join.on(event);
+            Edge expected{state, event, state, J::Action::none};
+            for (const Edge& edge : edges)
+                if (edge.from == state && edge.event == event)
+                    expected = edge;
+            EXPECT_EQ(step.next, expected.to) << J::name(state) << " on event " << static_cast<int>(event);
+            EXPECT_EQ(step.action, expected.action) << J::name(state) << " on event " << static_cast<int>(event);
+            EXPECT_EQ(join.state(), step.next);
+        }
+    }
+}
+
+TEST(GroupJoin, backoff_doubles_to_16_seconds)
+{
+    J join(false);
+    join.on(J::Event::wanted);
+    for (const unsigned int expected : {1U, 2U, 4U, 8U, 16U, 16U, 16U}) {
+        EXPECT_EQ(join.on(J::Event::refused).delay_s, expected);
+        join.on(J::Event::retry_due);
+    }
+}
+
+TEST(GroupJoin, success_resets_the_backoff)
+{
+    J join = join_in(J::State::backoff, false);
+    join.on(J::Event::retry_due);
+    EXPECT_EQ(join.on(J::Event::refused).delay_s, 2U);
+    join.on(J::Event::retry_due);
+    join.on(J::Event::granted);
+    join.on(J::Event::forgotten);
+    EXPECT_EQ(join.on(J::Event::refused).delay_s, 1U);
+}
+
+TEST(GroupJoin, send_only_group_gives_up_after_two_attempts)
+{
+    J join(true);
+    join.on(J::Event::wanted);
+    EXPECT_EQ(join.on(J::Event::refused).action, J::Action::arm_retry);
+    join.on(J::Event::retry_due);
+    const auto step = join.on(J::Event::refused);
+    EXPECT_EQ(step.action, J::Action::drop_waiting);
+    EXPECT_EQ(step.next, J::State::idle);
+    // And the next packet finds it as new.
+    EXPECT_EQ(join.on(J::Event::wanted).action, J::Action::ask);
+    EXPECT_EQ(join.on(J::Event::refused).action, J::Action::arm_retry);
+}
+
+// A path
+
+using P = PathLife;
+
+P path_in(P::State state)
+{
+    P path;
+    if (state == P::State::unknown)
+        return path;
+    path.on(P::Event::needed);
+    if (state == P::State::asking)
+        return path;
+    path.on(P::Event::answered);
+    if (state == P::State::known)
+        return path;
+    path.on(P::Event::doubted);
+    if (state == P::State::refreshing)
+        path.on(P::Event::needed);
+    return path;
+}
+
+TEST(PathLife, edges_are_those_of_the_table)
+{
+    constexpr P::State states[] = {P::State::unknown, P::State::asking, P::State::known, P::State::doubtful,
+                                   P::State::refreshing};
+    constexpr P::Event events[] = {P::Event::needed, P::Event::answered, P::Event::failed, P::Event::doubted};
+    struct Edge {
+        P::State from;
+        P::Event event;
+        P::State to;
+        P::Action action;
+    };
+    const Edge edges[] = {
+        {P::State::unknown, P::Event::needed, P::State::asking, P::Action::ask},
+        {P::State::asking, P::Event::answered, P::State::known, P::Action::send_waiting},
+        {P::State::asking, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
+        {P::State::known, P::Event::doubted, P::State::doubtful, P::Action::none},
+        {P::State::doubtful, P::Event::needed, P::State::refreshing, P::Action::ask},
+        {P::State::refreshing, P::Event::answered, P::State::known, P::Action::send_waiting},
+        {P::State::refreshing, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
+    };
+    for (const auto state : states) {
+        ASSERT_EQ(path_in(state).state(), state);
+        for (const auto event : events) {
+            P path = path_in(state);
+            const auto step = path.on(event);
+            Edge expected{state, event, state, P::Action::none};
+            for (const Edge& edge : edges)
+                if (edge.from == state && edge.event == event)
+                    expected = edge;
+            EXPECT_EQ(step.next, expected.to) << P::name(state) << " on event " << static_cast<int>(event);
+            EXPECT_EQ(step.action, expected.action) << P::name(state) << " on event " << static_cast<int>(event);
+        }
+    }
+}
+
+TEST(PathLife, is_usable_while_it_is_asked_for_again)
+{
+    EXPECT_FALSE(path_in(P::State::unknown).usable());
+    EXPECT_FALSE(path_in(P::State::asking).usable());
+    EXPECT_TRUE(path_in(P::State::known).usable());
+    EXPECT_TRUE(path_in(P::State::doubtful).usable());
+    EXPECT_TRUE(path_in(P::State::refreshing).usable());
+    EXPECT_TRUE(path_in(P::State::asking).question_open());
+    EXPECT_TRUE(path_in(P::State::refreshing).question_open());
+    EXPECT_FALSE(path_in(P::State::doubtful).question_open());
+}
+
+// An interface
+
+using L = InterfaceLife;
+
+L life_in(L::State state)
+{
+    L life;
+    if (state == L::State::no_pkey)
+        life.on(L::Event::opened_without_pkey);
+    if (state == L::State::starting || state == L::State::running)
+        life.on(L::Event::opened);
+    if (state == L::State::running)
+        life.on(L::Event::joined);
+    return life;
+}
+
+TEST(InterfaceLife, edges_are_those_of_the_table)
+{
+    constexpr L::State states[] = {L::State::closed, L::State::no_pkey, L::State::starting, L::State::running};
+    constexpr L::Event events[] = {L::Event::opened,       L::Event::opened_without_pkey, L::Event::closed,
+                                   L::Event::joined,       L::Event::reregister,          L::Event::port_changed,
+                                   L::Event::restart,      L::Event::pkey_gone,           L::Event::pkey_found};
+    struct Edge {
+        L::State from;
+        L::Event event;
+        L::State to;
+        int actions;
+    };
+    const int restart = L::bring_down | L::stop_queues | L::start_queues | L::bring_up;
+    const Edge edges[] = {
+        {L::State::closed, L::Event::opened, L::State::starting, L::start_queues | L::bring_up},
+        {L::State::closed, L::Event::opened_without_pkey, L::State::no_pkey, L::none},
+        {L::State::no_pkey, L::Event::closed, L::State::closed, L::none},
+        {L::State::no_pkey, L::Event::pkey_found, L::State::starting, L::start_queues | L::bring_up},
+        {L::State::no_pkey, L::Event::restart, L::State::starting, L::start_queues | L::bring_up},
+        {L::State::starting, L::Event::closed, L::State::closed, L::bring_down | L::stop_queues},
+        {L::State::starting, L::Event::joined, L::State::running, L::carrier_on},
+        {L::State::starting, L::Event::reregister, L::State::starting, L::doubt_paths | L::rejoin_groups},
+        {L::State::starting, L::Event::port_changed, L::State::starting, L::bring_down | L::bring_up},
+        {L::State::starting, L::Event::restart, L::State::starting, restart},
+        {L::State::starting, L::Event::pkey_gone, L::State::no_pkey, L::bring_down | L::stop_queues},
+        {L::State::running, L::Event::closed, L::State::closed, L::bring_down | L::stop_queues},
+        {L::State::running, L::Event::joined, L::State::running, L::carrier_on},
+        {L::State::running, L::Event::reregister, L::State::running, L::doubt_paths | L::rejoin_groups},
+        {L::State::running, L::Event::port_changed, L::State::starting, L::bring_down | L::bring_up},
+        {L::State::running, L::Event::restart, L::State::starting, restart},
+        {L::State::running, L::Event::pkey_gone, L::State::no_pkey, L::bring_down | L::stop_queues},
+    };
+    for (const auto state : states) {
+        ASSERT_EQ(life_in(state).state(), state);
+        for (const auto event : events) {
+            L life = life_in(state);
+            const auto step = life.on(event);
+            Edge expected{state, event, state, L::none};
+            for (const Edge& edge : edges)
+                if (edge.from == state && edge.event == event)
+                    expected = edge;
+            EXPECT_EQ(step.next, expected.to) << L::name(state) << " on event " << static_cast<int>(event);
+            EXPECT_EQ(int(step.actions), expected.actions) << L::name(state) << " on event " << static_cast<int>(event);
+        }
+    }
+}
+
+} // namespace
+} // namespace ipoib
