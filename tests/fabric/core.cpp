@@ -4,10 +4,9 @@
 #include <cstring>
 #include <new>
 #include <utility>
-#include <utility>
 
-#include <core.h>
 #include "node.hpp"
+#include <core.h>
 
 using namespace soft_ib;
 
@@ -49,7 +48,10 @@ constexpr std::uint8_t ud_send_only = 0x64;
 constexpr unsigned int lrh_bytes = 8, grh_bytes = 40, bth_bytes = 12, deth_bytes = 8, icrc_bytes = 4;
 constexpr std::uint8_t next_header_iba = 0x1b;
 
-unsigned int header_bytes(const fabric_headers& h) { return lrh_bytes + (h.grh ? grh_bytes : 0) + bth_bytes + deth_bytes; }
+unsigned int header_bytes(const fabric_headers& h)
+{
+    return lrh_bytes + (h.grh ? grh_bytes : 0) + bth_bytes + deth_bytes;
+}
 
 // What LRH's length and the data counters count: 4-byte words to the ICRC, without the VCRC.
 unsigned int words(const fabric_headers& h)
@@ -70,7 +72,10 @@ void count(std::uint64_t& all_words, std::uint64_t& frames, std::uint64_t& group
 }
 
 // The HCA on a port of the switch, as a bit.
-std::uint32_t hca_at(unsigned int switch_port) { return switch_port ? 1U << (switch_port - 1) : 0; }
+std::uint32_t hca_at(unsigned int switch_port)
+{
+    return switch_port - 1 < FABRIC_MOST_HCAS ? 1U << (switch_port - 1) : 0;
+}
 
 bool link_is_up(const struct fabric& f, unsigned int switch_port)
 {
@@ -137,7 +142,7 @@ void fabric_construct(struct fabric* memory, unsigned int hcas, std::uint8_t mtu
     std::memset(node.forwarding, Switch::no_port, sizeof(node.forwarding));
 }
 
-std::uint64_t fabric_guid(unsigned int hca) { return guid_prefix | 0x100U * hca | 0x10; }
+std::uint64_t fabric_guid(unsigned int hca) { return guid_prefix | std::uint64_t(0x100) * hca | 0x10; }
 
 const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { return &f->hcas[hca].port; }
 

@@ -4,8 +4,8 @@
 #pragma once
 #include <cstdint>
 
-#include <core.h>
 #include "wire.hpp"
+#include <core.h>
 
 namespace soft_ib {
 

@@ -192,8 +192,8 @@ void World::complete_sends(std::size_t count, int status)
     run_polls();
 }
 
-bool World::receive(const std::vector<std::uint8_t>& payload, bool grh, const ipoib::Gid& dgid, std::uint32_t source_qpn,
-                    std::uint16_t slid, int status)
+bool World::receive(const std::vector<std::uint8_t>& payload, bool grh, const ipoib::Gid& dgid,
+                    std::uint32_t source_qpn, std::uint16_t slid, int status)
 {
     if (qp().receives.empty())
         return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A scripted kernel for the driver's sources: the third implementation of include/shim/. Nothing happens by itself: work
-// runs in run_work(), polls in run_polls(), time moves in advance(), the subnet administrator answers when the test
-// does. What is created is counted, and must be gone when the World is.
+// A scripted kernel for the driver's sources: the third implementation of include/shim/. Nothing happens by itself:
+// work runs in run_work(), polls in run_polls(), time moves in advance(), the subnet administrator answers when the
+// test does. What is created is counted, and must be gone when the World is.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # Boots a VM: sourced by run, demo and shell. It knows kernels, images and QEMU, and nothing of the tests.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$top/tests/vm

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # Birth and death, under traffic.
 PORTS=2
@@ -13,9 +13,9 @@ background_traffic() {
     pinger=$!
 }
 end_traffic() {
-    kill $traffic $pinger 2>/dev/null || true
+    kill "$traffic" "$pinger" 2>/dev/null || true
     stop_traffic
-    wait $traffic $pinger 2>/dev/null || true
+    wait "$traffic" "$pinger" 2>/dev/null || true
 }
 
 test_interface_down_and_up_100_times_under_traffic() {

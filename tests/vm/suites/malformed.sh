@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # Frames that no good neighbour sends, put into host 2's port by the fabric: counted, dropped, survived.
 PORTS=2
 HOSTS=1
 
 qpn() { on 2 cat /sys/class/net/ib1/address | awk -F: '{ print "0x" $2 $3 $4 }'; }
-qkey() { saquery -g | awk '/ff12:401b:ffff::ffff:ffff/ { found = 1 } found && /Qkey|qkey/ { sub(/.*[.: ]/, ""); print; exit }'; }
-inject() { echo "dqpn=$(qpn) qkey=${qkey_in_force:-0x0b1b} $*" >"$debug/1/inject"; }
+inject() {
+    : "${to:=$(qpn)}"
+    echo "dqpn=$to qkey=${qkey_in_force:-0x0b1b} $*" >"$debug/1/inject"
+}
 all_dropped() { # sum of what the interface counts as bad
     echo $(($(statistic 2 rx_errors) + $(statistic 2 rx_dropped)))
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # MTU rules on a 2048-byte fabric.
 PORTS=2
@@ -9,20 +9,20 @@ mtu() { on 1 cat /sys/class/net/ib0/mtu; }
 set_mtu() { on 1 ip link set ib0 mtu "$1"; }
 
 test_mtu_is_that_of_the_broadcast_group() { [ "$(mtu)" = 2044 ]; }
-test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M do -s 2016; }
-test_larger_packet_does_not() { ! ping_ok 1 10.0.0.2 -M do -s 2017; }
+test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M "do" -s 2016; }
+test_larger_packet_does_not() { ! ping_ok 1 10.0.0.2 -M "do" -s 2017; }
 
 test_smaller_admin_mtu() {
     set_mtu 1500
     [ "$(mtu)" = 1500 ]
-    ping_ok 1 10.0.0.2 -M do -s 1472
-    ! ping_ok 1 10.0.0.2 -M do -s 1473 || return 1
+    ping_ok 1 10.0.0.2 -M "do" -s 1472
+    ! ping_ok 1 10.0.0.2 -M "do" -s 1473 || return 1
     # The other side sends what its own MTU allows, and it arrives.
     ping_ok 2 10.0.0.1 -s 2016
     iperf 1 2 -t 2
     set_mtu 2044
     [ "$(mtu)" = 2044 ]
-    ping_ok 1 10.0.0.2 -M do -s 2016
+    ping_ok 1 10.0.0.2 -M "do" -s 2016
 }
 
 test_smallest_mtu() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # A 4096-byte fabric.
 PORTS=2
@@ -7,13 +7,13 @@ MTU=4096
 HOSTS=1
 
 test_mtu_is_4092() { [ "$(on 1 cat /sys/class/net/ib0/mtu)" = 4092 ]; }
-test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M do -s 4064; ping_ok 1 fd00::2 -M do -s 4044; }
+test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M "do" -s 4064; ping_ok 1 fd00::2 -M "do" -s 4044; }
 test_flood_ping_of_large_packets() { on 1 ping -q -f -c 3000 -s 4064 10.0.0.2 | grep -q ' 0% packet loss'; }
 test_tcp() { iperf 1 2 -t 3; }
 test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
 test_smaller_admin_mtu() {
     on 1 ip link set ib0 mtu 2044
-    ping_ok 1 10.0.0.2 -M do -s 2016
-    ping_ok 2 10.0.0.1 -M do -s 4064 || true
+    ping_ok 1 10.0.0.2 -M "do" -s 2016
+    ping_ok 2 10.0.0.1 -M "do" -s 4064 || true
     iperf 1 2 -t 2
 }

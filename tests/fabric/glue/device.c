@@ -3,13 +3,13 @@
  * An HCA as the kernel sees it: registration, attributes, ports, MADs, address handles, events; and its being plugged
  * in and pulled out. MADs that are not for the HCA's own agents go on to whoever listens (OpenSM, ib_cm, ...).
  */
+#include "compat.h"
+#include "glue.h"
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_umem.h>
-#include "compat.h"
-#include "glue.h"
 
 static const struct fabric_port *port_of(struct ib_device *ib)
 {
@@ -179,9 +179,9 @@ static const struct {
 	enum ib_event_type type;
 } event_types[] = {
 	/* The order in which a driver wants to hear them. */
-	{ FABRIC_GID_CHANGE, IB_EVENT_GID_CHANGE },	{ FABRIC_LID_CHANGE, IB_EVENT_LID_CHANGE },
-	{ FABRIC_SM_CHANGE, IB_EVENT_SM_CHANGE },	{ FABRIC_PKEY_CHANGE, IB_EVENT_PKEY_CHANGE },
-	{ FABRIC_PORT_ERROR, IB_EVENT_PORT_ERR },	{ FABRIC_PORT_ACTIVE, IB_EVENT_PORT_ACTIVE },
+	{ FABRIC_GID_CHANGE, IB_EVENT_GID_CHANGE },	   { FABRIC_LID_CHANGE, IB_EVENT_LID_CHANGE },
+	{ FABRIC_SM_CHANGE, IB_EVENT_SM_CHANGE },	   { FABRIC_PKEY_CHANGE, IB_EVENT_PKEY_CHANGE },
+	{ FABRIC_PORT_ERROR, IB_EVENT_PORT_ERR },	   { FABRIC_PORT_ACTIVE, IB_EVENT_PORT_ACTIVE },
 	{ FABRIC_REREGISTER, IB_EVENT_CLIENT_REREGISTER },
 };
 

@@ -3,9 +3,9 @@
  * /sys/kernel/debug/soft_ib/<n>/: an HCA's counters and knobs; README.md describes them. What is written here happens
  * before the write returns.
  */
+#include "glue.h"
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include "glue.h"
 
 enum { MOST_INJECTED_BYTES = 8192, MOST_INJECT_TEXT = 2 * MOST_INJECTED_BYTES + 512 };
 

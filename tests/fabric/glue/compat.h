@@ -15,8 +15,7 @@
 #define SOFT_REG_USER_MR_ARGS                                                                                          \
 	struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_dmah *dmah, struct ib_udata *udata
 #else
-#define SOFT_REG_USER_MR_ARGS                                                                                          \
-	struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_udata *udata
+#define SOFT_REG_USER_MR_ARGS struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_udata *udata
 #endif
 
 /* A timer that runs in softirq context. */

@@ -3,10 +3,10 @@
  * The verbs objects: completion queues with moderation, UD queue pairs (and QP0, QP1), posting, multicast
  * attachment. Posting only records what is to be done; engine.c does it, in softirq context.
  */
-#include <linux/vmalloc.h>
-#include <rdma/uverbs_ioctl.h>
 #include "compat.h"
 #include "glue.h"
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
 
 /* Completion queues */
 
@@ -195,7 +195,8 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 		ib->qp_num = 1;
 		rcu_assign_pointer(hca->gsi, qp);
 	} else if (!ret) {
-		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(0x100, 0xfffffe), &hca->next_qpn, GFP_KERNEL);
+		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(0x100, 0xfffffe), &hca->next_qpn,
+				      GFP_KERNEL);
 	}
 	if (ret < 0) {
 		vfree(qp->sq);
@@ -248,9 +249,8 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 {
 	struct soft_qp *qp = to_qp(ib);
 
-	if ((mask & IB_QP_STATE) &&
-	    !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state, attr->qp_state, ib->qp_type,
-				mask))
+	if ((mask & IB_QP_STATE) && !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state,
+							attr->qp_state, ib->qp_type, mask))
 		return -EINVAL;
 	if (mask & IB_QP_QKEY)
 		WRITE_ONCE(qp->qkey, attr->qkey);
@@ -415,7 +415,8 @@ static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 	int ret = -EINVAL;
 
 	spin_lock_bh(&hca->groups_lock);
-	list_for_each_entry(group, &hca->groups, entry) {
+	list_for_each_entry(group, &hca->groups, entry)
+	{
 		if (group->qp == to_qp(ib) && !memcmp(&group->mgid, mgid, sizeof(*mgid))) {
 			list_del_rcu(&group->entry);
 			kfree_rcu(group, rcu);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The module: its parameters, the slots at the switch, and one HCA in each. */
+#include "glue.h"
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "glue.h"
 
 static unsigned int hcas = 2;
 module_param(hcas, uint, 0444);

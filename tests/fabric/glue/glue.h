@@ -7,6 +7,7 @@
  * a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it was unlinked.
  */
 #pragma once
+#include <core.h>
 #include <linux/debugfs.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
@@ -15,7 +16,6 @@
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
-#include <core.h>
 
 enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
 
