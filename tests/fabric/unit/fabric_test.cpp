@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The fabric's logic on the host: what a subnet manager asks and sets, how management and data find their way. Each
+// test has a fabric of three HCAs.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include <core.h>
+
+#include "node.hpp"
+
+namespace soft_ib {
+namespace {
+
+constexpr std::uint16_t node_info = 0x11, switch_info = 0x12, port_info = 0x15, pkey_table = 0x16;
+constexpr std::uint16_t linear_table = 0x19, multicast_table = 0x1b, port_counters = 0x12, class_port_info = 0x01;
+
+class FabricTest : public testing::Test {
+protected:
+    static constexpr unsigned int hcas = 3;
+
+    void SetUp() override
+    {
+        memory.reset(static_cast<struct fabric*>(::operator new(fabric_bytes())));
+        fabric_construct(memory.get(), hcas, 4);
+        for (unsigned int i = 0; i < hcas; ++i)
+            fabric_set_link(memory.get(), i, true);
+    }
+    struct fabric* f() { return memory.get(); }
+
+    // An SMP by directed route from HCA 0; path are the switch's egress ports. As ib_mad sends it: at its first hop.
+    std::array<std::uint8_t, 256> directed(Method method, std::uint16_t attribute, std::uint32_t modifier,
+                                           std::initializer_list<std::uint8_t> path)
+    {
+        std::array<std::uint8_t, 256> mad{};
+        mad[0] = mad[2] = 1;
+        mad[1] = 0x81;
+        mad[3] = static_cast<std::uint8_t>(method);
+        mad[6] = 1;
+        mad[7] = static_cast<std::uint8_t>(path.size() + 1);
+        store(mad.data() + 16, attribute);
+        store(mad.data() + 20, modifier);
+        std::uint8_t* hop = mad.data() + 128;
+        *++hop = 1;
+        for (const std::uint8_t port : path)
+            *++hop = port;
+        return mad;
+    }
+    // Asks the switch; the answer is in mad.
+    bool ask_switch(std::array<std::uint8_t, 256>& mad, unsigned int ingress = 0)
+    {
+        fabric_headers h{};
+        h.slid = h.dlid = FABRIC_PERMISSIVE_LID;
+        return fabric_switch_mad(f(), ingress, &h, mad.data(), &route) && route.hcas == 1U << ingress;
+    }
+    bool set_on_switch(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data)
+    {
+        auto mad = directed(Method::set, attribute, modifier, {});
+        std::memcpy(mad.data() + 64, data.data(), 64);
+        return ask_switch(mad);
+    }
+    // The port of an HCA, and of the switch towards it, as a subnet manager sets them up.
+    unsigned int activate(unsigned int hca, std::uint16_t lid)
+    {
+        unsigned int events = 0, all = 0;
+        for (const PortState state : {PortState::armed, PortState::active}) {
+            std::array<std::uint8_t, 256> mad{}, reply{};
+            mad[1] = 0x81;
+            mad[3] = 2;
+            store(mad.data() + 16, port_info);
+            store<std::uint64_t>(mad.data() + 64 + 8, 0xfe80000000000000);
+            store(mad.data() + 64 + 16, lid);
+            store<std::uint16_t>(mad.data() + 64 + 18, 1);
+            mad[64 + 32] = static_cast<std::uint8_t>(state);
+            EXPECT_TRUE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events));
+            all |= events;
+            std::array<std::uint8_t, 64> data{};
+            data[32] = static_cast<std::uint8_t>(state);
+            store<std::uint64_t>(data.data() + 8, 0xfe80000000000000);
+            EXPECT_TRUE(set_on_switch(port_info, hca + 1, data));
+        }
+        std::array<std::uint8_t, 64> table{};
+        table.fill(Switch::no_port);
+        for (unsigned int i = 0; i <= hca; ++i)
+            table[i + 1] = static_cast<std::uint8_t>(i + 1);
+        EXPECT_TRUE(set_on_switch(linear_table, 0, table));
+        return all;
+    }
+    static fabric_headers datagram(std::uint16_t slid, std::uint16_t dlid)
+    {
+        fabric_headers h{};
+        h.slid = slid;
+        h.dlid = dlid;
+        h.pkey = 0xffff;
+        h.destination_qpn = 0x100;
+        h.source_qpn = 0x200;
+        h.qkey = 0xb1b;
+        h.payload_bytes = 61;
+        return h;
+    }
+
+    struct Delete {
+        void operator()(struct fabric* memory) const { ::operator delete(memory); }
+    };
+    std::unique_ptr<struct fabric, Delete> memory;
+    fabric_route route{};
+};
+
+TEST_F(FabricTest, switch_answers_a_directed_route_smp_and_sends_it_back)
+{
+    auto mad = directed(Method::get, node_info, 0, {});
+    ASSERT_TRUE(ask_switch(mad, 1));
+    EXPECT_EQ(mad[3], 0x81);
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0x8000);
+    EXPECT_EQ(mad[64 + 2], 2); // a switch
+    EXPECT_EQ(mad[64 + 3], hcas);
+    EXPECT_EQ(mad[64 + 36], 2); // by its port 2
+    EXPECT_EQ(mad[6], 1);       // the last hop
+}
+
+TEST_F(FabricTest, directed_route_smp_hops_to_another_hca_and_its_answer_hops_back)
+{
+    auto mad = directed(Method::get, node_info, 0, {3});
+    fabric_headers h{};
+    ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, 1U << 2);
+    EXPECT_EQ(mad[6], 2);
+    EXPECT_EQ(mad[192 + 1], 1); // it came by port 1
+    // The HCA's ib_mad turns it round.
+    mad[4] = 0x80;
+    mad[6] = 2;
+    ASSERT_TRUE(fabric_switch_mad(f(), 2, &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, 1U << 0);
+    EXPECT_EQ(mad[6], 1);
+}
+
+TEST_F(FabricTest, directed_route_smp_with_a_wrong_hop_is_discarded)
+{
+    for (const std::uint8_t pointer : {0, 3, 63, 255}) {
+        auto mad = directed(Method::get, node_info, 0, {3});
+        mad[6] = pointer;
+        fabric_headers h{};
+        EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route)) << int(pointer);
+    }
+    auto mad = directed(Method::get, node_info, 0, {9});
+    fabric_headers h{};
+    EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route)) << "there is no port 9";
+    fabric_set_link(f(), 2, false);
+    mad = directed(Method::get, node_info, 0, {3});
+    EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route)) << "port 3 is down";
+}
+
+TEST_F(FabricTest, unknown_attributes_and_values_get_a_status)
+{
+    auto mad = directed(Method::get, 0x7777, 0, {});
+    ASSERT_TRUE(ask_switch(mad));
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0x8000 | Mad::unsupported_method_attribute);
+    mad = directed(Method::get, port_info, hcas + 1, {});
+    ASSERT_TRUE(ask_switch(mad));
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0x8000 | Mad::invalid_value);
+    mad = directed(Method::get, linear_table, 768, {});
+    ASSERT_TRUE(ask_switch(mad));
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0x8000 | Mad::invalid_value);
+    mad = directed(Method::get, multicast_table, 0x1ff, {});
+    ASSERT_TRUE(ask_switch(mad));
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0x8000 | Mad::invalid_value);
+}
+
+TEST_F(FabricTest, port_becomes_active_with_its_events)
+{
+    EXPECT_EQ(fabric_hca_port(f(), 0)->state, 2);
+    const unsigned int events = activate(0, 1);
+    EXPECT_EQ(events, unsigned(FABRIC_LID_CHANGE | FABRIC_SM_CHANGE | FABRIC_PORT_ACTIVE));
+    EXPECT_EQ(fabric_hca_port(f(), 0)->state, 4);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->lid, 1);
+}
+
+TEST_F(FabricTest, set_of_the_same_raises_no_event)
+{
+    activate(0, 1);
+    EXPECT_EQ(activate(0, 1) & (FABRIC_LID_CHANGE | FABRIC_SM_CHANGE | FABRIC_GID_CHANGE), 0U);
+}
+
+TEST_F(FabricTest, pkey_table_is_set_and_read)
+{
+    std::array<std::uint8_t, 256> mad{}, reply{};
+    mad[1] = 0x81;
+    mad[3] = 2;
+    store(mad.data() + 16, pkey_table);
+    store<std::uint16_t>(mad.data() + 64, 0xffff);
+    store<std::uint16_t>(mad.data() + 64 + 2, 0x8001);
+    unsigned int events = 0;
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
+    EXPECT_EQ(events, unsigned(FABRIC_PKEY_CHANGE));
+    EXPECT_EQ(fabric_hca_port(f(), 1)->pkeys[1], 0x8001);
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
+    EXPECT_EQ(events, 0U);
+}
+
+TEST_F(FabricTest, sm_info_and_other_classes_are_left_to_the_agents)
+{
+    std::array<std::uint8_t, 256> mad{}, reply{};
+    unsigned int events = 0;
+    mad[1] = 0x81;
+    mad[3] = 1;
+    store<std::uint16_t>(mad.data() + 16, 0x20);
+    EXPECT_FALSE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+    mad[1] = 0x03; // subnet administration
+    EXPECT_FALSE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+}
+
+TEST_F(FabricTest, unicast_goes_by_the_forwarding_table)
+{
+    for (unsigned int i = 0; i < hcas; ++i)
+        activate(i, static_cast<std::uint16_t>(i + 1));
+    auto h = datagram(1, 3);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 2);
+    h.dlid = 9;
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U) << "no entry";
+    h.dlid = 1;
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 0) << "its own";
+}
+
+TEST_F(FabricTest, data_waits_for_both_ports_to_be_active)
+{
+    activate(0, 1);
+    activate(1, 2);
+    auto h = datagram(1, 2);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 1);
+    fabric_set_link(f(), 1, false);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U);
+    fabric_set_link(f(), 1, true);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U) << "initialised, not active";
+    activate(1, 2);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 1);
+}
+
+TEST_F(FabricTest, groups_are_copied_by_the_multicast_table_and_not_back)
+{
+    for (unsigned int i = 0; i < hcas; ++i)
+        activate(i, static_cast<std::uint16_t>(i + 1));
+    std::array<std::uint8_t, 64> table{};
+    store<std::uint16_t>(table.data() + 2 * 5, 1 << 1 | 1 << 2); // ports 1 and 2
+    ASSERT_TRUE(set_on_switch(multicast_table, 0, table));
+    auto h = datagram(3, 0xc005);
+    h.destination_qpn = 0xffffff;
+    EXPECT_EQ(fabric_route_frame(f(), 2, &h).hcas, 1U << 0 | 1U << 1 | 1U << 2) << "with its own members' copies";
+    h.slid = 1;
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 0 | 1U << 1);
+    h.dlid = 0xc006;
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 0);
+}
+
+TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
+{
+    activate(0, 1);
+    std::array<std::uint8_t, 64> data{};
+    store<std::uint64_t>(data.data() + 8, 0xfe80000000000000);
+    store<std::uint16_t>(data.data() + 16, 7);
+    store<std::uint16_t>(data.data() + 18, 1);
+    ASSERT_TRUE(set_on_switch(port_info, 0, data));
+    std::array<std::uint8_t, 256> mad{};
+    fabric_headers h{};
+    while (fabric_switch_trap(f(), &h, mad.data(), &route)) {}
+    EXPECT_EQ(fabric_set_link(f(), 0, false), unsigned(FABRIC_PORT_ERROR));
+    EXPECT_EQ(fabric_set_link(f(), 0, false), 0U);
+    ASSERT_TRUE(fabric_switch_trap(f(), &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, 1U << 0);
+    EXPECT_EQ(mad[3], 5);
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 64 + 4), 128);
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 64 + 10), 7);
+    EXPECT_FALSE(fabric_switch_trap(f(), &h, mad.data(), &route));
+    auto info = directed(Method::get, switch_info, 0, {});
+    ASSERT_TRUE(ask_switch(info, 1));
+    EXPECT_TRUE(info[64 + 11] & 4);
+}
+
+TEST_F(FabricTest, replugged_hca_knows_nothing_of_the_subnet)
+{
+    activate(0, 1);
+    fabric_set_link(f(), 0, false);
+    fabric_renew_hca(f(), 0);
+    fabric_set_link(f(), 0, true);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->lid, 0);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->state, 2);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->guid, fabric_guid(0));
+}
+
+TEST_F(FabricTest, headers_survive_the_wire)
+{
+    for (const bool grh : {false, true}) {
+        for (unsigned int payload = 0; payload < 9; ++payload) {
+            auto h = datagram(1, 0xc005);
+            h.grh = grh;
+            h.sl = 3;
+            h.psn = 0xabcdef;
+            h.payload_bytes = payload;
+            if (grh) {
+                h.traffic_class = 0x12;
+                h.hop_limit = 0x34;
+                h.flow_label = 0x56789;
+                h.dgid[0] = 0xff;
+                h.sgid[15] = 0x10;
+            }
+            std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
+            const unsigned int bytes = fabric_build_headers(&h, wire);
+            EXPECT_EQ(bytes, grh ? 68U : 28U);
+            fabric_headers back{};
+            ASSERT_TRUE(fabric_parse_headers(wire, bytes, &back));
+            EXPECT_EQ(back.slid, h.slid);
+            EXPECT_EQ(back.dlid, h.dlid);
+            EXPECT_EQ(back.pkey, h.pkey);
+            EXPECT_EQ(back.sl, h.sl);
+            EXPECT_EQ(back.psn, h.psn);
+            EXPECT_EQ(back.qkey, h.qkey);
+            EXPECT_EQ(back.destination_qpn, h.destination_qpn);
+            EXPECT_EQ(back.source_qpn, h.source_qpn);
+            EXPECT_EQ(back.payload_bytes, payload);
+            EXPECT_EQ(back.grh, grh);
+            EXPECT_EQ(back.traffic_class, h.traffic_class);
+            EXPECT_EQ(back.flow_label, h.flow_label);
+            EXPECT_EQ(std::memcmp(back.dgid, h.dgid, 16), 0);
+        }
+    }
+}
+
+TEST_F(FabricTest, short_or_foreign_wire_bytes_are_no_headers)
+{
+    auto h = datagram(1, 2);
+    std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
+    const unsigned int bytes = fabric_build_headers(&h, wire);
+    fabric_headers back{};
+    for (unsigned int cut = 0; cut < bytes; ++cut)
+        EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
+    wire[8] = 0x04; // a connection's opcode
+    EXPECT_FALSE(fabric_parse_headers(wire, bytes, &back));
+}
+
+TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
+{
+    activate(0, 1);
+    activate(1, 2);
+    auto h = datagram(1, 2);
+    fabric_route_frame(f(), 0, &h);
+    fabric_count_received(f(), 1, &h);
+    const auto read = [&](unsigned int hca) {
+        std::array<std::uint8_t, 256> mad{}, reply{};
+        unsigned int events;
+        mad[1] = 0x04;
+        mad[3] = 1;
+        store(mad.data() + 16, port_counters);
+        mad[64 + 1] = 1;
+        EXPECT_TRUE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events));
+        return std::pair(load<std::uint32_t>(reply.data() + 64 + 32), load<std::uint32_t>(reply.data() + 64 + 36));
+    };
+    EXPECT_EQ(read(0), std::pair(1U, 0U));
+    EXPECT_EQ(read(1), std::pair(0U, 1U));
+    std::array<std::uint8_t, 256> mad{};
+    mad[1] = 0x04;
+    mad[3] = 1;
+    store(mad.data() + 16, port_counters);
+    mad[64 + 1] = 2;
+    auto to_switch = datagram(1, 7);
+    to_switch.destination_qpn = 1;
+    ASSERT_TRUE(fabric_switch_mad(f(), 0, &to_switch, mad.data(), &route));
+    EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 32), 1U) << "the switch sent it by port 2";
+}
+
+TEST_F(FabricTest, performance_agent_tells_its_class_and_refuses_other_ports)
+{
+    std::array<std::uint8_t, 256> mad{}, reply{};
+    unsigned int events;
+    mad[1] = 0x04;
+    mad[3] = 1;
+    store(mad.data() + 16, class_port_info);
+    ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+    EXPECT_TRUE(load<std::uint16_t>(reply.data() + 64 + 2) & 1 << 9);
+    store(mad.data() + 16, port_counters);
+    mad[64 + 1] = 2;
+    ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+    EXPECT_EQ(load<std::uint16_t>(reply.data() + 4), Mad::invalid_value);
+}
+
+TEST(PKeys, match_when_one_is_a_full_member)
+{
+    EXPECT_TRUE(fabric_pkeys_match(0x8001, 0x0001));
+    EXPECT_TRUE(fabric_pkeys_match(0x8001, 0x8001));
+    EXPECT_FALSE(fabric_pkeys_match(0x0001, 0x0001));
+    EXPECT_FALSE(fabric_pkeys_match(0x8001, 0x8002));
+    EXPECT_FALSE(fabric_pkeys_match(0x8000, 0x8000));
+}
+
+} // namespace
+} // namespace soft_ib
