@@ -246,7 +246,7 @@ void World::answer_join(ib_sa_multicast* join, int status, std::uint16_t mlid)
     member.mlid = mlid;
     if (!join->with_parameters) {
         member.qkey = 0xb1b;
-        member.mtu = 4;
+        member.mtu = group_mtu;
         member.rate = 3;
         member.sl = 1;
         member.traffic_class = 2;
@@ -259,8 +259,9 @@ void World::answer_join(ib_sa_multicast* join, int status, std::uint16_t mlid)
     }
 }
 
-void World::answer_broadcast(int status)
+void World::answer_broadcast(int status, std::uint8_t mtu)
 {
+    group_mtu = mtu;
     answer_join(join_of(ipoib::broadcast_gid(ipoib::PKey(ca.pkey))), status, 0xc000);
 }
 
@@ -859,6 +860,9 @@ void shim_sa_leave(ib_sa_multicast* membership)
 {
     may_sleep();
     ++world->leaves;
+    if (world->answer_while_leaving) {
+        EXPECT_EQ(membership->answered(-110, &membership->asked, membership->context), 0) << "would be freed twice";
+    }
     EXPECT_EQ(std::erase(world->memberships, membership), 1U) << "left twice";
     std::erase(world->open_joins, membership);
     delete membership;

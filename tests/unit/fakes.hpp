@@ -186,8 +186,8 @@ public:
     std::vector<ib_sa_multicast*> open_joins;
     void answer_join(ib_sa_multicast* join, int status = 0, std::uint16_t mlid = 0xc001);
     ib_sa_multicast* join_of(const ipoib::Gid& mgid);
-    // Answers it as a 2048-byte broadcast group.
-    void answer_broadcast(int status = 0);
+    // Answers it as a broadcast group of 2048 bytes, or what the code says.
+    void answer_broadcast(int status = 0, std::uint8_t mtu = 4);
     // Opened, broadcast joined, carrier.
     void bring_up();
 
@@ -217,6 +217,9 @@ public:
     int fail_allocation = 0;
     bool fail_pages = false;
     int fail_post = 0;
+    // A join's answer comes while its membership is being left.
+    bool answer_while_leaving = false;
+    std::uint8_t group_mtu = 4;
 
     struct Queued {
         shim_work* work;

@@ -106,6 +106,17 @@ TEST_F(InterfaceTest, users_mtu_survives_a_new_join)
     EXPECT_EQ(world.dev().mtu, 1280U);
 }
 
+TEST_F(InterfaceTest, mtu_follows_a_larger_group)
+{
+    open();
+    EXPECT_EQ(world.dev().mtu, 2044U);
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    world.answer_broadcast(0, 5);
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 4092U);
+}
+
 TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
 {
     world.stop();

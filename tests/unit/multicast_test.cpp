@@ -140,6 +140,14 @@ TEST_F(MulticastTest, leaving_while_the_answer_is_out)
     EXPECT_TRUE(world.qp().attached.empty());
 }
 
+TEST_F(MulticastTest, answer_that_comes_while_leaving_is_ignored)
+{
+    open_only();
+    world.answer_while_leaving = true;
+    close();
+    EXPECT_TRUE(world.qp().attached.empty());
+}
+
 TEST_F(MulticastTest, failed_attachment_leaves_no_membership)
 {
     open();
