@@ -5,6 +5,7 @@
  */
 #include "compat.h"
 #include "glue.h"
+#include <linux/log2.h>
 #include <linux/vmalloc.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -83,7 +84,8 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 {
 	struct soft_cq *cq = to_cq(ib);
 
-	cq->size = attr->cqe + 1;
+	/* Powers of two, here and below: the free-running indices pass 2^32. */
+	cq->size = roundup_pow_of_two(attr->cqe + 1);
 	cq->ring = vzalloc(array_size(cq->size, sizeof(*cq->ring)));
 	if (!cq->ring)
 		return -ENOMEM;
@@ -180,8 +182,8 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->sq_size = max(attr->cap.max_send_wr, 1U);
-	qp->rq_size = max(attr->cap.max_recv_wr, 1U);
+	qp->sq_size = roundup_pow_of_two(max(attr->cap.max_send_wr, 1U));
+	qp->rq_size = roundup_pow_of_two(max(attr->cap.max_recv_wr, 1U));
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
 	INIT_LIST_HEAD(&qp->active);
