@@ -46,13 +46,12 @@ start_opensm() { # extra arguments
     echo "Default=0x7fff, ipoib, mtu=$([ "${MTU:-2048}" = 4096 ] && echo 5 || echo 4) : ALL=full;" >/etc/opensm/partitions.conf
     opensm --guid 0x0002c90300000010 --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
-    opensm_pid=$!
 }
+# By name: a test is a shell of its own, so whoever started it is not always who stops it.
+opensm_is_gone() { ! pgrep -x -r D,R,S opensm; }
 stop_opensm() {
-    [ -n "${opensm_pid:-}" ] || return 0
-    kill "$opensm_pid" 2>/dev/null || true
-    wait "$opensm_pid" 2>/dev/null || true
-    opensm_pid=
+    pkill -x opensm || true
+    wait_for 20 opensm_is_gone
 }
 
 start_fabric() {
@@ -114,6 +113,13 @@ ping_ok() { # FROM ADDRESS [ping arguments]
     shift 2
     on "$from" ping -q -W 2 -c 3 -i 0.1 "$@" "$to" >/run/ping.out 2>&1 || { sed 's/^/# /' /run/ping.out; return 1; }
     grep -q ' 0% packet loss' /run/ping.out || fail "$(grep loss /run/ping.out)"
+}
+# flood FROM ADDRESS COUNT [ping arguments]: as fast as answers come, and not one may be missing.
+flood() {
+    local from=$1 to=$2 count=$3
+    shift 3
+    on "$from" ping -q -f -c "$count" "$@" "$to" >/run/ping.out 2>&1 || true
+    grep -q ' 0% packet loss' /run/ping.out || fail "$(grep transmitted /run/ping.out)"
 }
 reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
 

@@ -16,7 +16,8 @@ clamped() { # NAME GIVEN IN-FORCE
 }
 works() {
     add_hosts
-    on 1 ping -q -f -c 500 10.0.0.2 | grep -q ' 0% packet loss'
+    wait_for 20 reaches 1 10.0.0.2
+    flood 1 10.0.0.2 500
     iperf 1 2 -t 1
     stop_traffic
 }
