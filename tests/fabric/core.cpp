@@ -43,14 +43,33 @@ constexpr std::uint32_t trap_capability = 1 << 3;
 // IsClientReregistrationSupported.
 constexpr std::uint32_t reregister_capability = 1 << 25;
 
-// The BTH's opcode of a datagram.
-constexpr std::uint8_t ud_send_only = 0x64;
-constexpr unsigned int lrh_bytes = 8, grh_bytes = 40, bth_bytes = 12, deth_bytes = 8, icrc_bytes = 4;
+constexpr unsigned int lrh_bytes = 8, grh_bytes = 40, bth_bytes = 12, deth_bytes = 8, aeth_bytes = 4, icrc_bytes = 4;
 constexpr std::uint8_t next_header_iba = 0x1b;
+constexpr std::uint8_t solicited_bit = 0x80;
+constexpr std::uint32_t ack_request_bit = 0x80000000;
+
+// What follows the BTH, by opcode (IBA 9.2.1).
+unsigned int extension_bytes(std::uint8_t opcode)
+{
+    switch (opcode) {
+    case FABRIC_UD_SEND_ONLY:
+        return deth_bytes;
+    case FABRIC_RC_ACKNOWLEDGE:
+        return aeth_bytes;
+    default:
+        return 0;
+    }
+}
+
+bool known(std::uint8_t opcode)
+{
+    return opcode <= FABRIC_RC_SEND_LAST || opcode == FABRIC_RC_SEND_ONLY || opcode == FABRIC_RC_ACKNOWLEDGE ||
+           opcode == FABRIC_UD_SEND_ONLY;
+}
 
 unsigned int header_bytes(const fabric_headers& h)
 {
-    return lrh_bytes + (h.grh ? grh_bytes : 0) + bth_bytes + deth_bytes;
+    return lrh_bytes + (h.grh ? grh_bytes : 0) + bth_bytes + extension_bytes(h.opcode);
 }
 
 // What LRH's length and the data counters count: 4-byte words to the ICRC, without the VCRC.
@@ -253,6 +272,7 @@ bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes
     store(notice + 6, node.ports[0].lid);
     store(notice + 10, node.ports[0].lid);
     *h = {};
+    h->opcode = FABRIC_UD_SEND_ONLY;
     h->slid = node.ports[0].lid;
     h->dlid = sm_lid;
     h->pkey = 0xffff;
@@ -274,34 +294,39 @@ unsigned int fabric_build_headers(const fabric_headers* h, std::uint8_t* wire)
     at += lrh_bytes;
     if (h->grh) {
         store(at, 6U << 28 | std::uint32_t(h->traffic_class) << 20 | (h->flow_label & 0xfffff));
-        store(at + 4, static_cast<std::uint16_t>(bth_bytes + deth_bytes + h->payload_bytes + pad + icrc_bytes));
+        store(at + 4, static_cast<std::uint16_t>(bth_bytes + extension_bytes(h->opcode) + h->payload_bytes + pad +
+                                                 icrc_bytes));
         at[6] = next_header_iba;
         at[7] = h->hop_limit;
         std::memcpy(at + 8, h->sgid, 16);
         std::memcpy(at + 24, h->dgid, 16);
         at += grh_bytes;
     }
-    at[0] = ud_send_only;
-    at[1] = static_cast<std::uint8_t>(pad << 4);
+    at[0] = h->opcode;
+    at[1] = static_cast<std::uint8_t>((h->solicited ? solicited_bit : 0) | pad << 4);
     store(at + 2, h->pkey);
     store(at + 4, h->destination_qpn & 0xffffff);
-    store(at + 8, h->psn & 0xffffff);
+    store(at + 8, (h->ack_request ? ack_request_bit : 0) | (h->psn & FABRIC_PSN_MASK));
     at += bth_bytes;
-    store(at, h->qkey);
-    store(at + 4, h->source_qpn & 0xffffff);
-    at += deth_bytes;
+    if (h->opcode == FABRIC_UD_SEND_ONLY) {
+        store(at, h->qkey);
+        store(at + 4, h->source_qpn & 0xffffff);
+    } else if (h->opcode == FABRIC_RC_ACKNOWLEDGE) {
+        store(at, h->aeth);
+    }
+    at += extension_bytes(h->opcode);
     return static_cast<unsigned int>(at - wire);
 }
 
 bool fabric_parse_headers(const std::uint8_t* wire, unsigned int bytes, fabric_headers* h)
 {
     *h = {};
-    if (bytes < lrh_bytes + bth_bytes + deth_bytes)
+    if (bytes < lrh_bytes + bth_bytes)
         return false;
     const unsigned int next = wire[1] & 3;
     h->sl = wire[1] >> 4;
     h->grh = next == 3;
-    if (next < 2 || (h->grh && bytes < FABRIC_MOST_HEADER_BYTES))
+    if (next < 2 || (h->grh && bytes < lrh_bytes + grh_bytes + bth_bytes))
         return false;
     h->dlid = load<std::uint16_t>(wire + 2);
     h->slid = load<std::uint16_t>(wire + 6);
@@ -316,15 +341,22 @@ bool fabric_parse_headers(const std::uint8_t* wire, unsigned int bytes, fabric_h
         std::memcpy(h->dgid, at + 24, 16);
         at += grh_bytes;
     }
-    if (at[0] != ud_send_only)
+    h->opcode = at[0];
+    if (!known(h->opcode) || bytes < header_bytes(*h))
         return false;
+    h->solicited = at[1] & solicited_bit;
     const unsigned int pad = at[1] >> 4 & 3;
     h->pkey = load<std::uint16_t>(at + 2);
     h->destination_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
-    h->psn = load<std::uint32_t>(at + 8) & 0xffffff;
+    h->ack_request = load<std::uint32_t>(at + 8) & ack_request_bit;
+    h->psn = load<std::uint32_t>(at + 8) & FABRIC_PSN_MASK;
     at += bth_bytes;
-    h->qkey = load<std::uint32_t>(at);
-    h->source_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
+    if (h->opcode == FABRIC_UD_SEND_ONLY) {
+        h->qkey = load<std::uint32_t>(at);
+        h->source_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
+    } else if (h->opcode == FABRIC_RC_ACKNOWLEDGE) {
+        h->aeth = load<std::uint32_t>(at);
+    }
     const unsigned int around = header_bytes(*h) + icrc_bytes + pad;
     if (frame_bytes < around)
         return false;

@@ -61,6 +61,20 @@ static int plugged_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(plugged_fops, plugged_get, plugged_set, "%llu\n");
 
+static int kill_rc_set(void *data, u64 value)
+{
+	struct soft_slot *slot = data;
+	struct soft_hca *hca;
+
+	mutex_lock(&soft_plug_lock);
+	hca = rcu_dereference_protected(slot->hca, lockdep_is_held(&soft_plug_lock));
+	if (hca && value)
+		soft_rc_kill_all(hca);
+	mutex_unlock(&soft_plug_lock);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(kill_rc_fops, NULL, kill_rc_set, "%llu\n");
+
 static int parse_gid(const char *text, u8 *gid)
 {
 	/* 32 hexadecimal digits. */
@@ -109,6 +123,7 @@ static int parse_word(struct fabric_headers *h, u8 *payload, u32 *bytes, const c
 static int inject(struct soft_slot *slot, char *text, u8 *payload)
 {
 	struct fabric_headers h = {
+		.opcode = FABRIC_UD_SEND_ONLY,
 		.pkey = 0xffff,
 		.slid = 1,
 		.source_qpn = 2,
@@ -173,6 +188,10 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("drop_every", 0644, slot->dir, &slot->drop_every);
 		debugfs_create_u32("delay_us", 0644, slot->dir, &slot->delay_us);
 		debugfs_create_u32("fail_sends", 0644, slot->dir, &slot->fail_sends);
+		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);
+		debugfs_create_u32("rnr_every", 0644, slot->dir, &slot->rnr_every);
+		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);
+		debugfs_create_file_unsafe("kill_rc", 0200, slot->dir, slot, &kill_rc_fops);
 		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);
 		debugfs_create_file_unsafe("plugged", 0644, slot->dir, slot, &plugged_fops);
 		debugfs_create_file("inject", 0200, slot->dir, slot, &inject_fops);

@@ -35,6 +35,10 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_pd = 1 << 16;
 	attr->max_ah = 1 << 20;
 	attr->max_pkeys = FABRIC_PKEYS;
+	attr->max_srq = soft_have_srq ? 1 << 16 : 0;
+	attr->max_srq_wr = 1 << 14;
+	attr->max_srq_sge = soft_srq_sges;
+	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
 	attr->max_mcast_grp = 1024;
 	attr->max_mcast_qp_attach = 1024;
 	attr->max_total_mcast_qp_attach = 1 << 20;
@@ -52,7 +56,7 @@ static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *att
 	attr->gid_tbl_len = 1;
 	attr->pkey_tbl_len = FABRIC_PKEYS;
 	attr->port_cap_flags = port->capabilities;
-	attr->max_msg_sz = 4096;
+	attr->max_msg_sz = 1 << 30;
 	attr->lid = port->lid;
 	attr->lmc = port->lmc;
 	attr->sm_lid = port->sm_lid;
@@ -242,6 +246,8 @@ int soft_plug(struct soft_slot *slot)
 	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", slot->index);
 	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);
 	ib_set_device_ops(&hca->ib, &soft_queue_ops);
+	if (soft_have_srq)
+		ib_set_device_ops(&hca->ib, &soft_srq_ops);
 	ib_set_device_ops(&hca->ib, &device_ops);
 	spin_lock_irq(&soft_fabric_lock);
 	fabric_renew_hca(soft_fabric, slot->index);

@@ -5,21 +5,7 @@
  * events, SOFT_BURST frames at a time. Nothing is delivered from within post_send.
  */
 #include "compat.h"
-#include "glue.h"
-
-/* What one run of an engine gathers. */
-struct burst {
-	struct list_head due;
-	unsigned int frames;
-};
-
-/* A frame under way: header fields, and the payload as the sender's elements. */
-struct frame {
-	const struct fabric_headers *headers;
-	const struct ib_sge *sge;
-	unsigned int sges;
-	bool solicited;
-};
+#include "engine.h"
 
 static void burst_start(struct burst *burst)
 {
@@ -27,8 +13,8 @@ static void burst_start(struct burst *burst)
 	burst->frames = 0;
 }
 
-static void complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status,
-			  struct burst *burst)
+void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status,
+			struct burst *burst)
 {
 	struct ib_wc wc = {
 		.wr_id = send->wr_id,
@@ -47,9 +33,24 @@ static void complete_send(struct soft_qp *qp, const struct soft_send *send, enum
 
 /* Where the next byte goes in a receive's elements. */
 struct cursor {
-	struct soft_recv *recv;
+	const struct soft_recv *recv;
 	u32 sge, offset;
 };
+
+static void skip(struct cursor *to, u32 bytes)
+{
+	while (to->sge < to->recv->sges) {
+		u32 left = to->recv->sge[to->sge].length - to->offset;
+
+		if (bytes < left) {
+			to->offset += bytes;
+			return;
+		}
+		bytes -= left;
+		to->sge++;
+		to->offset = 0;
+	}
+}
 
 static void scatter(struct cursor *to, const void *from, u32 bytes)
 {
@@ -61,15 +62,39 @@ static void scatter(struct cursor *to, const void *from, u32 bytes)
 		memcpy((void *)(uintptr_t)sge->addr + to->offset, from, part);
 		from += part;
 		bytes -= part;
-		to->offset += part;
-		if (to->offset == sge->length) {
-			to->sge++;
-			to->offset = 0;
-		}
+		skip(to, part);
 	}
 }
 
-static u32 recv_bytes(const struct soft_recv *recv)
+static void scatter_payload(struct cursor *to, const struct frame *frame)
+{
+	u32 skipped = frame->offset, left = frame->headers->payload_bytes;
+	unsigned int i;
+
+	for (i = 0; i < frame->sges && left; i++) {
+		const struct ib_sge *sge = &frame->sge[i];
+		u32 part;
+
+		if (skipped >= sge->length) {
+			skipped -= sge->length;
+			continue;
+		}
+		part = min(left, sge->length - skipped);
+		scatter(to, (void *)(uintptr_t)sge->addr + skipped, part);
+		left -= part;
+		skipped = 0;
+	}
+}
+
+void soft_place(const struct soft_recv *recv, u32 at, const struct frame *frame)
+{
+	struct cursor to = { .recv = recv };
+
+	skip(&to, at);
+	scatter_payload(&to, frame);
+}
+
+u32 soft_recv_bytes(const struct soft_recv *recv)
 {
 	u32 i, bytes = 0;
 
@@ -87,7 +112,7 @@ static void scatter_grh(struct cursor *to, const struct fabric_headers *h)
 		scatter(to, wire + 8, sizeof(struct ib_grh));
 	} else {
 		/* The space is there always; what it holds then is anybody's guess. */
-		to->offset = sizeof(struct ib_grh);
+		skip(to, sizeof(struct ib_grh));
 	}
 }
 
@@ -101,8 +126,7 @@ static int pkey_index_of(const struct fabric_port *port, u16 pkey)
 	return -1;
 }
 
-/* The index of the P_Key that lets the frame in, or -1 and it is counted. */
-static int admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
+int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
 {
 	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot->index);
 	enum ib_qp_state state = READ_ONCE(qp->state);
@@ -131,12 +155,7 @@ static int admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric
 	return index;
 }
 
-static bool fault(struct soft_slot *slot, const struct soft_qp *qp)
-{
-	u32 every = READ_ONCE(slot->drop_every);
-
-	return every && qp->ib.qp_type == IB_QPT_UD && atomic_inc_return(&slot->dropped_of) % every == 0;
-}
+bool soft_every(u32 every, atomic_t *counter) { return every && atomic_inc_return(counter) % every == 0; }
 
 static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
@@ -152,12 +171,11 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	};
 	struct cursor to = {};
 	unsigned long flags;
-	unsigned int i;
-	int pkey_index = admit(slot, qp, h);
+	int pkey_index = soft_admit(slot, qp, h);
 
 	if (pkey_index < 0)
 		return;
-	if (fault(slot, qp)) {
+	if (qp->ib.qp_type == IB_QPT_UD && soft_every(READ_ONCE(slot->drop_every), &slot->dropped_of)) {
 		COUNT(slot, drop_fault);
 		return;
 	}
@@ -168,15 +186,14 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	if (to.recv) {
 		wc.wr_id = to.recv->wr_id;
 		wc.byte_len = sizeof(struct ib_grh) + h->payload_bytes;
-		if (recv_bytes(to.recv) < wc.byte_len) {
+		if (soft_recv_bytes(to.recv) < wc.byte_len) {
 			wc.status = IB_WC_LOC_LEN_ERR;
 		} else {
 			scatter_grh(&to, h);
-			for (i = 0; i < frame->sges; i++)
-				scatter(&to, (void *)(uintptr_t)frame->sge[i].addr, frame->sge[i].length);
+			scatter_payload(&to, frame);
 		}
 		qp->rq_tail++;
-		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, frame->solicited, &burst->due);
+		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, h->solicited, &burst->due);
 	}
 	spin_unlock_irqrestore(&qp->rq_lock, flags);
 	if (!to.recv)
@@ -216,10 +233,12 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 		qp = rcu_dereference(hca->gsi);
 	else
 		qp = xa_load(&hca->qps, h->destination_qpn);
-	if (qp)
-		receive(slot, qp, frame, burst);
-	else
+	if (!qp || (qp->ib.qp_type == IB_QPT_RC) == (h->opcode == FABRIC_UD_SEND_ONLY))
 		COUNT(slot, drop_no_qp);
+	else if (qp->ib.qp_type == IB_QPT_RC)
+		soft_rc_arrive(slot, qp, frame, burst);
+	else
+		receive(slot, qp, frame, burst);
 }
 
 /* The switch */
@@ -246,13 +265,11 @@ static void at_switch(struct soft_slot *from, const struct frame *frame, struct 
 	struct cursor to = { .recv = &copy };
 	struct fabric_route route;
 	unsigned long flags;
-	unsigned int i;
 	bool send;
 
 	if (headers.payload_bytes != sizeof(mad))
 		return;
-	for (i = 0; i < frame->sges; i++)
-		scatter(&to, (void *)(uintptr_t)frame->sge[i].addr, frame->sge[i].length);
+	scatter_payload(&to, frame);
 	spin_lock_irqsave(&soft_fabric_lock, flags);
 	send = fabric_switch_mad(soft_fabric, from->index, &headers, mad, &route);
 	spin_unlock_irqrestore(&soft_fabric_lock, flags);
@@ -301,7 +318,7 @@ void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, con
 
 /* Sending */
 
-static void carry(struct soft_slot *slot, const struct frame *frame, struct burst *burst)
+void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst *burst)
 {
 	struct fabric_route route = fabric_route_frame(soft_fabric, slot->index, frame->headers);
 
@@ -327,7 +344,6 @@ static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *sen
 		.headers = &send->headers,
 		.sge = send->sge,
 		.sges = send->sges,
-		.solicited = send->flags & IB_SEND_SOLICITED,
 	};
 
 	if (send->bytes > mtu_bytes(slot))
@@ -336,11 +352,11 @@ static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *sen
 		WRITE_ONCE(slot->fail_sends, slot->fail_sends - 1);
 		return IB_WC_LOC_PROT_ERR;
 	}
-	carry(slot, &frame, burst);
+	soft_carry(slot, &frame, burst);
 	return IB_WC_SUCCESS;
 }
 
-static void flush_receives(struct soft_qp *qp, struct burst *burst)
+void soft_flush_receives(struct soft_qp *qp, struct burst *burst)
 {
 	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
 	unsigned long flags;
@@ -360,8 +376,10 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 	enum ib_wc_status status = IB_WC_WR_FLUSH_ERR;
 	struct soft_send *send;
 
+	if (qp->ib.qp_type == IB_QPT_RC)
+		return soft_rc_step(qp, burst);
 	if (state == IB_QPS_ERR)
-		flush_receives(qp, burst);
+		soft_flush_receives(qp, burst);
 	if (state != IB_QPS_RTS && state != IB_QPS_ERR && state != IB_QPS_SQE)
 		return false;
 	/* Pairs with the lock in post_send(): what it counted is filled in. */
@@ -375,7 +393,7 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 		if (status != IB_WC_SUCCESS)
 			cmpxchg(&qp->state, IB_QPS_RTS, IB_QPS_SQE);
 	}
-	complete_send(qp, send, status, burst);
+	soft_complete_send(qp, send, status, burst);
 	smp_store_release(&qp->sq_tail, qp->sq_tail + 1);
 	return true;
 }

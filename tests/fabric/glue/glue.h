@@ -3,8 +3,8 @@
  * The kernel side of soft_ib: what the C files share. Two levels: a slot is a place at the switch, with its counters
  * and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
- * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); active_lock; a QP's sq_lock and rq_lock;
- * a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it was unlinked.
+ * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's
+ * sq_lock; active_lock; a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it was unlinked.
  */
 #pragma once
 #include <core.h>
@@ -26,6 +26,9 @@ enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
 	X(recv_wr)                                                                                                     \
 	X(cq_event)                                                                                                    \
 	X(poll)                                                                                                        \
+	X(rc_sent)                                                                                                     \
+	X(rc_sent_again)                                                                                               \
+	X(rnr_nak)                                                                                                     \
 	X(delivered)                                                                                                   \
 	X(drop_no_receive)                                                                                             \
 	X(drop_qkey)                                                                                                   \
@@ -51,7 +54,8 @@ struct soft_slot {
 	struct soft_counters counters;
 	/* Knobs. */
 	u32 drop_every, delay_us, fail_sends;
-	atomic_t dropped_of;
+	u32 drop_rc_every, rnr_every, least_retries;
+	atomic_t dropped_of, rc_dropped_of, rnr_of;
 	struct dentry *dir;
 };
 
@@ -84,8 +88,44 @@ struct soft_send {
 	u64 wr_id;
 	u32 sges, bytes;
 	int flags;
+	/* A datagram's. */
 	struct fabric_headers headers;
+	/* A message's, once its first packet was sent. */
+	u32 first_psn, packets;
 	struct ib_sge sge[SOFT_MOST_SGES];
+};
+
+/* Receives that many queue pairs share. */
+struct soft_srq {
+	struct ib_srq ib;
+	/* Guards all below. */
+	spinlock_t lock;
+	struct soft_recv *ring;
+	u32 size, head, tail;
+	/* 0: not armed. */
+	u32 limit;
+};
+
+/* What only a connection has. */
+struct soft_connection {
+	/* The path, as header fields; the peer's queue pair is destination_qpn. */
+	struct fabric_headers path;
+	u32 mtu;
+	u8 ack_timeout, rnr_timer;
+	/* Under sq_lock, with what follows. sends before sq_next have PSNs, and all their packets were sent. */
+	struct fabric_requester requester;
+	u32 sq_next;
+	/* Until the timer: an RNR NAK's wait. */
+	bool waiting;
+	/* The timer was started when this was the oldest packet. */
+	u32 timed_psn;
+	struct hrtimer timer;
+	/* The oldest send is to fail with it, and the queue pair with that. */
+	enum ib_wc_status failure;
+	/* Under rq_lock. */
+	struct fabric_responder responder;
+	struct soft_recv recv;
+	bool recv_taken, killed, last_told;
 };
 
 struct soft_qp {
@@ -95,6 +135,7 @@ struct soft_qp {
 	u32 qkey, psn;
 	u16 pkey_index;
 	bool signal_all;
+	struct soft_connection rc;
 	struct ib_qp_cap cap;
 	spinlock_t sq_lock;
 	struct soft_send *sq;
@@ -102,6 +143,7 @@ struct soft_qp {
 	spinlock_t rq_lock;
 	struct soft_recv *rq;
 	u32 rq_size, rq_head, rq_tail;
+	struct soft_srq *srq;
 	/* On the HCA's list of QPs with something to do; under its active_lock. */
 	struct list_head active;
 	bool dying;
@@ -133,6 +175,9 @@ extern struct fabric *soft_fabric;
 extern spinlock_t soft_fabric_lock;
 extern struct soft_slot *soft_slots;
 extern unsigned int soft_hca_count;
+/* SRQs are to be had, and elements in each of their receives. */
+extern bool soft_have_srq;
+extern unsigned int soft_srq_sges;
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 
@@ -140,6 +185,7 @@ extern struct mutex soft_plug_lock;
 
 static inline struct soft_hca *to_hca(struct ib_device *ib) { return container_of(ib, struct soft_hca, ib); }
 static inline struct soft_qp *to_qp(struct ib_qp *ib) { return container_of(ib, struct soft_qp, ib); }
+static inline struct soft_srq *to_srq(struct ib_srq *ib) { return container_of(ib, struct soft_srq, ib); }
 static inline struct soft_cq *to_cq(struct ib_cq *ib) { return container_of(ib, struct soft_cq, ib); }
 
 /* device.c */
@@ -152,6 +198,25 @@ void soft_set_link(struct soft_slot *slot, bool up);
 extern const struct ib_device_ops soft_queue_ops;
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
 void soft_cq_raise(struct list_head *due);
+
+/* The fields that say where a frame goes, and from where. */
+void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port);
+/* Fills in a receive from a work request. */
+void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr);
+
+/* srq.c */
+extern const struct ib_device_ops soft_srq_ops;
+/* Takes the next receive; false: there is none. CONTEXT: softirq. */
+bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv);
+
+/* rc.c */
+void soft_rc_init(struct soft_qp *qp);
+/* Takes in what a modify says of the connection. */
+void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask);
+/* Afterwards no timer runs; the engine is done with the queue pair. */
+void soft_rc_stop(struct soft_qp *qp);
+/* Breaks every connection of the HCA, as a fault of its own would. */
+void soft_rc_kill_all(struct soft_hca *hca);
 
 /* engine.c */
 void soft_engine_init(struct soft_hca *hca);

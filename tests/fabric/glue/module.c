@@ -13,6 +13,14 @@ static unsigned int mtu = 2048;
 module_param(mtu, uint, 0444);
 MODULE_PARM_DESC(mtu, "MTU of all ports: 2048 (default) or 4096");
 
+bool soft_have_srq = true;
+module_param_named(srq, soft_have_srq, bool, 0444);
+MODULE_PARM_DESC(srq, "Have shared receive queues (default 1)");
+
+unsigned int soft_srq_sges = SOFT_MOST_SGES;
+module_param_named(srq_sges, soft_srq_sges, uint, 0444);
+MODULE_PARM_DESC(srq_sges, "Elements in each receive of a shared receive queue, 1 to 18 (default 18)");
+
 struct fabric *soft_fabric;
 DEFINE_SPINLOCK(soft_fabric_lock);
 struct soft_slot *soft_slots;
@@ -55,6 +63,10 @@ static int __init soft_ib_init(void)
 
 	if (hcas < 1 || hcas > FABRIC_MOST_HCAS || (mtu != 2048 && mtu != 4096)) {
 		pr_err("soft_ib: hcas=%u is not 1 to %u, or mtu=%u is not 2048 or 4096\n", hcas, FABRIC_MOST_HCAS, mtu);
+		return -EINVAL;
+	}
+	if (soft_srq_sges < 1 || soft_srq_sges > SOFT_MOST_SGES) {
+		pr_err("soft_ib: srq_sges=%u is not 1 to %u\n", soft_srq_sges, SOFT_MOST_SGES);
 		return -EINVAL;
 	}
 	soft_fabric = vzalloc(fabric_bytes());

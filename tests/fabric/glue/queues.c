@@ -172,21 +172,24 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	struct soft_hca *hca = to_hca(ib->device);
 	int ret;
 
-	if (udata || attr->srq)
+	if (udata || (attr->srq && attr->qp_type != IB_QPT_RC))
 		return -EOPNOTSUPP;
-	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD)
+	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD &&
+	    attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
 	if (attr->cap.max_send_sge > SOFT_MOST_SGES || attr->cap.max_recv_sge > SOFT_MOST_SGES)
 		return -EINVAL;
 	qp->hca = hca;
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
+	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
 	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->sq_size = roundup_pow_of_two(max(attr->cap.max_send_wr, 1U));
-	qp->rq_size = roundup_pow_of_two(max(attr->cap.max_recv_wr, 1U));
+	qp->rq_size = roundup_pow_of_two(qp->srq ? 1 : max(attr->cap.max_recv_wr, 1U));
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
 	INIT_LIST_HEAD(&qp->active);
+	soft_rc_init(qp);
 	qp->sq = vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)));
 	qp->rq = vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
 	ret = qp->sq && qp->rq ? 0 : -ENOMEM;
@@ -217,7 +220,8 @@ static void qp_retire(struct soft_qp *qp)
 	qp->dying = true;
 	list_del_init(&qp->active);
 	spin_unlock_irq(&hca->active_lock);
-	synchronize_rcu();
+	synchronize_rcu_expedited();
+	soft_rc_stop(qp);
 }
 
 static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
@@ -260,6 +264,8 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 		WRITE_ONCE(qp->pkey_index, attr->pkey_index % FABRIC_PKEYS);
 	if (mask & IB_QP_SQ_PSN)
 		qp->psn = attr->sq_psn;
+	if (ib->qp_type == IB_QPT_RC)
+		soft_rc_modify(qp, attr, mask);
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	if (attr->qp_state == IB_QPS_RESET)
@@ -281,23 +287,19 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 	attr->qkey = qp->qkey;
 	attr->pkey_index = qp->pkey_index;
 	attr->port_num = 1;
+	attr->dest_qp_num = qp->rc.path.destination_qpn;
 	attr->cap = init->cap = qp->cap;
 	return 0;
 }
 
 /* Posting */
 
-static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 bytes, struct fabric_headers *h)
+void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port)
 {
-	const struct fabric_port *port = fabric_hca_port(soft_fabric, qp->hca->slot->index);
-	const struct rdma_ah_attr *attr = &container_of(ud->ah, struct soft_ah, ib)->attr;
-	u16 pkey_index = qp->ib.qp_type == IB_QPT_GSI ? ud->pkey_index % FABRIC_PKEYS : qp->pkey_index;
-
 	h->dlid = rdma_ah_get_dlid(attr);
 	/* What is addressed to nobody in particular comes from nobody in particular. */
 	h->slid = h->dlid == FABRIC_PERMISSIVE_LID ? FABRIC_PERMISSIVE_LID : port->lid;
 	h->sl = rdma_ah_get_sl(attr);
-	h->pkey = port->pkeys[pkey_index];
 	h->grh = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
 	if (h->grh) {
 		const struct ib_global_route *grh = rdma_ah_read_grh(attr);
@@ -309,6 +311,16 @@ static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 byte
 		memcpy(h->dgid, &grh->dgid, sizeof(h->dgid));
 		memcpy(h->sgid, sgid, sizeof(h->sgid));
 	}
+}
+
+static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 bytes, struct fabric_headers *h)
+{
+	const struct fabric_port *port = fabric_hca_port(soft_fabric, qp->hca->slot->index);
+	u16 pkey_index = qp->ib.qp_type == IB_QPT_GSI ? ud->pkey_index % FABRIC_PKEYS : qp->pkey_index;
+
+	soft_set_route(h, &container_of(ud->ah, struct soft_ah, ib)->attr, port);
+	h->opcode = FABRIC_UD_SEND_ONLY;
+	h->pkey = port->pkeys[pkey_index];
 	h->destination_qpn = ud->remote_qpn;
 	h->source_qpn = qp->ib.qp_num;
 	/* The top bit asks for the QP's own (IBA 10.2.5). */
@@ -332,11 +344,14 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 	send->flags = wr->send_flags;
 	send->sges = wr->num_sge;
 	send->bytes = 0;
+	send->packets = 0;
 	for (i = 0; i < wr->num_sge; i++) {
 		send->sge[i] = wr->sg_list[i];
 		send->bytes += wr->sg_list[i].length;
 	}
-	fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
+	if (qp->ib.qp_type != IB_QPT_RC)
+		fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
+	send->headers.solicited = wr->send_flags & IB_SEND_SOLICITED;
 	qp->sq_head++;
 	COUNT(qp->hca->slot, send_wr);
 	return 0;
@@ -359,17 +374,20 @@ static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct
 	return ret;
 }
 
-static int record_recv(struct soft_qp *qp, const struct ib_recv_wr *wr)
+void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr)
 {
-	struct soft_recv *recv = &qp->rq[qp->rq_head % qp->rq_size];
-
-	if (qp->state == IB_QPS_RESET || wr->num_sge > qp->cap.max_recv_sge)
-		return -EINVAL;
-	if (qp->rq_head - qp->rq_tail == qp->rq_size)
-		return -ENOMEM;
 	recv->wr_id = wr->wr_id;
 	recv->sges = wr->num_sge;
 	memcpy(recv->sge, wr->sg_list, wr->num_sge * sizeof(*recv->sge));
+}
+
+static int record_recv(struct soft_qp *qp, const struct ib_recv_wr *wr)
+{
+	if (qp->state == IB_QPS_RESET || qp->srq || wr->num_sge > qp->cap.max_recv_sge)
+		return -EINVAL;
+	if (qp->rq_head - qp->rq_tail == qp->rq_size)
+		return -ENOMEM;
+	soft_record_recv(&qp->rq[qp->rq_head % qp->rq_size], wr);
 	qp->rq_head++;
 	COUNT(qp->hca->slot, recv_wr);
 	return 0;

@@ -28,6 +28,7 @@ enum {
 	FABRIC_MAD_BYTES = 256,
 	/* LRH, GRH, BTH and DETH. */
 	FABRIC_MOST_HEADER_BYTES = 8 + 40 + 12 + 8,
+	FABRIC_PSN_MASK = 0xffffff,
 	FABRIC_PERMISSIVE_LID = 0xffff,
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
 };
@@ -57,7 +58,17 @@ struct fabric_port {
 	uint8_t mtu;
 };
 
-/* The fields of a datagram's headers (IBA 7.7, 8.3, 9.2, 9.3.1). */
+/* What a packet is: the BTH's opcode (IBA 9.2.1). */
+enum fabric_opcode {
+	FABRIC_RC_SEND_FIRST = 0x00,
+	FABRIC_RC_SEND_MIDDLE = 0x01,
+	FABRIC_RC_SEND_LAST = 0x02,
+	FABRIC_RC_SEND_ONLY = 0x04,
+	FABRIC_RC_ACKNOWLEDGE = 0x11,
+	FABRIC_UD_SEND_ONLY = 0x64,
+};
+
+/* The fields of a packet's headers (IBA 7.7, 8.3, 9.2, 9.3). */
 struct fabric_headers {
 	uint16_t slid, dlid, pkey;
 	uint8_t sl;
@@ -65,7 +76,14 @@ struct fabric_headers {
 	uint8_t traffic_class, hop_limit;
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
-	uint32_t destination_qpn, source_qpn, qkey, psn;
+	/* An enum fabric_opcode. */
+	uint8_t opcode;
+	bool solicited, ack_request;
+	uint32_t destination_qpn, psn;
+	/* In a DETH, of datagrams only. */
+	uint32_t source_qpn, qkey;
+	/* An AETH, of acknowledgements only: syndrome in the top 8 bits, message sequence number below (IBA 9.7.5.1.2). */
+	uint32_t aeth;
 	uint32_t payload_bytes;
 };
 
@@ -106,7 +124,7 @@ ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct
 ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
 			      struct fabric_route *route);
 
-/* Frames to wire bytes and back. build returns the number of bytes; parse is false when they are no datagram's. */
+/* Frames to wire bytes and back. build returns the number of bytes; parse is false when they are none of ours. */
 ENTRY unsigned int fabric_build_headers(const struct fabric_headers *headers, uint8_t *wire);
 ENTRY bool fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);
 
@@ -120,6 +138,88 @@ ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 /* Counts a frame that came by cable, at both ends. */
 ENTRY void fabric_count_received(struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
+
+/*
+ * Reliable connections (IBA 9.7). The requester is the half of a queue pair that sends messages in packets of the
+ * path's MTU, numbered by PSN, and keeps them until they are acknowledged; the responder is the half that takes them
+ * in order. Neither knows time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.
+ */
+struct fabric_requester {
+	/* The oldest packet that is not acknowledged, the next to be sent, and the first that never was. */
+	uint32_t unacknowledged, next, end;
+	/* Retries allowed (IBA 9.7.6; 7 RNR retries mean no limit), and used since something was acknowledged. */
+	uint8_t retry_limit, rnr_limit, retries, rnr_retries;
+};
+
+enum fabric_failure {
+	FABRIC_NO_FAILURE,
+	FABRIC_RETRY_EXCEEDED,
+	FABRIC_RNR_RETRY_EXCEEDED,
+	FABRIC_REMOTE_INVALID_REQUEST,
+	FABRIC_REMOTE_ACCESS_ERROR,
+	FABRIC_REMOTE_OPERATION_ERROR,
+};
+
+/* What the requester is to do next: go on at next, at once or after wait_us; or give the connection up. */
+struct fabric_step {
+	uint32_t wait_us;
+	enum fabric_failure failure;
+};
+
+ENTRY void fabric_requester_start(struct fabric_requester *requester, uint32_t psn, uint8_t retry_limit,
+				  uint8_t rnr_limit);
+/* The packet next was sent. */
+ENTRY void fabric_requester_sent(struct fabric_requester *requester);
+/* An acknowledgement, good or bad, came. */
+ENTRY struct fabric_step fabric_requester_answered(struct fabric_requester *requester, uint32_t psn, uint32_t aeth);
+/* None came for as long as the local ACK timeout. */
+ENTRY struct fabric_step fabric_requester_timed_out(struct fabric_requester *requester);
+
+struct fabric_responder {
+	uint32_t expected, messages;
+	/* Bytes of the message under way. */
+	uint32_t received;
+	bool in_message, nak_sent;
+};
+
+enum fabric_verdict {
+	/* The packet changes nothing and is not answered. */
+	FABRIC_DISCARD,
+	/* It is answered with the AETH, for PSN answer_psn, and not taken. */
+	FABRIC_ANSWER,
+	/* The peer broke the protocol: answered as above, and the connection is over. */
+	FABRIC_REFUSE,
+	/* It is the next of a message: to be taken, or refused by one of the calls below. */
+	FABRIC_TAKE,
+};
+
+struct fabric_answer {
+	uint32_t psn, aeth;
+};
+
+ENTRY void fabric_responder_start(struct fabric_responder *responder, uint32_t psn);
+ENTRY enum fabric_verdict fabric_responder_look(struct fabric_responder *responder,
+						const struct fabric_headers *headers, uint32_t path_mtu,
+						struct fabric_answer *answer);
+/* The packet's bytes are in place, at offset received. */
+ENTRY struct fabric_answer fabric_responder_take(struct fabric_responder *responder,
+						 const struct fabric_headers *headers);
+/* No receive is posted for the message that begins; rnr_timer is the queue pair's (IBA 9.7.5.2.8, as encoded). */
+ENTRY struct fabric_answer fabric_responder_not_ready(const struct fabric_responder *responder, uint8_t rnr_timer);
+enum fabric_nak { FABRIC_NAK_INVALID_REQUEST = 1, FABRIC_NAK_REMOTE_OPERATION = 3 };
+ENTRY struct fabric_answer fabric_responder_nak(const struct fabric_responder *responder, enum fabric_nak reason);
+
+/* The message that starts or ends with this packet. */
+static inline bool fabric_begins(uint8_t opcode)
+{
+	return opcode == FABRIC_RC_SEND_FIRST || opcode == FABRIC_RC_SEND_ONLY;
+}
+static inline bool fabric_ends(uint8_t opcode)
+{
+	return opcode == FABRIC_RC_SEND_LAST || opcode == FABRIC_RC_SEND_ONLY;
+}
+/* PSNs count modulo 2^24: how far b is ahead of a. */
+static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
 
 /* Two P_Keys of one partition, one of them a full member's (IBA 10.9.3). */
 ENTRY bool fabric_pkeys_match(uint16_t a, uint16_t b);

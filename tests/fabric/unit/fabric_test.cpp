@@ -91,6 +91,7 @@ protected:
     static fabric_headers datagram(std::uint16_t slid, std::uint16_t dlid)
     {
         fabric_headers h{};
+        h.opcode = FABRIC_UD_SEND_ONLY;
         h.slid = slid;
         h.dlid = dlid;
         h.pkey = 0xffff;
@@ -334,8 +335,36 @@ TEST_F(FabricTest, short_or_foreign_wire_bytes_are_no_headers)
     fabric_headers back{};
     for (unsigned int cut = 0; cut < bytes; ++cut)
         EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
-    wire[8] = 0x04; // a connection's opcode
+    wire[8] = 0x65; // a datagram with immediate data, which nobody here sends
     EXPECT_FALSE(fabric_parse_headers(wire, bytes, &back));
+}
+
+TEST_F(FabricTest, headers_of_a_connection_survive_the_wire)
+{
+    for (const unsigned int opcode : {FABRIC_RC_SEND_FIRST, FABRIC_RC_SEND_MIDDLE, FABRIC_RC_SEND_LAST,
+                                      FABRIC_RC_SEND_ONLY, FABRIC_RC_ACKNOWLEDGE}) {
+        auto h = datagram(1, 2);
+        h.opcode = static_cast<std::uint8_t>(opcode);
+        h.psn = 0xfedcba;
+        h.ack_request = fabric_ends(h.opcode);
+        h.solicited = h.ack_request;
+        h.aeth = 0x1f000007;
+        if (opcode == FABRIC_RC_ACKNOWLEDGE)
+            h.payload_bytes = 0;
+        std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
+        const unsigned int bytes = fabric_build_headers(&h, wire);
+        EXPECT_EQ(bytes, opcode == FABRIC_RC_ACKNOWLEDGE ? 24U : 20U);
+        fabric_headers back{};
+        ASSERT_TRUE(fabric_parse_headers(wire, bytes, &back));
+        EXPECT_EQ(back.opcode, opcode);
+        EXPECT_EQ(back.psn, h.psn);
+        EXPECT_EQ(back.ack_request, h.ack_request);
+        EXPECT_EQ(back.solicited, h.solicited);
+        EXPECT_EQ(back.payload_bytes, h.payload_bytes);
+        EXPECT_EQ(back.aeth, opcode == FABRIC_RC_ACKNOWLEDGE ? h.aeth : 0);
+        for (unsigned int cut = 0; cut < bytes; ++cut)
+            EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
+    }
 }
 
 TEST_F(FabricTest, counters_count_both_ends_of_a_cable)

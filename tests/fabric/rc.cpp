@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Reliable connections: the requester's and the responder's rules (IBA 9.7), on packet numbers alone.
+#include <core.h>
+
+namespace {
+
+constexpr std::uint32_t half_of_psns = 1U << 23;
+constexpr std::uint8_t no_rnr_limit = 7;
+
+// AETH syndromes (IBA 9.7.5.1.2): the two top bits say what it is. ACKs give no credits here.
+constexpr std::uint32_t ack = 0x1f, rnr_nak = 0x20, nak = 0x60, kind_mask = 0x60, code_mask = 0x1f;
+constexpr std::uint32_t nak_psn_sequence = 0;
+
+// Timer codes of RNR NAKs in microseconds (IBA 9.7.5.2.8, table 45).
+constexpr std::uint32_t rnr_us[] = {
+    655360, 10,   20,   30,   40,   60,    80,    120,   160,   240,   320,   480,    640,    960,    1280,   1920,
+    2560,   3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
+};
+
+std::uint32_t psn(std::uint32_t value) { return value & FABRIC_PSN_MASK; }
+
+fabric_answer answer(const fabric_responder& r, std::uint32_t of_psn, std::uint32_t syndrome)
+{
+    return {psn(of_psn), syndrome << 24 | psn(r.messages)};
+}
+
+// Everything before first has arrived.
+void acknowledge(fabric_requester& r, std::uint32_t first)
+{
+    if (first == r.unacknowledged)
+        return;
+    // What is acknowledged need not be sent again.
+    if (fabric_psn_distance(r.unacknowledged, r.next) < fabric_psn_distance(r.unacknowledged, first))
+        r.next = first;
+    r.unacknowledged = first;
+    r.retries = r.rnr_retries = 0;
+}
+
+fabric_step send_again(fabric_requester& r)
+{
+    if (r.retries >= r.retry_limit)
+        return {0, FABRIC_RETRY_EXCEEDED};
+    ++r.retries;
+    r.next = r.unacknowledged;
+    return {};
+}
+
+fabric_step send_again_later(fabric_requester& r, std::uint32_t timer_code)
+{
+    if (r.rnr_limit != no_rnr_limit) {
+        if (r.rnr_retries >= r.rnr_limit)
+            return {0, FABRIC_RNR_RETRY_EXCEEDED};
+        ++r.rnr_retries;
+    }
+    r.next = r.unacknowledged;
+    return {rnr_us[timer_code], FABRIC_NO_FAILURE};
+}
+
+fabric_failure failure_of(std::uint32_t code)
+{
+    switch (code) {
+    case FABRIC_NAK_INVALID_REQUEST:
+        return FABRIC_REMOTE_INVALID_REQUEST;
+    case FABRIC_NAK_REMOTE_OPERATION:
+        return FABRIC_REMOTE_OPERATION_ERROR;
+    default:
+        return FABRIC_REMOTE_ACCESS_ERROR;
+    }
+}
+
+// The packet may stand where the message is: first things first, whole packets except the last.
+bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
+{
+    switch (h.opcode) {
+    case FABRIC_RC_SEND_FIRST:
+        return !r.in_message && h.payload_bytes == path_mtu;
+    case FABRIC_RC_SEND_MIDDLE:
+        return r.in_message && h.payload_bytes == path_mtu;
+    case FABRIC_RC_SEND_LAST:
+        return r.in_message && h.payload_bytes > 0 && h.payload_bytes <= path_mtu;
+    case FABRIC_RC_SEND_ONLY:
+        return !r.in_message && h.payload_bytes <= path_mtu;
+    default:
+        return false;
+    }
+}
+
+} // namespace
+
+void fabric_requester_start(fabric_requester* r, std::uint32_t first, std::uint8_t retry_limit, std::uint8_t rnr_limit)
+{
+    *r = {};
+    r->unacknowledged = r->next = r->end = psn(first);
+    r->retry_limit = retry_limit;
+    r->rnr_limit = rnr_limit;
+}
+
+void fabric_requester_sent(fabric_requester* r)
+{
+    if (r->next == r->end)
+        r->end = psn(r->end + 1);
+    r->next = psn(r->next + 1);
+}
+
+fabric_step fabric_requester_answered(fabric_requester* r, std::uint32_t of_psn, std::uint32_t aeth)
+{
+    const std::uint32_t syndrome = aeth >> 24;
+    const bool positive = (syndrome & kind_mask) == 0;
+    const std::uint32_t outstanding = fabric_psn_distance(r->unacknowledged, r->end);
+    // A good answer is for one that was sent; a bad one may ask for one that is yet to come.
+    if (fabric_psn_distance(r->unacknowledged, of_psn) >= outstanding)
+        return {};
+    acknowledge(*r, positive ? psn(of_psn + 1) : psn(of_psn));
+    if (positive)
+        return {};
+    const std::uint32_t code = syndrome & code_mask;
+    if ((syndrome & kind_mask) == rnr_nak)
+        return send_again_later(*r, code);
+    if (code == nak_psn_sequence)
+        return send_again(*r);
+    return {0, failure_of(code)};
+}
+
+fabric_step fabric_requester_timed_out(fabric_requester* r)
+{
+    if (r->unacknowledged == r->end)
+        return {};
+    return send_again(*r);
+}
+
+void fabric_responder_start(fabric_responder* r, std::uint32_t first)
+{
+    *r = {};
+    r->expected = psn(first);
+}
+
+fabric_verdict fabric_responder_look(fabric_responder* r, const fabric_headers* h, std::uint32_t path_mtu,
+                                     fabric_answer* reply)
+{
+    const std::uint32_t ahead = fabric_psn_distance(r->expected, h->psn);
+    if (ahead >= half_of_psns) {
+        // A duplicate: the sender missed our answer. Tell it how far we are.
+        *reply = answer(*r, r->expected - 1, ack);
+        return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
+    }
+    if (ahead != 0) {
+        // One is missing. To be said once; what follows it is thrown away until it comes.
+        if (r->nak_sent)
+            return FABRIC_DISCARD;
+        r->nak_sent = true;
+        *reply = answer(*r, r->expected, nak | nak_psn_sequence);
+        return FABRIC_ANSWER;
+    }
+    if (!in_place(*r, *h, path_mtu)) {
+        *reply = fabric_responder_nak(r, FABRIC_NAK_INVALID_REQUEST);
+        return FABRIC_REFUSE;
+    }
+    return FABRIC_TAKE;
+}
+
+fabric_answer fabric_responder_take(fabric_responder* r, const fabric_headers* h)
+{
+    r->nak_sent = false;
+    r->expected = psn(r->expected + 1);
+    r->in_message = !fabric_ends(h->opcode);
+    r->received = r->in_message ? r->received + h->payload_bytes : 0;
+    if (!r->in_message)
+        ++r->messages;
+    return answer(*r, h->psn, ack);
+}
+
+fabric_answer fabric_responder_not_ready(const fabric_responder* r, std::uint8_t rnr_timer)
+{
+    return answer(*r, r->expected, rnr_nak | (rnr_timer & code_mask));
+}
+
+fabric_answer fabric_responder_nak(const fabric_responder* r, fabric_nak reason)
+{
+    return answer(*r, r->expected, nak | static_cast<std::uint32_t>(reason));
+}

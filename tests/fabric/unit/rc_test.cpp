@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The rules of reliable connections: what a requester does with every kind of answer, what a responder with every
+// kind of packet, and both together over a link that loses frames.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+#include <vector>
+
+#include <core.h>
+
+namespace {
+
+constexpr std::uint32_t mtu = 2048;
+constexpr std::uint32_t good = 0x1f, rnr = 0x20, sequence_nak = 0x60;
+
+fabric_headers request(std::uint8_t opcode, std::uint32_t psn, std::uint32_t bytes = mtu)
+{
+    fabric_headers h{};
+    h.opcode = opcode;
+    h.psn = psn;
+    h.payload_bytes = bytes;
+    h.ack_request = fabric_ends(opcode);
+    return h;
+}
+
+class Requester : public testing::Test {
+protected:
+    void start(std::uint32_t psn, std::uint8_t retries, std::uint8_t rnr_retries, unsigned int sent)
+    {
+        fabric_requester_start(&r, psn, retries, rnr_retries);
+        for (unsigned int i = 0; i < sent; ++i)
+            fabric_requester_sent(&r);
+    }
+    fabric_step answer(std::uint32_t psn, std::uint32_t syndrome)
+    {
+        return fabric_requester_answered(&r, psn, syndrome << 24);
+    }
+    fabric_requester r{};
+};
+
+TEST_F(Requester, an_ack_covers_all_before_it)
+{
+    start(0xfffffe, 0, 0, 4); // to 0x000001
+    EXPECT_EQ(answer(0x000000, good).failure, FABRIC_NO_FAILURE);
+    EXPECT_EQ(r.unacknowledged, 1U);
+    EXPECT_EQ(r.next, 2U);
+    EXPECT_EQ(r.end, 2U);
+}
+
+TEST_F(Requester, answers_to_what_was_never_sent_or_is_long_done_change_nothing)
+{
+    start(100, 0, 0, 4);
+    answer(101, good);
+    for (const std::uint32_t psn : {100U, 101U, 104U, 105U, 50U}) {
+        for (const std::uint32_t syndrome : {good, rnr, sequence_nak, 0x61U}) {
+            EXPECT_EQ(answer(psn, syndrome).failure, FABRIC_NO_FAILURE) << psn << ' ' << syndrome;
+            EXPECT_EQ(r.unacknowledged, 102U);
+            EXPECT_EQ(r.next, 104U);
+        }
+    }
+}
+
+TEST_F(Requester, a_sequence_nak_goes_back_and_counts_as_a_retry)
+{
+    start(0, 2, 0, 5);
+    EXPECT_EQ(answer(2, sequence_nak).failure, FABRIC_NO_FAILURE);
+    EXPECT_EQ(r.next, 2U);
+    EXPECT_EQ(r.unacknowledged, 2U);
+    EXPECT_EQ(r.retries, 1);
+    EXPECT_EQ(answer(2, sequence_nak).failure, FABRIC_NO_FAILURE);
+    EXPECT_EQ(answer(2, sequence_nak).failure, FABRIC_RETRY_EXCEEDED);
+}
+
+TEST_F(Requester, progress_gives_the_retries_back)
+{
+    start(0, 1, 1, 5);
+    answer(1, sequence_nak);
+    answer(2, good);
+    EXPECT_EQ(r.retries, 0);
+    EXPECT_EQ(r.next, 3U) << "what was acknowledged is not sent again";
+    EXPECT_EQ(answer(3, sequence_nak).failure, FABRIC_NO_FAILURE);
+}
+
+TEST_F(Requester, an_rnr_nak_waits_as_long_as_it_says)
+{
+    start(0, 0, 2, 3);
+    auto step = answer(1, rnr | 12);
+    EXPECT_EQ(step.failure, FABRIC_NO_FAILURE);
+    EXPECT_EQ(step.wait_us, 640U);
+    EXPECT_EQ(r.next, 1U);
+    EXPECT_EQ(answer(1, rnr | 0).wait_us, 655360U);
+    EXPECT_EQ(answer(1, rnr | 1).failure, FABRIC_RNR_RETRY_EXCEEDED);
+}
+
+TEST_F(Requester, seven_rnr_retries_never_end)
+{
+    start(0, 0, 7, 1);
+    for (int i = 0; i < 100; ++i)
+        ASSERT_EQ(answer(0, rnr | 31).failure, FABRIC_NO_FAILURE);
+}
+
+TEST_F(Requester, other_naks_end_the_connection)
+{
+    start(0, 7, 7, 1);
+    EXPECT_EQ(answer(0, 0x61).failure, FABRIC_REMOTE_INVALID_REQUEST);
+    EXPECT_EQ(answer(0, 0x62).failure, FABRIC_REMOTE_ACCESS_ERROR);
+    EXPECT_EQ(answer(0, 0x63).failure, FABRIC_REMOTE_OPERATION_ERROR);
+}
+
+TEST_F(Requester, silence_is_retried_and_then_given_up)
+{
+    start(0, 1, 0, 3);
+    EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_NO_FAILURE);
+    EXPECT_EQ(r.next, 0U);
+    EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_RETRY_EXCEEDED);
+    start(0, 0, 0, 0);
+    EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_NO_FAILURE) << "nothing was sent";
+}
+
+class Responder : public testing::Test {
+protected:
+    void SetUp() override { fabric_responder_start(&r, 10); }
+    fabric_verdict look(const fabric_headers& h) { return fabric_responder_look(&r, &h, mtu, &answer); }
+    std::uint32_t syndrome() const { return answer.aeth >> 24; }
+    fabric_responder r{};
+    fabric_answer answer{};
+};
+
+TEST_F(Responder, takes_a_message_in_order_and_counts_it)
+{
+    auto first = request(FABRIC_RC_SEND_FIRST, 10), middle = request(FABRIC_RC_SEND_MIDDLE, 11);
+    auto last = request(FABRIC_RC_SEND_LAST, 12, 1);
+    ASSERT_EQ(look(first), FABRIC_TAKE);
+    fabric_responder_take(&r, &first);
+    EXPECT_EQ(r.received, mtu);
+    ASSERT_EQ(look(middle), FABRIC_TAKE);
+    fabric_responder_take(&r, &middle);
+    ASSERT_EQ(look(last), FABRIC_TAKE);
+    answer = fabric_responder_take(&r, &last);
+    EXPECT_EQ(answer.psn, 12U);
+    EXPECT_EQ(answer.aeth, good << 24 | 1U);
+    EXPECT_EQ(r.received, 0U);
+    EXPECT_FALSE(r.in_message);
+}
+
+TEST_F(Responder, says_once_that_one_is_missing)
+{
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 12)), FABRIC_ANSWER);
+    EXPECT_EQ(answer.psn, 10U);
+    EXPECT_EQ(syndrome(), sequence_nak);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 13)), FABRIC_DISCARD);
+    auto missing = request(FABRIC_RC_SEND_ONLY, 10);
+    ASSERT_EQ(look(missing), FABRIC_TAKE);
+    fabric_responder_take(&r, &missing);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 13)), FABRIC_ANSWER) << "another gap, another word";
+}
+
+TEST_F(Responder, acknowledges_duplicates_again_if_asked)
+{
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 9)), FABRIC_ANSWER);
+    EXPECT_EQ(answer.psn, 9U);
+    EXPECT_EQ(syndrome(), good);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_FIRST, 9)), FABRIC_DISCARD);
+}
+
+TEST_F(Responder, refuses_what_is_out_of_place)
+{
+    for (const auto& h : {request(FABRIC_RC_SEND_MIDDLE, 10), request(FABRIC_RC_SEND_LAST, 10, 5),
+                          request(FABRIC_RC_SEND_FIRST, 10, mtu - 1), request(FABRIC_RC_SEND_ONLY, 10, mtu + 1)}) {
+        EXPECT_EQ(look(h), FABRIC_REFUSE) << unsigned(h.opcode);
+        EXPECT_EQ(syndrome(), 0x61U);
+    }
+    auto first = request(FABRIC_RC_SEND_FIRST, 10);
+    fabric_responder_take(&r, &first);
+    for (const auto& h : {request(FABRIC_RC_SEND_FIRST, 11), request(FABRIC_RC_SEND_ONLY, 11, 5),
+                          request(FABRIC_RC_SEND_MIDDLE, 11, 5), request(FABRIC_RC_SEND_LAST, 11, 0)})
+        EXPECT_EQ(look(h), FABRIC_REFUSE) << unsigned(h.opcode);
+}
+
+TEST_F(Responder, without_a_receive_it_is_asked_again_later)
+{
+    answer = fabric_responder_not_ready(&r, 14);
+    EXPECT_EQ(answer.psn, 10U);
+    EXPECT_EQ(syndrome(), rnr | 14);
+}
+
+// Messages of all sizes over a link that loses and a receiver that is at times not ready: everything arrives, once,
+// in order.
+TEST(Connection, delivers_every_message_once_in_order_whatever_is_lost)
+{
+    for (unsigned int seed = 1; seed <= 50; ++seed) {
+        std::mt19937 random(seed);
+        const auto one_in = [&random](unsigned int n) { return random() % n == 0; };
+        constexpr std::uint32_t first_psn = 0xffffe0;
+        fabric_requester requester{};
+        fabric_responder responder{};
+        fabric_requester_start(&requester, first_psn, 255, 7);
+        fabric_responder_start(&responder, first_psn);
+
+        std::vector<std::uint32_t> packets; // of each message
+        for (int i = 0; i < 40; ++i)
+            packets.push_back(1 + random() % 6);
+        std::vector<fabric_headers> wire; // by PSN, counted from the first
+        for (std::uint32_t count : packets)
+            for (std::uint32_t i = 0; i < count; ++i) {
+                const std::uint8_t opcode = count == 1       ? FABRIC_RC_SEND_ONLY
+                                            : i == 0         ? FABRIC_RC_SEND_FIRST
+                                            : i == count - 1 ? FABRIC_RC_SEND_LAST
+                                                             : FABRIC_RC_SEND_MIDDLE;
+                wire.push_back(request(opcode, (first_psn + wire.size()) & FABRIC_PSN_MASK));
+            }
+
+        std::size_t delivered = 0;
+        for (int turn = 0; turn < 100000 && delivered < wire.size(); ++turn) {
+            const std::uint32_t at = fabric_psn_distance(first_psn, requester.next);
+            if (at == wire.size() || fabric_psn_distance(requester.unacknowledged, requester.next) > 20) {
+                ASSERT_EQ(fabric_requester_timed_out(&requester).failure, FABRIC_NO_FAILURE) << seed;
+                continue;
+            }
+            const fabric_headers& h = wire[at];
+            fabric_requester_sent(&requester);
+            if (one_in(8))
+                continue;
+            fabric_answer answer{};
+            const auto verdict = fabric_responder_look(&responder, &h, mtu, &answer);
+            bool reply = verdict == FABRIC_ANSWER;
+            ASSERT_NE(verdict, FABRIC_REFUSE) << seed;
+            if (verdict == FABRIC_TAKE && fabric_begins(h.opcode) && one_in(5)) {
+                answer = fabric_responder_not_ready(&responder, 1);
+                reply = true;
+            } else if (verdict == FABRIC_TAKE) {
+                ASSERT_EQ(at, delivered) << seed;
+                ++delivered;
+                answer = fabric_responder_take(&responder, &h);
+                reply = h.ack_request;
+            }
+            if (reply && !one_in(8)) {
+                const auto step = fabric_requester_answered(&requester, answer.psn, answer.aeth);
+                ASSERT_EQ(step.failure, FABRIC_NO_FAILURE) << seed;
+            }
+        }
+        EXPECT_EQ(delivered, wire.size()) << seed;
+        EXPECT_EQ(responder.messages, packets.size()) << seed;
+    }
+}
+
+} // namespace
