@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The files of an interface in sysfs: mode and pkey.
+// The files of an interface: mode and pkey in sysfs, what it knows of its connections in debugfs.
 #include <cstring>
 
 #include <ipoib/interface.hpp>
@@ -17,16 +17,45 @@ bool is_word(const char* text, std::size_t bytes, const char* word)
            __builtin_memcmp(text, word, length) == 0;
 }
 
-long store_mode(const Interface& interface, const char* text, std::size_t bytes)
+long store_mode(Interface& interface, const char* text, std::size_t bytes)
 {
-    if (is_word(text, bytes, "datagram"))
-        return static_cast<long>(bytes);
-    if (is_word(text, bytes, "connected"))
-        log_warning(interface.dev(), "connected mode is not available: this interface has a datagram-only address");
-    return kernel::invalid;
+    const bool connected = is_word(text, bytes, "connected");
+    if (!connected && !is_word(text, bytes, "datagram"))
+        return kernel::invalid;
+    // Removing the file waits for us, and may hold the lock meanwhile.
+    if (!shim_rtnl_trylock())
+        return shim_restart_syscall();
+    const kernel::Status status = interface.set_connected(connected);
+    shim_rtnl_unlock();
+    return status.ok() ? static_cast<long>(bytes) : status.code();
 }
 
 } // namespace
+
+void Interface::create_debug_files()
+{
+    kernel::Guard guard(kernel::rtnl);
+    has_debug_files_ = true;
+    renamed();
+}
+
+void Interface::renamed()
+{
+    if (!has_debug_files_)
+        return;
+    for (int which = 0; which < IPOIB_DEBUG_FILES; ++which) {
+        shim_debug_file_remove(debug_files_[which]);
+        debug_files_[which] = shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which));
+    }
+}
+
+void Interface::remove_debug_files()
+{
+    kernel::Guard guard(kernel::rtnl);
+    has_debug_files_ = false;
+    for (dentry*& file : debug_files_)
+        shim_debug_file_remove(std::exchange(file, nullptr));
+}
 
 } // namespace ipoib
 
@@ -35,7 +64,7 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     const auto& interface = ipoib::Interface::of(dev);
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
-        return shim_format(buffer, shim_page_size(), "datagram\n");
+        return shim_format(buffer, shim_page_size(), "%s\n", interface.connected() ? "connected" : "datagram");
     case IPOIB_ATTRIBUTE_PKEY:
         return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.pkey().value());
     }
@@ -48,3 +77,11 @@ long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const cha
         return ipoib::store_mode(ipoib::Interface::of(dev), text, bytes);
     return kernel::invalid;
 }
+
+void ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
+{
+    if (which == IPOIB_DEBUG_CM)
+        ipoib::Interface::of(dev).connections.show(file);
+}
+
+void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).renamed(); }

@@ -21,19 +21,48 @@ struct Completions {
 
 } // namespace
 
+bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int most)
+{
+    if (1 + shim_skb_frags(packet) > most && shim_skb_linearize(packet) != 0)
+        return false;
+    const unsigned int linear = shim_skb_headlen(packet);
+    const unsigned int frags = shim_skb_frags(packet);
+    skb = packet;
+    sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(packet), linear);
+    sge[0].length = linear;
+    if (shim_dma_failed(ca, sge[0].address)) [[unlikely]]
+        return false;
+    sges = 1;
+    for (unsigned int frag = 0; frag < frags; ++frag) {
+        sge[sges].address = shim_dma_map_frag(ca, packet, frag);
+        sge[sges].length = shim_skb_frag_len(packet, frag);
+        if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]] {
+            unmap(ca);
+            return false;
+        }
+        ++sges;
+    }
+    return true;
+}
+
+void MappedPacket::unmap(ib_device* ca)
+{
+    shim_dma_unmap_to_device(ca, sge[0].address, sge[0].length);
+    for (std::uint32_t i = 1; i < sges; ++i)
+        shim_dma_unmap_frag(ca, sge[i].address, sge[i].length);
+}
+
 // Transmit
 
 kernel::Status TxRing::create(unsigned int size, unsigned int sges)
 {
-    sges_ = std::min(sges, most_sges);
+    sges_ = sges;
     index_.reset(size);
     unposted_ = 0;
     if (!slots_.allocate(size))
         return kernel::no_memory;
     for (unsigned int i = 0; i < size; ++i) {
-        for (auto& sge : slots_[i].sge)
-            sge.lkey = interface_.lkey();
-        shim_ud_wr_init(slots_[i].native(), 0, slots_[i].sge);
+        slots_[i].set_lkey(interface_.lkey());
     }
     return {};
 }
@@ -60,42 +89,54 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
 {
     const unsigned int bytes = shim_skb_len(skb);
     if (bytes > interface_.longest_frame()) [[unlikely]] {
-        log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", bytes,
-                    interface_.longest_frame());
-        interface_.tx_dropped.add();
-        shim_skb_drop(skb);
+        // In connected mode the interface's MTU is the connections'.
+        if (!interface_.connected())
+            log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", bytes,
+                        interface_.longest_frame());
+        interface_.reject_too_long(skb, ip_mtu(interface_.longest_frame()));
         return;
     }
     const std::uint32_t here = index_.head();
-    Slot& slot = slots_[index_.slot(here)];
-    if (index_.free() == 0 || closed_.load_relaxed() || !map(slot, skb)) [[unlikely]] {
+    MappedPacket& slot = slots_[index_.slot(here)];
+    if (index_.free() == 0 || closed() || !slot.map(interface_.ca(), skb, sges_)) [[unlikely]] {
         interface_.tx_dropped.add();
         shim_skb_drop(skb);
         return;
     }
-    slot.skb = skb;
     slot.queued_bytes = bytes;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
-    shim_ud_wr_init(slot.native(), here, slot.sge);
-    shim_ud_wr_set(slot.native(), slot.sges, ah, qpn, interface_.qkey());
-    shim_ud_wr_set_signaled(slot.native(), here % signal_every == signal_every - 1);
-    shim_ud_wr_set_next(slot.native(), nullptr);
+    shim_send_wr_init(slot.native(), here, slot.sge);
+    shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.qkey());
+    shim_send_wr_set_signaled(slot.native(), here % signal_every == signal_every - 1);
+    shim_send_wr_set_next(slot.native(), nullptr);
     if (here != unposted_)
-        shim_ud_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
+        shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
     shim_skb_tx_timestamp(skb);
     index_.produce();
-
-    bool ring_now = shim_tx_queue_sent(interface_.dev(), bytes, shim_xmit_more());
-    if (index_.free() == 0) {
-        shim_tx_queue_stop(interface_.dev());
-        // Pairs with the one in wake_if_room(): either it sees the stopped queue, or we see the room it made.
-        shim_smp_mb();
-        if (index_.free() != 0)
-            shim_tx_queue_start(interface_.dev());
-        ring_now = true;
-    }
-    if (ring_now)
+    if (account(bytes))
         ring_doorbell();
+}
+
+bool TxRing::room() const { return index_.free() != 0 && interface_.connections.sends.free() != 0; }
+
+bool TxRing::account(unsigned int bytes)
+{
+    const bool ring_now = shim_tx_queue_sent(interface_.dev(), bytes, shim_xmit_more());
+    if (room()) [[likely]]
+        return ring_now;
+    shim_tx_queue_stop(interface_.dev());
+    // Pairs with the one in wake_if_room(): either it sees the stopped queue, or we see the room it made.
+    shim_smp_mb();
+    if (room())
+        shim_tx_queue_start(interface_.dev());
+    return true;
+}
+
+void TxRing::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued)
+{
+    packets.add(count);
+    bytes.add(payload);
+    shim_tx_queue_completed(interface_.dev(), count, queued);
 }
 
 void TxRing::ring_doorbell()
@@ -103,7 +144,7 @@ void TxRing::ring_doorbell()
     const std::uint32_t end = index_.head();
     if (unposted_ == end)
         return;
-    shim_ud_wr_set_signaled(slots_[index_.slot(end - 1)].native(), true);
+    shim_send_wr_set_signaled(slots_[index_.slot(end - 1)].native(), true);
     const int error = shim_post_send(interface_.qp(), slots_[index_.slot(unposted_)].native());
     unposted_ = end;
     if (error) [[unlikely]] {
@@ -115,61 +156,30 @@ void TxRing::ring_doorbell()
     }
 }
 
-bool TxRing::map(Slot& slot, sk_buff* skb)
-{
-    if (1 + shim_skb_frags(skb) > sges_ && shim_skb_linearize(skb) != 0)
-        return false;
-    ib_device* const ca = interface_.ca();
-    const unsigned int linear = shim_skb_headlen(skb);
-    const unsigned int frags = shim_skb_frags(skb);
-    slot.sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(skb), linear);
-    slot.sge[0].length = linear;
-    slot.sges = 1;
-    if (shim_dma_failed(ca, slot.sge[0].address)) [[unlikely]]
-        return false;
-    for (unsigned int frag = 0; frag < frags; ++frag) {
-        shim_sge& sge = slot.sge[slot.sges];
-        sge.address = shim_dma_map_frag(ca, skb, frag);
-        sge.length = shim_skb_frag_len(skb, frag);
-        if (shim_dma_failed(ca, sge.address)) [[unlikely]] {
-            unmap(slot);
-            return false;
-        }
-        ++slot.sges;
-    }
-    return true;
-}
-
-void TxRing::unmap(Slot& slot)
-{
-    ib_device* const ca = interface_.ca();
-    shim_dma_unmap_to_device(ca, slot.sge[0].address, slot.sge[0].length);
-    for (std::uint32_t i = 1; i < slot.sges; ++i)
-        shim_dma_unmap_frag(ca, slot.sge[i].address, slot.sge[i].length);
-}
-
 std::uint32_t TxRing::finish_to(std::uint32_t end, int budget)
 {
     std::uint32_t count = 0, queued = 0;
     std::uint64_t payload = 0;
     for (std::uint32_t i = index_.tail(); i != end; ++i, ++count) {
-        Slot& slot = slots_[index_.slot(i)];
-        unmap(slot);
+        MappedPacket& slot = slots_[index_.slot(i)];
+        slot.unmap(interface_.ca());
         queued += slot.queued_bytes;
         payload += slot.payload_bytes;
         shim_skb_consume(slot.skb, budget);
     }
     if (!count)
         return 0;
-    packets.add(count);
-    bytes.add(payload);
     index_.consume_to(end);
-    shim_tx_queue_completed(interface_.dev(), count, queued);
+    finished(count, payload, queued);
     return count;
 }
 
 void TxRing::handle(const shim_wc* wc, int budget)
 {
+    if (shim_wc_id(wc) & SendPool::tag) {
+        interface_.connections.sends.handle(wc, budget);
+        return;
+    }
     const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
     if (!index_.holds(index)) [[unlikely]] {
         log_warning(interface_.dev(), "send completion for index %u, of %u to %u", index, index_.tail(), index_.head());
@@ -190,7 +200,8 @@ void TxRing::handle(const shim_wc* wc, int budget)
 void TxRing::wake_if_room()
 {
     shim_smp_mb();
-    if (shim_tx_queue_stopped(interface_.dev()) && index_.free() >= index_.size() / 2 && !closed_.load())
+    if (shim_tx_queue_stopped(interface_.dev()) && index_.free() >= index_.size() / 2 &&
+        interface_.connections.sends.free() >= interface_.connections.sends.size() / 2 && !closed_.load())
         shim_tx_queue_wake(interface_.dev());
 }
 
@@ -243,7 +254,7 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;
         slot.sge.lkey = interface_.lkey();
-        shim_recv_wr_init(slot.native(), i, &slot.sge);
+        shim_recv_wr_init(slot.native(), i, &slot.sge, 1);
         if (!refill(slot)) {
             log_warning(interface_.dev(), "no memory for receive buffer %u of %u", i, size_);
             return kernel::no_memory;
@@ -331,6 +342,10 @@ bool RxRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
 void RxRing::handle(const shim_wc* wc)
 {
     const std::uint64_t index = shim_wc_id(wc);
+    if (index & (PageRing::tag | Connections::drain_tag)) {
+        interface_.connections.received(wc);
+        return;
+    }
     if (index >= size_) [[unlikely]] {
         log_warning(interface_.dev(), "receive completion for index %llu of %u", static_cast<unsigned long long>(index),
                     size_);
@@ -448,8 +463,10 @@ void Interface::transmit(sk_buff* skb)
         }
     }
     // Whatever became of this packet, those before it must not wait for one that may never come.
-    if (!shim_xmit_more() || shim_tx_queue_stopped(dev_))
+    if (!shim_xmit_more() || shim_tx_queue_stopped(dev_)) {
         tx.ring_doorbell();
+        connections.sends.ring_doorbell();
+    }
 }
 
 } // namespace ipoib

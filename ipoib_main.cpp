@@ -11,6 +11,8 @@
 
 namespace ipoib {
 
+constinit kernel::LockClass Interface::rejections_class_;
+
 Interface::Interface(net_device* dev, ib_device* ca, std::uint32_t port) : dev_(dev), ca_(ca), port_(port) {}
 
 // Life
@@ -78,6 +80,7 @@ void Interface::collect_garbage()
     // As the stack's own neighbour tables: looked at once in an interval, kept for two.
     const unsigned long interval = shim_neighbour_gc_interval();
     paths.collect_garbage(2 * interval);
+    connections.collect_garbage();
     groups.collect_garbage(2 * interval);
     garbage_.queue(work_queue, interval);
 }
@@ -134,6 +137,9 @@ void Interface::joined()
 
 void Interface::apply_mtu()
 {
+    // Connections carry whatever the user set.
+    if (connected())
+        return;
     adopting_mtu_ = true;
     const unsigned int mtu = std::min(admin_mtu_, ip_mtu(longest_frame()));
     if (const int error = shim_netdev_change_mtu(dev_, mtu))
@@ -141,16 +147,76 @@ void Interface::apply_mtu()
     adopting_mtu_ = false;
 }
 
+void Interface::warn_of_multicast(unsigned int mtu) const
+{
+    if (mtu > ip_mtu(longest_frame()))
+        log_warning(dev_, "mtu > %u will cause multicast packet drops.", ip_mtu(longest_frame()));
+}
+
 kernel::Status Interface::change_mtu(unsigned int mtu)
 {
-    if (mtu < lowest_mtu || mtu > ip_mtu(max_ib_mtu_)) {
-        log_warning(dev_, "MTU %u is not between %u and %u", mtu, lowest_mtu, ip_mtu(max_ib_mtu_));
+    const unsigned int most = connected() ? connections.max_mtu() : ip_mtu(max_ib_mtu_);
+    if (mtu < lowest_mtu || mtu > most) {
+        log_warning(dev_, "MTU %u is not between %u and %u", mtu, lowest_mtu, most);
         return kernel::invalid;
+    }
+    if (connected()) {
+        warn_of_multicast(mtu);
+        shim_netdev_store_mtu(dev_, mtu);
+        return {};
     }
     if (!adopting_mtu_)
         admin_mtu_ = mtu;
     shim_netdev_store_mtu(dev_, std::min(admin_mtu_, ip_mtu(longest_frame())));
     return {};
+}
+
+kernel::Status Interface::set_connected(bool wanted)
+{
+    if (wanted == connected())
+        return {};
+    if (wanted)
+        log_warning(dev_, "enabling connected mode will cause multicast packet drops");
+    connected_.store(wanted);
+    // Neighbours learn anew which way their packets go.
+    if (life_.started()) {
+        paths.flush();
+        paths.accept();
+    }
+    if (!wanted)
+        admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
+    const unsigned int mtu = wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame()));
+    return shim_netdev_change_mtu(dev_, mtu);
+}
+
+// Packets that are too long
+
+void Interface::reject_too_long(sk_buff* skb, unsigned int mtu)
+{
+    tx_dropped.add();
+    connections.too_long.add();
+    shim_skb_update_pmtu(skb, mtu);
+    shim_skb_set_note(skb, mtu);
+    {
+        kernel::Guard guard(rejections_lock_);
+        if (rejections_.push(skb, most_rejections))
+            skb = nullptr;
+    }
+    if (skb)
+        shim_skb_drop(skb);
+    // The answer may come back to us as a packet to be sent: not under the transmit lock.
+    send_rejections_.queue(work_queue);
+}
+
+void Interface::send_rejections()
+{
+    kernel::PacketQueue packets;
+    {
+        kernel::Guard guard(rejections_lock_);
+        packets.take(rejections_);
+    }
+    while (sk_buff* skb = packets.pop())
+        shim_skb_reject_too_big(skb, dev_, shim_skb_note(skb));
 }
 
 void Interface::sum_statistics(shim_stats& stats) const
@@ -162,7 +228,7 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.multicast = rx.multicast.value();
     stats.tx_packets = tx.packets.value();
     stats.tx_bytes = tx.bytes.value();
-    stats.tx_errors = tx.errors.value();
+    stats.tx_errors = tx.errors.value() + connections.too_long.value();
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
 }
 
@@ -192,6 +258,7 @@ kernel::Status add_port(Hca& hca, ib_device* ca, std::uint32_t port)
         return status;
     }
     hca.interfaces.push_back(*interface);
+    interface->create_debug_files();
     interface->listen();
     return {};
 }
@@ -201,6 +268,7 @@ void remove_port(Interface& interface)
     net_device* dev = interface.dev();
     // A restart may be asked for until the netdev is gone; it finds the interface closed.
     interface.stop_listening();
+    interface.remove_debug_files();
     shim_netdev_unregister(dev);
     interface.stop_restarting();
     interface.~Interface();
@@ -259,12 +327,16 @@ int ipoib_start()
     ipoib::clamp_parameters();
     if (!ipoib::flush_queue.create("ipoib_flush"))
         return kernel::no_memory;
-    shim_sa_register();
-    const int error = shim_client_register();
-    if (error) {
+    int error = shim_debugfs_start();
+    if (!error) {
+        shim_sa_register();
+        error = shim_client_register();
+        if (!error)
+            return 0;
         shim_sa_unregister();
-        ipoib::flush_queue.destroy();
+        shim_debugfs_stop();
     }
+    ipoib::flush_queue.destroy();
     return error;
 }
 
@@ -272,6 +344,7 @@ void ipoib_stop()
 {
     shim_client_unregister();
     shim_sa_unregister();
+    shim_debugfs_stop();
     ipoib::flush_queue.destroy();
 }
 

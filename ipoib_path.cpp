@@ -50,6 +50,12 @@ void PathTable::send(sk_buff* skb, const HwAddr& to)
             interface_.tx.send(skb, ah, qpn);
             return;
         }
+        if (ActiveConnection* connection = neighbour->connection.load()) {
+            touch(*neighbour);
+            shim_skb_pull(skb, sizeof(HwAddr));
+            interface_.connections.sends.send(*connection, skb);
+            return;
+        }
     }
     send_slowly(skb, to, true);
 }
@@ -71,7 +77,7 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
 
 void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
 {
-    kernel::Guard guard(lock_);
+    kernel::Guard guard(lock);
     Path* path = accepting_ ? path_to(to.gid()) : nullptr;
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
@@ -84,13 +90,31 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         touch(*neighbour);
     const bool asked = ask(*path);
     if (path->life.usable()) {
-        const std::uint32_t qpn = to.qpn();
-        shim_skb_pull(skb, sizeof(HwAddr));
-        interface_.tx.send(skb, path->handle->get(), qpn);
+        if (neighbour && !goes_by_datagram(*neighbour))
+            interface_.connections.send(skb, *neighbour, *path);
+        else
+            send_datagram(skb, to, *path);
     } else if (!asked || !path->waiting.push(skb, most_waiting)) {
         dropped.add();
         shim_skb_drop(skb);
     }
+}
+
+void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, Path& path)
+{
+    const std::uint32_t qpn = to.qpn();
+    shim_skb_pull(skb, sizeof(HwAddr));
+    interface_.tx.send(skb, path.handle->get(), qpn);
+}
+
+bool PathTable::goes_by_datagram(const Neighbour& neighbour) const
+{
+    return !interface_.connected() || !neighbour.key().connected_capable() || neighbour.refused;
+}
+
+void PathTable::publish(Neighbour& neighbour)
+{
+    neighbour.ah.store(goes_by_datagram(neighbour) ? neighbour.path.ah.load() : nullptr);
 }
 
 Path* PathTable::path_to(const Gid& gid)
@@ -112,7 +136,7 @@ Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
     auto neighbour = kernel::make_owned_atomic<Neighbour>(address, path);
     if (!neighbour)
         return nullptr;
-    neighbour->ah.store(path.ah.load());
+    publish(*neighbour);
     if (!neighbours_.insert(*neighbour).ok())
         return nullptr;
     path.neighbours.push_back(*neighbour);
@@ -168,10 +192,11 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
     }
     kernel::PacketQueue ready;
     {
-        kernel::Guard guard(lock_);
+        kernel::Guard guard(lock);
         path.query = nullptr;
         const auto step = path.life.on(handle ? PathLife::Event::answered : PathLife::Event::failed);
         if (step.action == PathLife::Action::send_waiting) {
+            shim_path_copy(path.record(), record);
             interface_.reaper.retire(install(path, std::move(handle)));
             ready.take(path.waiting);
         } else if (step.action == PathLife::Action::drop_waiting) {
@@ -185,7 +210,7 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
     while (sk_buff* skb = ready.pop())
         shim_skb_transmit_again(skb, interface_.dev());
 
-    kernel::Guard guard(lock_);
+    kernel::Guard guard(lock);
     if (--open_questions_ == 0 && waiting_for_answers_)
         no_open_questions_.complete();
 }
@@ -196,12 +221,13 @@ kernel::Owned<AddressHandle> PathTable::install(Path& path, kernel::Owned<Addres
     ib_ah* ah = path.handle ? path.handle->get() : nullptr;
     path.ah.store(ah);
     for (Neighbour& neighbour : path.neighbours)
-        neighbour.ah.store(ah);
+        publish(neighbour);
     return handle;
 }
 
 void PathTable::forget(Neighbour& neighbour)
 {
+    interface_.connections.abandon(neighbour);
     neighbours_.remove(neighbour);
     static_cast<kernel::ListNode<Neighbour>&>(neighbour).unlink();
     interface_.reaper.retire(kernel::Owned<Neighbour>(&neighbour));
@@ -229,7 +255,7 @@ void PathTable::release(Path& path)
 
 void PathTable::accept()
 {
-    kernel::Guard guard(lock_);
+    kernel::Guard guard(lock);
     accepting_ = true;
 }
 
@@ -238,7 +264,7 @@ void PathTable::flush()
     kernel::List<Path> gone;
     bool wait = false;
     {
-        kernel::Guard guard(lock_);
+        kernel::Guard guard(lock);
         accepting_ = false;
         for (Path& path : all_) {
             unlink(path);
@@ -255,7 +281,7 @@ void PathTable::flush()
     if (wait)
         no_open_questions_.wait();
     {
-        kernel::Guard guard(lock_);
+        kernel::Guard guard(lock);
         waiting_for_answers_ = false;
     }
     while (Path* path = gone.pop_front())
@@ -264,7 +290,7 @@ void PathTable::flush()
 
 void PathTable::doubt_all()
 {
-    kernel::Guard guard(lock_);
+    kernel::Guard guard(lock);
     for (Path& path : all_) {
         path.life.on(PathLife::Event::doubted);
         // Sends go on with the handle, by way of send_slowly(), which asks.
@@ -280,7 +306,7 @@ void PathTable::collect_garbage(unsigned long idle)
     const auto unused = [now, idle](auto& object) { return now - object.last_used.load_relaxed() > idle; };
     kernel::List<Path> gone;
     {
-        kernel::Guard guard(lock_);
+        kernel::Guard guard(lock);
         for (Path& path : all_) {
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))

@@ -3,6 +3,7 @@
 // flush levels that they cause. All under RTNL but for the event upcall itself.
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 
 namespace ipoib {
@@ -15,16 +16,6 @@ constexpr unsigned int drain_timeout_ms = 5000;
 
 void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.napi().schedule(); }
 void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.napi().schedule(); }
-
-// Moves an error pointer into a Status, and leaves null in its place.
-template <class T>
-kernel::Status check(T*& pointer)
-{
-    const int error = shim_pointer_error(pointer);
-    if (error)
-        pointer = nullptr;
-    return error;
-}
 
 } // namespace
 
@@ -94,7 +85,7 @@ kernel::Status Interface::init()
     const unsigned int sends = static_cast<unsigned int>(shim_parameters.send_queue_size);
     const unsigned int receives = static_cast<unsigned int>(shim_parameters.recv_queue_size);
     const unsigned int most = shim_ib_max_send_sge(ca_);
-    const unsigned int sges = most < TxRing::most_sges ? most : TxRing::most_sges;
+    const unsigned int sges = most < MappedPacket::most_sges ? most : MappedPacket::most_sges;
     const unsigned int vectors = shim_ib_comp_vectors(ca_) ? shim_ib_comp_vectors(ca_) : 1;
     const unsigned int vector = 2 * (port_ - 1);
 
@@ -106,15 +97,17 @@ kernel::Status Interface::init()
         TRY(groups.create());
         groups_created_ = true;
         pd_ = shim_pd_create(ca_);
-        TRY(check(pd_));
+        TRY(kernel::check(pd_));
         lkey_ = shim_pd_lkey(pd_);
-        recv_cq_ = shim_cq_create(ca_, receives, vector % vectors, receive_completed, this);
-        TRY(check(recv_cq_));
-        send_cq_ = shim_cq_create(ca_, sends, (vector + 1) % vectors, send_completed, this);
-        TRY(check(send_cq_));
+        recv_cq_ = shim_cq_create(ca_, receives + connections.receive_completions(receives), vector % vectors,
+                                  receive_completed, this);
+        TRY(kernel::check(recv_cq_));
+        send_cq_ = shim_cq_create(ca_, 2 * sends, (vector + 1) % vectors, send_completed, this);
+        TRY(kernel::check(send_cq_));
         qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
-        TRY(check(qp_));
+        TRY(kernel::check(qp_));
         qpn_ = shim_qp_number(qp_);
+        TRY(connections.create(sends, receives, sges));
         TRY(tx.create(sends, sges));
         return rx.create(receives);
     }();
@@ -126,7 +119,7 @@ kernel::Status Interface::init()
     }
     tx.napi().add(dev_, tx, kernel::Direction::transmit);
     rx.napi().add(dev_, rx, kernel::Direction::receive);
-    const HwAddr address = HwAddr::of(0, qpn_, gid_);
+    const HwAddr address = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
     shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
     return {};
 }
@@ -134,6 +127,7 @@ kernel::Status Interface::init()
 void Interface::uninit()
 {
     recover_.cancel();
+    send_rejections_.cancel();
     reaper.drain();
     rx.napi().remove();
     tx.napi().remove();
@@ -144,6 +138,7 @@ void Interface::destroy_queues()
 {
     rx.destroy();
     tx.destroy();
+    connections.destroy();
     if (auto* qp = std::exchange(qp_, nullptr))
         shim_qp_destroy(qp);
     if (auto* cq = std::exchange(send_cq_, nullptr))
@@ -183,6 +178,10 @@ kernel::Status Interface::start_queues()
     }
     tx.start();
     rx.start();
+    if (kernel::Status status = connections.start(); !status.ok()) {
+        stop_queues();
+        return status;
+    }
     shim_tx_queue_start(dev_);
     return {};
 }
@@ -192,6 +191,7 @@ void Interface::stop_queues()
     tx.close();
     shim_tx_queue_disable(dev_);
     recover_.cancel();
+    connections.stop();
     if (const int error = shim_qp_to_error(qp_))
         log_warning(dev_, "failed to move the queue pair to ERROR, error %d", error);
     drain();

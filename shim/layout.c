@@ -18,8 +18,9 @@ void shim_layout(void)
 	OBJECT(HASH, struct rhashtable);
 	OBJECT(HASH_NODE, struct shim_hash_node);
 	OBJECT(NAPI, struct shim_napi);
-	OBJECT(UD_WR, struct shim_ud_wr);
+	OBJECT(SEND_WR, struct shim_send_wr);
 	OBJECT(RECV_WR, struct shim_recv_wr);
 	OBJECT(WC, struct ib_wc);
+	OBJECT(PATH_RECORD, struct sa_path_rec);
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
 }

@@ -4,6 +4,7 @@
  * section tricks. It only hands over to ipoib_start() and ipoib_stop().
  */
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <net/rtnetlink.h>
 #include <shim/module.h>
 
@@ -22,6 +23,9 @@ PARAMETER(recv_queue_size, 0444, "Descriptors in the receive ring: a power of tw
 PARAMETER(max_nonsrq_conn_qp, 0444, "Connections per interface when the HCA has no shared receive queue (default 128)");
 PARAMETER(debug_level, 0644, "Trace to the kernel log if > 0");
 PARAMETER(mcast_debug_level, 0644, "Trace multicast to the kernel log if > 0");
+
+/* Here because of the current task, which some kernels keep in a section of its own. */
+int shim_restart_syscall(void) { return restart_syscall(); }
 
 static int __init start(void) { return ipoib_start(); }
 static void __exit stop(void) { ipoib_stop(); }

@@ -51,6 +51,8 @@ static const struct net_device_ops netdev_ops = {
 	.ndo_get_iflink = get_iflink,
 };
 
+bool shim_is_ours(const struct net_device *dev) { return dev->netdev_ops == &netdev_ops; }
+
 static int header_create(struct sk_buff *skb, struct net_device *dev, unsigned short type, const void *daddr,
 			 const void *saddr, unsigned int len)
 {

@@ -7,6 +7,7 @@
 #include <linux/rhashtable.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 #include <shim/verbs.h>
 
@@ -26,7 +27,7 @@ struct shim_napi {
 	void *context;
 };
 
-struct shim_ud_wr {
+struct shim_send_wr {
 	struct ib_ud_wr wr;
 };
 
@@ -39,3 +40,6 @@ struct shim_event_handler {
 	void (*on_event)(void *context, enum shim_event event, uint32_t port);
 	void *context;
 };
+
+/* The netdev is one of this driver's. */
+bool shim_is_ours(const struct net_device *dev);

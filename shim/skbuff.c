@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "compat.h"
+#include "objects.h"
+#include <linux/icmpv6.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
+#include <net/dst.h>
+#include <net/icmp.h>
+#include <net/ip.h>
 #include <shim/skbuff.h>
 
 SHIM unsigned char *shim_skb_data(const struct sk_buff *skb) { return skb->data; }
@@ -58,6 +63,30 @@ SHIM void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev)
 	dev_queue_xmit(skb);
 }
 
+SHIM void shim_skb_update_pmtu(struct sk_buff *skb, unsigned int mtu) { skb_dst_update_pmtu(skb, mtu); }
+
+SHIM void shim_skb_reject_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu)
+{
+	skb->dev = dev;
+	/* The control block is the transmit path's; ICMP takes it for IP's. */
+	memset(skb->cb, 0, sizeof(skb->cb));
+	local_bh_disable();
+	if (skb->protocol == htons(ETH_P_IP))
+		icmp_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, htonl(mtu));
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		icmpv6_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
+	local_bh_enable();
+	kfree_skb(skb);
+}
+
+struct packet_note {
+	unsigned int value;
+};
+
+SHIM void shim_skb_set_note(struct sk_buff *skb, unsigned int note) { ((struct packet_note *)skb->cb)->value = note; }
+
+SHIM unsigned int shim_skb_note(const struct sk_buff *skb) { return ((const struct packet_note *)skb->cb)->value; }
+
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 
@@ -90,6 +119,20 @@ SHIM struct sk_buff *shim_skb_build(struct page *page, unsigned int bytes)
 		skb_mark_for_recycle(skb);
 	return skb;
 }
+
+SHIM struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes)
+{
+	return napi_alloc_skb(&napi->napi, bytes);
+}
+
+SHIM void shim_skb_add_page(struct sk_buff *skb, struct page *page, unsigned int offset, unsigned int bytes)
+{
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, offset, bytes, PAGE_SIZE);
+}
+
+SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }
+SHIM struct page *shim_page_alloc(void) { return alloc_page(GFP_KERNEL); }
+SHIM void shim_page_free(struct page *page) { put_page(page); }
 
 SHIM unsigned int shim_skb_buffer_headroom(void) { return NET_SKB_PAD; }
 SHIM unsigned int shim_skb_buffer_tailroom(void) { return SKB_DATA_ALIGN(sizeof(struct skb_shared_info)); }

@@ -81,6 +81,7 @@ SHIM bool shim_wc_ok(const struct shim_wc *wc) { return completion(wc)->status =
 SHIM bool shim_wc_flushed(const struct shim_wc *wc) { return completion(wc)->status == IB_WC_WR_FLUSH_ERR; }
 SHIM int shim_wc_status(const struct shim_wc *wc) { return completion(wc)->status; }
 SHIM unsigned int shim_wc_vendor_error(const struct shim_wc *wc) { return completion(wc)->vendor_err; }
+SHIM void *shim_wc_qp_context(const struct shim_wc *wc) { return completion(wc)->qp->qp_context; }
 SHIM unsigned int shim_wc_bytes(const struct shim_wc *wc) { return completion(wc)->byte_len; }
 SHIM bool shim_wc_has_grh(const struct shim_wc *wc) { return completion(wc)->wc_flags & IB_WC_GRH; }
 SHIM bool shim_wc_checksum_ok(const struct shim_wc *wc) { return completion(wc)->wc_flags & IB_WC_IP_CSUM_OK; }
@@ -186,14 +187,15 @@ SHIM void shim_qp_detach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t
 	ib_detach_mcast(qp, (union ib_gid *)mgid, mlid);
 }
 
-SHIM void shim_ud_wr_init(struct shim_ud_wr *wr, uint64_t id, struct shim_sge *sges)
+SHIM void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sge *sges)
 {
 	wr->wr.wr.wr_id = id;
 	wr->wr.wr.sg_list = (struct ib_sge *)sges;
 	wr->wr.wr.opcode = IB_WR_SEND;
 }
 
-SHIM void shim_ud_wr_set(struct shim_ud_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn, uint32_t qkey)
+SHIM void shim_send_wr_set_datagram(struct shim_send_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn,
+				    uint32_t qkey)
 {
 	wr->wr.wr.num_sge = sges;
 	wr->wr.ah = ah;
@@ -201,28 +203,30 @@ SHIM void shim_ud_wr_set(struct shim_ud_wr *wr, unsigned int sges, struct ib_ah 
 	wr->wr.remote_qkey = qkey;
 }
 
-SHIM void shim_ud_wr_set_signaled(struct shim_ud_wr *wr, bool signaled)
+SHIM void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges) { wr->wr.wr.num_sge = sges; }
+
+SHIM void shim_send_wr_set_signaled(struct shim_send_wr *wr, bool signaled)
 {
 	wr->wr.wr.send_flags = signaled ? IB_SEND_SIGNALED : 0;
 }
 
-SHIM void shim_ud_wr_set_next(struct shim_ud_wr *wr, struct shim_ud_wr *next)
+SHIM void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next)
 {
 	wr->wr.wr.next = next ? &next->wr.wr : NULL;
 }
 
-SHIM int shim_post_send(struct ib_qp *qp, struct shim_ud_wr *first)
+SHIM int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first)
 {
 	const struct ib_send_wr *bad;
 
 	return ib_post_send(qp, &first->wr.wr, &bad);
 }
 
-SHIM void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sge)
+SHIM void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count)
 {
 	wr->wr.wr_id = id;
-	wr->wr.sg_list = (struct ib_sge *)sge;
-	wr->wr.num_sge = 1;
+	wr->wr.sg_list = (struct ib_sge *)sges;
+	wr->wr.num_sge = count;
 }
 
 SHIM void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next)
@@ -267,6 +271,16 @@ SHIM uint64_t shim_dma_map_from_device(struct ib_device *ca, void *address, size
 SHIM void shim_dma_unmap_from_device(struct ib_device *ca, uint64_t address, size_t bytes)
 {
 	ib_dma_unmap_single(ca, address, bytes, DMA_FROM_DEVICE);
+}
+
+SHIM void shim_dma_sync_for_cpu(struct ib_device *ca, uint64_t address, size_t bytes)
+{
+	ib_dma_sync_single_for_cpu(ca, address, bytes, DMA_FROM_DEVICE);
+}
+
+SHIM void shim_dma_sync_for_device(struct ib_device *ca, uint64_t address, size_t bytes)
+{
+	ib_dma_sync_single_for_device(ca, address, bytes, DMA_FROM_DEVICE);
 }
 
 SHIM bool shim_dma_failed(struct ib_device *ca, uint64_t address) { return ib_dma_mapping_error(ca, address); }

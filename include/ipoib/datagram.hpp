@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <generated/layout.h>
+#include <ipoib/mapped_packet.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/rcu.hpp>
@@ -22,9 +23,6 @@ inline constexpr int completions_per_poll = 16;
 
 class TxRing {
 public:
-    // The linear part and as many page fragments as a packet has (MAX_SKB_FRAGS), where the HCA allows.
-    static constexpr unsigned int most_sges = 18;
-
     explicit TxRing(Interface& interface) : interface_(interface) {}
 
     // Memory for size sends of up to sges elements. CONTEXT: process.
@@ -44,6 +42,13 @@ public:
     // Hands what is built to the HCA, if anything is. CONTEXT: under the transmit lock.
     void ring_doorbell();
 
+    // For all that sends on this netdev: a packet of so many bytes was built. Stops the queue when there is no room for
+    // another. True: its doorbell can't wait. CONTEXT: under the transmit lock.
+    bool account(unsigned int bytes);
+    // So many packets left. CONTEXT: the poll.
+    void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued);
+    bool closed() const { return closed_.load_relaxed(); }
+
     const kernel::RingIndex& index() const { return index_; }
     int poll(int budget);
     kernel::Napi<&TxRing::poll>& napi() { return napi_; }
@@ -52,22 +57,11 @@ public:
     kernel::Counter packets, bytes, errors;
 
 private:
-    struct Slot {
-        sk_buff* skb;
-        // Of payload, behind the encapsulation.
-        std::uint32_t payload_bytes;
-        // Bytes as the stack's byte queue limit saw them.
-        std::uint32_t queued_bytes;
-        std::uint32_t sges;
-        shim_sge sge[most_sges];
-        alignas(SHIM_ALIGNOF_UD_WR) std::byte wr[SHIM_SIZEOF_UD_WR];
-        shim_ud_wr* native() { return reinterpret_cast<shim_ud_wr*>(wr); }
-    };
     // Every so many sends of one doorbell report their completion, beside the last.
     static constexpr std::uint32_t signal_every = 16;
 
-    bool map(Slot& slot, sk_buff* skb);
-    void unmap(Slot& slot);
+    // Neither this ring nor the connections' pool is full.
+    bool room() const;
     // Finishes all sends before end. Returns how many.
     std::uint32_t finish_to(std::uint32_t end, int budget);
     void handle(const shim_wc* wc, int budget);
@@ -75,7 +69,7 @@ private:
 
     Interface& interface_;
     unsigned int sges_ = 1;
-    kernel::Array<Slot> slots_;
+    kernel::Array<MappedPacket> slots_;
     kernel::RingIndex index_;
     // Built and not posted: from this index to head. Under the transmit lock.
     std::uint32_t unposted_ = 0;

@@ -2,13 +2,15 @@
 // One IPoIB interface: an "ib%d" netdev on one port of an HCA, its UD queue pair and all that belongs to them.
 // It lives in the netdev's private area.
 //
-// Lock order: RTNL, GroupSet's mutex, the netdev's address list lock or transmit lock, GroupSet's or PathTable's
-// lock, Reaper's lock. Work on the interface's queue never waits for RTNL, so that it can be cancelled under it;
-// work on the module's flush queue does, and is cancelled without it.
+// Lock order: RTNL, GroupSet's or Connections' mutex, the netdev's address list lock or transmit lock, GroupSet's or
+// PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. Work on the interface's queue
+// never waits for RTNL, so that it can be cancelled under it; work on the module's flush queue does, and is cancelled
+// without it.
 #pragma once
 #include <cstdint>
 
 #include <ipoib/address.hpp>
+#include <ipoib/connected.hpp>
 #include <ipoib/datagram.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface_life.hpp>
@@ -60,6 +62,16 @@ public:
     void transmit(sk_buff* skb);
     void tx_timed_out();
     void sum_statistics(shim_stats& stats) const;
+    // Connected or datagram mode. CONTEXT: RTNL.
+    kernel::Status set_connected(bool connected);
+    // The files in debugfs. CONTEXT: process, no RTNL; but renamed(), which gives them the interface's present name:
+    // RTNL.
+    void create_debug_files();
+    void remove_debug_files();
+    void renamed();
+    // A packet, which begins with its encapsulation, is longer than mtu bytes of IP: its sender is told, and it is
+    // dropped. CONTEXT: any.
+    void reject_too_long(sk_buff* skb, unsigned int mtu);
 
     // A group answered: the broadcast group's terms become the link's. CONTEXT: process.
     kernel::Status adopt(const shim_mcmember& broadcast);
@@ -86,6 +98,9 @@ public:
     // The largest packet of the broadcast group, encapsulation included.
     unsigned int longest_frame() const { return longest_frame_.load_relaxed(); }
     bool port_active() const;
+    std::uint16_t pkey_index() const { return pkey_index_; }
+    // Unicast goes by connections where the peer takes them.
+    bool connected() const { return connected_.load_relaxed(); }
 
     kernel::WorkQueue work_queue;
     Reaper reaper{*this};
@@ -93,6 +108,7 @@ public:
     RxRing rx{*this};
     PathTable paths{*this};
     GroupSet groups{*this};
+    Connections connections{*this};
     // Of packets that no table could take.
     kernel::SharedCounter tx_dropped;
 
@@ -120,6 +136,8 @@ private:
     void joined();
     void collect_garbage();
     void apply_mtu();
+    void warn_of_multicast(unsigned int mtu) const;
+    void send_rejections();
 
     net_device* const dev_;
     ib_device* const ca_;
@@ -142,6 +160,15 @@ private:
     unsigned int admin_mtu_ = 0;
     bool adopting_mtu_ = false;
 
+    kernel::Published<bool> connected_;
+    bool has_debug_files_ = false;
+    dentry* debug_files_[IPOIB_DEBUG_FILES] = {};
+    // Packets that were too long, until their senders are told.
+    static constexpr unsigned int most_rejections = 64;
+    static kernel::LockClass rejections_class_;
+    kernel::SpinLock rejections_lock_{rejections_class_, "ipoib_too_long"};
+    kernel::PacketQueue rejections_ TA_GUARDED(rejections_lock_);
+
     LinkParameters link_;
     kernel::Published<std::uint32_t> qkey_;
     kernel::Published<std::uint16_t> lid_;
@@ -159,6 +186,7 @@ private:
     kernel::Work<&Interface::recover> recover_{*this};
     kernel::Work<&Interface::joined> joined_{*this};
     kernel::Work<&Interface::collect_garbage> garbage_{*this};
+    kernel::Work<&Interface::send_rejections> send_rejections_{*this};
 };
 
 // The module's queue for flushes, one at a time over all interfaces.

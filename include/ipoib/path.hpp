@@ -14,6 +14,7 @@
 
 namespace ipoib {
 
+class ActiveConnection;
 class Interface;
 class Path;
 
@@ -25,9 +26,14 @@ public:
     {
     }
     Path& path;
-    // nullptr: ask the path.
+    // nullptr: there is a connection, or the path is to be asked.
     kernel::Published<ib_ah*> ah;
+    // Established; nullptr otherwise.
+    kernel::Published<ActiveConnection*> connection;
     kernel::Published<unsigned long> last_used;
+    // Under PathTable's lock: the connection, in whatever state, and that there is none to be had at present.
+    ActiveConnection* attempt = nullptr;
+    bool refused = false;
 };
 
 class Path : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNode<Path> {
@@ -36,6 +42,8 @@ public:
 
     // All but the hash node, ah and last_used: under PathTable's lock.
     PathLife life;
+    // Of a usable path: what the SA said.
+    sa_path_rec* record() { return reinterpret_cast<sa_path_rec*>(record_); }
     kernel::Owned<AddressHandle> handle;
     kernel::List<Neighbour> neighbours;
     kernel::PacketQueue waiting;
@@ -45,6 +53,9 @@ public:
     // handle's, for readers; nullptr also when the path is in doubt.
     kernel::Published<ib_ah*> ah;
     kernel::Published<unsigned long> last_used;
+
+private:
+    alignas(SHIM_ALIGNOF_PATH_RECORD) std::byte record_[SHIM_SIZEOF_PATH_RECORD] = {};
 };
 
 class PathTable {
@@ -66,43 +77,54 @@ public:
     void send_address_resolution(sk_buff* skb, const HwAddr& to);
 
     // From now on packets are taken, until flush(). CONTEXT: process.
-    void accept() TA_EXCLUDES(lock_);
+    void accept() TA_EXCLUDES(lock);
     // Forgets all paths and neighbours, and waits for answers that are under way. CONTEXT: RTNL.
-    void flush() TA_EXCLUDES(lock_);
+    void flush() TA_EXCLUDES(lock);
     // Every path is asked for again when it is next used.
-    void doubt_all() TA_EXCLUDES(lock_);
+    void doubt_all() TA_EXCLUDES(lock);
     // Forgets what was not used for longer than idle jiffies.
-    void collect_garbage(unsigned long idle) TA_EXCLUDES(lock_);
+    void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
+
+    // Lets a neighbour's packets take the way that is right for it now.
+    void publish(Neighbour& neighbour) TA_REQUIRES(lock);
+    // A waiting packet, with its hard header, goes as a datagram. CONTEXT: under the transmit lock.
+    void send_datagram(sk_buff* skb, const HwAddr& to, Path& path) TA_REQUIRES(lock);
 
     // Of packets that could not be sent.
     kernel::SharedCounter dropped;
     kernel::SharedCounter questions, failures;
 
 private:
-    static void answered(int status, sa_path_rec* record, void* context);
-    void answer(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock_);
+    static kernel::LockClass lock_class_;
 
-    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock_);
-    Path* path_to(const Gid& gid) TA_REQUIRES(lock_);
-    Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock_);
+public:
+    // Of paths, neighbours and connections.
+    kernel::SpinLock lock{lock_class_, "ipoib_paths"};
+
+private:
+    static void answered(int status, sa_path_rec* record, void* context);
+    void answer(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock);
+
+    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock);
+    bool goes_by_datagram(const Neighbour& neighbour) const;
+    Path* path_to(const Gid& gid) TA_REQUIRES(lock);
+    Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
-    bool ask(Path& path) TA_REQUIRES(lock_);
+    bool ask(Path& path) TA_REQUIRES(lock);
     // Publishes handle (perhaps none) to the path and its neighbours and returns the one before.
-    kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock_);
-    void forget(Neighbour& neighbour) TA_REQUIRES(lock_);
-    void forget_neighbours(Path& path) TA_REQUIRES(lock_);
-    void unlink(Path& path) TA_REQUIRES(lock_);
+    kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
+    void forget(Neighbour& neighbour) TA_REQUIRES(lock);
+    void forget_neighbours(Path& path) TA_REQUIRES(lock);
+    void unlink(Path& path) TA_REQUIRES(lock);
     void release(Path& path);
 
     Interface& interface_;
-    static kernel::LockClass lock_class_;
-    kernel::SpinLock lock_{lock_class_, "ipoib_paths"};
     kernel::HashTable<HwAddr, Neighbour> neighbours_;
     kernel::HashTable<Gid, Path> paths_;
-    kernel::List<Path> all_ TA_GUARDED(lock_);
-    bool accepting_ TA_GUARDED(lock_) = false;
-    unsigned int open_questions_ TA_GUARDED(lock_) = 0;
-    bool waiting_for_answers_ TA_GUARDED(lock_) = false;
+    kernel::List<Path> all_ TA_GUARDED(lock);
+    bool accepting_ TA_GUARDED(lock) = false;
+    unsigned int open_questions_ TA_GUARDED(lock) = 0;
+    bool waiting_for_answers_ TA_GUARDED(lock) = false;
     kernel::Completion no_open_questions_;
 };
 

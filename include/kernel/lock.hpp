@@ -27,6 +27,8 @@ public:
     SpinLock& operator=(const SpinLock&) = delete;
     void lock() TA_ACQUIRE() { shim_spinlock_lock_bh(native()); }
     void unlock() TA_RELEASE() { shim_spinlock_unlock_bh(native()); }
+    // The caller holds it.
+    void assert_held() TA_ASSERT(this) { shim_spinlock_assert_held(native()); }
 
 private:
     shim_spinlock* native() { return reinterpret_cast<shim_spinlock*>(storage_); }

@@ -44,10 +44,10 @@ public:
     // False: it is to be polled again at once.
     [[nodiscard]] bool complete(int done) { return shim_napi_complete(native(), done); }
     void receive(sk_buff* skb) { shim_napi_receive(native(), skb); }
+    shim_napi* native() { return reinterpret_cast<shim_napi*>(storage_); }
 
 private:
     static int poll(void* owner, int budget) { return (static_cast<Owner*>(owner)->*Poll)(budget); }
-    shim_napi* native() { return reinterpret_cast<shim_napi*>(storage_); }
     alignas(SHIM_ALIGNOF_NAPI) std::byte storage_[SHIM_SIZEOF_NAPI] = {};
 };
 

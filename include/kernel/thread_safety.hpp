@@ -14,4 +14,5 @@
 #define TA_REQUIRES(...) TA_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define TA_EXCLUDES(...) TA_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 #define TA_ACQUIRE(...) TA_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define TA_ASSERT(...) TA_ATTRIBUTE(assert_capability(__VA_ARGS__))
 #define TA_RELEASE(...) TA_ATTRIBUTE(release_capability(__VA_ARGS__))

@@ -7,6 +7,7 @@ struct net_device;
 struct sk_buff;
 struct page;
 struct page_pool;
+struct shim_napi;
 
 unsigned char *shim_skb_data(const struct sk_buff *skb);
 /* Bytes in all, and those of them in the linear part. */
@@ -43,6 +44,17 @@ void shim_skb_drop(struct sk_buff *skb);
 /* Hands a packet with its hard header to the device's queue once more. CONTEXT: process or softirq, no tx lock. */
 void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev);
 
+/* The route that the packet came by carries no more than mtu bytes of IP. CONTEXT: any. */
+void shim_skb_update_pmtu(struct sk_buff *skb, unsigned int mtu);
+/*
+ * Tells the sender of an IP packet the same: ICMP "fragmentation needed" or ICMPv6 "packet too big"; then drops it.
+ * CONTEXT: process, no tx lock.
+ */
+void shim_skb_reject_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu);
+/* A number that stays with the packet while the driver has it. */
+void shim_skb_set_note(struct sk_buff *skb, unsigned int note);
+unsigned int shim_skb_note(const struct sk_buff *skb);
+
 /* A chain of packets through their own link; the chain's owner keeps the ends. */
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);
@@ -57,6 +69,15 @@ void shim_pool_put(struct page_pool *pool, struct page *page, bool in_poll);
 void *shim_page_address(struct page *page);
 /* Builds a packet in the page, which it owns from then on. NULL: no memory, and the page stays the caller's. */
 struct sk_buff *shim_skb_build(struct page *page, unsigned int bytes);
+/* An empty packet with bytes of linear room. NULL: no memory. CONTEXT: the NAPI poll. */
+struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes);
+/* Appends bytes of a page, which the packet owns from then on. */
+void shim_skb_add_page(struct sk_buff *skb, struct page *page, unsigned int offset, unsigned int bytes);
+/* Pages of a pool return to it when the packet is freed. */
+void shim_skb_mark_for_recycle(struct sk_buff *skb);
+/* One page that is of no pool. NULL: no memory. CONTEXT: process. */
+struct page *shim_page_alloc(void);
+void shim_page_free(struct page *page);
 /* What an skb needs in its buffer before and after the data. */
 unsigned int shim_skb_buffer_headroom(void);
 unsigned int shim_skb_buffer_tailroom(void);

@@ -16,6 +16,8 @@ void shim_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock
 /* CONTEXT: process or softirq; bottom halves stay disabled until the unlock. */
 void shim_spinlock_lock_bh(struct shim_spinlock *lock);
 void shim_spinlock_unlock_bh(struct shim_spinlock *lock);
+/* For lockdep. */
+void shim_spinlock_assert_held(const struct shim_spinlock *lock);
 
 void shim_mutex_init(struct shim_mutex *mutex, struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: process, may sleep. */

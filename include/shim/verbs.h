@@ -11,7 +11,7 @@ struct ib_qp;
 struct ib_ah;
 struct sa_path_rec;
 /* Storage of these is embedded; sizes in <generated/layout.h>. */
-struct shim_ud_wr;
+struct shim_send_wr;
 struct shim_recv_wr;
 struct shim_wc;
 struct shim_event_handler;
@@ -79,6 +79,8 @@ bool shim_wc_ok(const struct shim_wc *wc);
 bool shim_wc_flushed(const struct shim_wc *wc);
 int shim_wc_status(const struct shim_wc *wc);
 unsigned int shim_wc_vendor_error(const struct shim_wc *wc);
+/* What the queue pair that the completion is for was created with. */
+void *shim_wc_qp_context(const struct shim_wc *wc);
 /* Of a received datagram: bytes with the 40 of the GRH, which is valid only if wc_has_grh. */
 unsigned int shim_wc_bytes(const struct shim_wc *wc);
 bool shim_wc_has_grh(const struct shim_wc *wc);
@@ -102,16 +104,18 @@ int shim_qp_set_qkey(struct ib_qp *qp, uint32_t qkey);
 int shim_qp_attach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid);
 void shim_qp_detach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid);
 
-/* Builds a send in its slot, once; then fill in what differs per packet. */
-void shim_ud_wr_init(struct shim_ud_wr *wr, uint64_t id, struct shim_sge *sges);
-void shim_ud_wr_set(struct shim_ud_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn, uint32_t qkey);
-void shim_ud_wr_set_signaled(struct shim_ud_wr *wr, bool signaled);
+/* Builds a send in its slot: once, then what differs per packet; a datagram, or a message on a connection. */
+void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sge *sges);
+void shim_send_wr_set_datagram(struct shim_send_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn,
+			       uint32_t qkey);
+void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges);
+void shim_send_wr_set_signaled(struct shim_send_wr *wr, bool signaled);
 /* next may be NULL. */
-void shim_ud_wr_set_next(struct shim_ud_wr *wr, struct shim_ud_wr *next);
+void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next);
 /* CONTEXT: any. Posts the chain. */
-int shim_post_send(struct ib_qp *qp, struct shim_ud_wr *first);
+int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first);
 
-void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sge);
+void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count);
 void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next);
 int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first);
 
@@ -122,6 +126,9 @@ uint64_t shim_dma_map_frag(struct ib_device *ca, const struct sk_buff *skb, unsi
 void shim_dma_unmap_frag(struct ib_device *ca, uint64_t address, size_t bytes);
 uint64_t shim_dma_map_from_device(struct ib_device *ca, void *address, size_t bytes);
 void shim_dma_unmap_from_device(struct ib_device *ca, uint64_t address, size_t bytes);
+/* Between these the CPU may read what the device wrote, while the mapping stays. */
+void shim_dma_sync_for_cpu(struct ib_device *ca, uint64_t address, size_t bytes);
+void shim_dma_sync_for_device(struct ib_device *ca, uint64_t address, size_t bytes);
 bool shim_dma_failed(struct ib_device *ca, uint64_t address);
 
 /* An error pointer on failure. CONTEXT: process, may sleep. */

@@ -294,8 +294,8 @@ unsigned int fabric_build_headers(const fabric_headers* h, std::uint8_t* wire)
     at += lrh_bytes;
     if (h->grh) {
         store(at, 6U << 28 | std::uint32_t(h->traffic_class) << 20 | (h->flow_label & 0xfffff));
-        store(at + 4, static_cast<std::uint16_t>(bth_bytes + extension_bytes(h->opcode) + h->payload_bytes + pad +
-                                                 icrc_bytes));
+        store(at + 4,
+              static_cast<std::uint16_t>(bth_bytes + extension_bytes(h->opcode) + h->payload_bytes + pad + icrc_bytes));
         at[6] = next_header_iba;
         at[7] = h->hop_limit;
         std::memcpy(at + 8, h->sgid, 16);

@@ -9,7 +9,11 @@ namespace soft_ib {
 
 namespace {
 
-enum Attribute : std::uint16_t { class_port_info = 0x0001, port_counters = 0x0012, port_counters_extended = 0x001d };
+enum PerformanceAttribute : std::uint16_t {
+    class_port_info = 0x0001,
+    port_counters = 0x0012,
+    port_counters_extended = 0x001d
+};
 constexpr unsigned int data_bytes = 192;
 constexpr std::uint16_t extended_width_supported = 1 << 9;
 

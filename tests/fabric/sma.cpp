@@ -9,7 +9,7 @@ namespace soft_ib {
 
 namespace {
 
-enum Attribute : std::uint16_t {
+enum SubnetAttribute : std::uint16_t {
     notice = 0x0002,
     node_description = 0x0010,
     node_info = 0x0011,

@@ -117,10 +117,15 @@ TEST_F(DatagramTest, failed_post_restarts_the_queues)
     meet(peer(1));
 }
 
-TEST_F(DatagramTest, oversized_packet_is_dropped)
+TEST_F(DatagramTest, oversized_packet_is_dropped_and_its_sender_told)
 {
     world.transmit(world.packet(peer(1), 0x0800, 2045));
-    EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(world.updated_pmtus, std::vector<unsigned int>{2044});
+    EXPECT_TRUE(world.rejected_mtus.empty()) << "not under the transmit lock";
+    world.run_work();
+    EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
+    EXPECT_EQ(statistics().tx_dropped, 1U);
+    EXPECT_EQ(statistics().tx_errors, 1U);
     world.transmit(world.packet(peer(1), 0x0800, 2044));
     EXPECT_EQ(world.sent.size(), 1U);
 }

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/mgid.hpp>
 
@@ -37,7 +38,7 @@ struct shim_hash {
 struct shim_wc {
     Completion entry;
 };
-static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_ud_wr) <= SHIM_SIZEOF_UD_WR);
+static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_send_wr) <= SHIM_SIZEOF_SEND_WR);
 static_assert(sizeof(shim_recv_wr) <= SHIM_SIZEOF_RECV_WR && sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
 
 namespace {
@@ -71,9 +72,17 @@ void unmap(std::uint64_t address)
     world->mappings.erase(it);
 }
 
+void free_page(page* one)
+{
+    ASSERT_EQ(one->pool ? one->pool->pages.erase(one) : world->loose_pages.erase(one), 1U) << "a page is freed twice";
+    delete one;
+}
+
 void free_skb(sk_buff* skb)
 {
     ASSERT_EQ(world->skbs.erase(skb), 1U) << "an skb is freed twice";
+    for (page* one : skb->pages)
+        free_page(one);
     if (skb->buffer) {
         skb->buffer->pool->pages.erase(skb->buffer);
         delete skb->buffer;
@@ -106,6 +115,8 @@ World::~World()
     EXPECT_TRUE(memberships.empty()) << memberships.size() << " memberships are left";
     EXPECT_TRUE(queued.empty()) << "work is left";
     EXPECT_TRUE(netdevs.empty() && qps.empty());
+    EXPECT_TRUE(cm_ids.empty()) << cm_ids.size() << " connection identifiers are left";
+    EXPECT_TRUE(srqs.empty() && loose_pages.empty());
     for (page_pool* pool : pools) {
         EXPECT_TRUE(pool->destroyed && pool->pages.empty()) << "a page pool is left, or pages of it";
         delete pool;
@@ -155,7 +166,11 @@ void World::run_polls()
     EXPECT_TRUE(scheduled.empty()) << "polling never ends";
 }
 
-void World::sleep() { run_polls(); }
+void World::sleep()
+{
+    run_polls();
+    ++now;
+}
 
 void World::event(shim_event event) { ca.on_event(ca.event_context, event, 1); }
 
@@ -199,8 +214,8 @@ bool World::receive(const std::vector<std::uint8_t>& payload, bool grh, const ip
         return false;
     const shim_recv_wr wr = qp().receives.front();
     qp().receives.pop_front();
-    auto* to = reinterpret_cast<std::uint8_t*>(wr.sge->address);
-    EXPECT_GE(wr.sge->length, 40 + payload.size());
+    auto* to = reinterpret_cast<std::uint8_t*>(wr.sges->address);
+    EXPECT_GE(wr.sges->length, 40 + payload.size());
     std::memset(to, 0xee, 40);
     if (grh) {
         std::memcpy(to + 8, ca.gid.raw, 16);
@@ -210,6 +225,91 @@ bool World::receive(const std::vector<std::uint8_t>& payload, bool grh, const ip
     qp().recv_cq->push({wr.id, status, static_cast<unsigned int>(40 + payload.size()), source_qpn, slid, grh});
     run_polls();
     return true;
+}
+
+ib_cm_id* World::take_request()
+{
+    if (asked.empty())
+        return nullptr;
+    ib_cm_id* id = asked.front();
+    asked.erase(asked.begin());
+    return id;
+}
+
+void World::reply(ib_cm_id* id, std::uint32_t mtu)
+{
+    ASSERT_NE(id, nullptr);
+    const ipoib::Introduction introduction{kernel::Be32(0x99), kernel::Be32(mtu)};
+    shim_cm_message message{};
+    message.event = SHIM_CM_REP;
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&introduction);
+    EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
+}
+
+void World::message(ib_cm_id* id, shim_cm_event event, unsigned int reason)
+{
+    ASSERT_NE(id, nullptr);
+    shim_cm_message message{};
+    message.event = event;
+    message.reason = reason;
+    EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
+}
+
+ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu, bool reliable)
+{
+    ib_cm_id* listener = nullptr;
+    for (ib_cm_id* id : cm_ids)
+        if (id->listens)
+            listener = id;
+    if (!listener)
+        return nullptr;
+    auto* id = new ib_cm_id;
+    id->context = listener->context;
+    cm_ids.insert(id);
+    const ipoib::Introduction introduction{kernel::Be32(qpn), kernel::Be32(mtu)};
+    shim_cm_message message{};
+    message.event = SHIM_CM_REQ;
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&introduction);
+    message.peer = from.native();
+    message.reliable = reliable;
+    if (!ipoib_cm_event(id, &message, id->context))
+        return id;
+    turned_away = id->reason;
+    cm_ids.erase(id);
+    delete id;
+    return nullptr;
+}
+
+bool World::receive_message(ib_qp& on, const std::vector<std::uint8_t>& bytes, int status)
+{
+    auto& receives = on.srq ? on.srq->receives : on.receives;
+    if (receives.empty())
+        return false;
+    const shim_recv_wr wr = receives.front();
+    receives.pop_front();
+    std::size_t done = 0;
+    for (unsigned int i = 0; i < wr.count && done < bytes.size(); ++i) {
+        const std::size_t part = std::min<std::size_t>(wr.sges[i].length, bytes.size() - done);
+        std::memcpy(reinterpret_cast<void*>(wr.sges[i].address), bytes.data() + done, part);
+        done += part;
+    }
+    EXPECT_EQ(done, bytes.size());
+    on.recv_cq->push({wr.id, status, static_cast<unsigned int>(bytes.size()), 0, 0, false, &on});
+    run_polls();
+    return true;
+}
+
+void World::complete_messages(ib_qp& on, std::size_t count, int status)
+{
+    for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_FALSE(on.outstanding.empty());
+        const Sent done = on.outstanding.front();
+        on.outstanding.pop_front();
+        const int own = i + 1 == count ? status : 0;
+        if (done.signaled || own)
+            on.send_cq->push({done.id, own, 0, 0, 0, false, &on});
+    }
+    run_polls();
 }
 
 std::size_t World::open_paths() const
@@ -312,6 +412,7 @@ void shim_spinlock_unlock_bh(shim_spinlock* lock)
     lock->held = false;
     --world->spinning;
 }
+void shim_spinlock_assert_held(const shim_spinlock* lock) { EXPECT_TRUE(lock->held); }
 void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { mutex->held = false; }
 void shim_mutex_lock(shim_mutex* mutex)
 {
@@ -435,6 +536,10 @@ unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
 void shim_skb_reserve(sk_buff* skb, unsigned int bytes) { skb->start += bytes; }
 void shim_skb_put(sk_buff* skb, unsigned int bytes)
 {
+    if (!skb->buffer) {
+        skb->bytes.resize(skb->bytes.size() + bytes);
+        return;
+    }
     // Until now the vector holds the whole buffer.
     skb->bytes.assign(skb->buffer->bytes.begin(), skb->buffer->bytes.begin() + static_cast<long>(skb->start + bytes));
 }
@@ -462,6 +567,41 @@ void shim_skb_transmit_again(sk_buff* skb, net_device*)
 }
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
 void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
+
+void shim_skb_set_note(sk_buff* skb, unsigned int note) { skb->note = note; }
+unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
+void shim_skb_update_pmtu(sk_buff*, unsigned int mtu) { world->updated_pmtus.push_back(mtu); }
+void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int mtu)
+{
+    may_sleep();
+    world->rejected_mtus.push_back(mtu);
+    free_skb(skb);
+}
+sk_buff* shim_skb_alloc(shim_napi*, unsigned int)
+{
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return nullptr;
+    auto* skb = new sk_buff;
+    world->skbs.insert(skb);
+    return skb;
+}
+void shim_skb_add_page(sk_buff* skb, page* one, unsigned int offset, unsigned int bytes)
+{
+    const auto from = one->bytes.begin() + offset;
+    skb->bytes.insert(skb->bytes.end(), from, from + bytes);
+    skb->pages.push_back(one);
+}
+void shim_skb_mark_for_recycle(sk_buff*) {}
+page* shim_page_alloc()
+{
+    may_sleep();
+    if (world->fail_pages)
+        return nullptr;
+    auto* one = new page{nullptr, std::vector<std::uint8_t>(4096)};
+    world->loose_pages.insert(one);
+    return one;
+}
+void shim_page_free(page* one) { free_page(one); }
 
 page_pool* shim_pool_create(unsigned int, unsigned int order)
 {
@@ -539,6 +679,7 @@ int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
     EXPECT_TRUE(world->rtnl);
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
+unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
 bool shim_netdev_rx_checksum(const net_device*) { return false; }
 void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
 {
@@ -587,6 +728,7 @@ void shim_napi_schedule(shim_napi* napi)
 bool shim_napi_complete(shim_napi*, int) { return true; }
 void shim_napi_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
 unsigned long shim_neighbour_gc_interval() { return 3000; }
+int shim_restart_syscall() { return -513; }
 int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
 {
     va_list arguments;
@@ -671,9 +813,17 @@ bool shim_wc_has_grh(const shim_wc* wc) { return wc->entry.grh; }
 bool shim_wc_checksum_ok(const shim_wc*) { return false; }
 std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qpn; }
 std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
+void* shim_wc_qp_context(const shim_wc* wc)
+{
+    EXPECT_NE(std::find(world->qps.begin(), world->qps.end(), wc->entry.qp), world->qps.end())
+        << "a completion is looked at when its queue pair is gone";
+    return wc->entry.qp->context;
+}
 ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int)
 {
-    auto* qp = new ib_qp{send_cq, recv_cq, "reset", 0, {}, {}, {}};
+    auto* qp = new ib_qp;
+    qp->send_cq = send_cq;
+    qp->recv_cq = recv_cq;
     world->qps.push_back(qp);
     return qp;
 }
@@ -683,7 +833,7 @@ void shim_qp_destroy(ib_qp* qp)
     std::erase(world->qps, qp);
     delete qp;
 }
-std::uint32_t shim_qp_number(const ib_qp*) { return 0x48; }
+std::uint32_t shim_qp_number(const ib_qp* qp) { return qp->number; }
 int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t, std::uint32_t)
 {
     EXPECT_EQ(qp->state, "reset");
@@ -703,10 +853,14 @@ int shim_qp_to_rts(ib_qp* qp)
 int shim_qp_to_error(ib_qp* qp)
 {
     qp->state = "error";
+    if (world->mute)
+        return 0;
     for (; !qp->outstanding.empty(); qp->outstanding.pop_front())
-        qp->send_cq->push({qp->outstanding.front().id, flushed, 0, 0, 0, false});
+        qp->send_cq->push({qp->outstanding.front().id, flushed, 0, 0, 0, false, qp});
     for (; !qp->receives.empty(); qp->receives.pop_front())
-        qp->recv_cq->push({qp->receives.front().id, flushed, 0, 0, 0, false});
+        qp->recv_cq->push({qp->receives.front().id, flushed, 0, 0, 0, false, qp});
+    if (qp->srq)
+        ipoib_last_wqe_reached(qp->context);
     return 0;
 }
 int shim_qp_to_reset(ib_qp* qp)
@@ -740,39 +894,48 @@ void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     may_sleep();
     EXPECT_EQ(qp->attached.erase({text(mgid, 16), mlid}), 1U) << "detached, but never attached";
 }
-void shim_ud_wr_init(shim_ud_wr* wr, std::uint64_t id, shim_sge* sges)
+void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
 {
     *wr = {};
     wr->id = id;
     wr->sges = sges;
 }
-void shim_ud_wr_set(shim_ud_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
+void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
 {
     wr->count = sges;
     wr->ah = ah;
     wr->qpn = qpn;
     wr->qkey = qkey;
 }
-void shim_ud_wr_set_signaled(shim_ud_wr* wr, bool signaled) { wr->signaled = signaled; }
-void shim_ud_wr_set_next(shim_ud_wr* wr, shim_ud_wr* next) { wr->next = next; }
-int shim_post_send(ib_qp* qp, shim_ud_wr* first)
+void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
+void shim_send_wr_set_signaled(shim_send_wr* wr, bool signaled) { wr->signaled = signaled; }
+void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
+int shim_post_send(ib_qp* qp, shim_send_wr* first)
 {
     if (world->fail_post > 0 && --world->fail_post == 0)
         return -12;
     ++world->doorbells;
-    for (shim_ud_wr* wr = first; wr; wr = wr->next) {
-        EXPECT_TRUE(world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
+    for (shim_send_wr* wr = first; wr; wr = wr->next) {
+        EXPECT_TRUE(qp->connected || world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
         Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}};
         for (unsigned int i = 0; i < wr->count; ++i) {
             const auto* from = reinterpret_cast<const std::uint8_t*>(wr->sges[i].address);
             sent.bytes.insert(sent.bytes.end(), from, from + wr->sges[i].length);
+        }
+        if (qp->state == "error") {
+            if (!world->mute)
+                qp->send_cq->push({wr->id, flushed, 0, 0, 0, false, qp});
+            continue;
         }
         world->sent.push_back(sent);
         qp->outstanding.push_back(sent);
     }
     return 0;
 }
-void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sge) { *wr = {id, sge, nullptr}; }
+void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sges, unsigned int count)
+{
+    *wr = {id, sges, count, nullptr};
+}
 void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
 int shim_post_recv(ib_qp* qp, shim_recv_wr* first)
 {
@@ -787,6 +950,8 @@ std::uint64_t shim_dma_map_frag(ib_device*, const sk_buff*, unsigned int) { retu
 void shim_dma_unmap_frag(ib_device*, std::uint64_t, std::size_t) {}
 std::uint64_t shim_dma_map_from_device(ib_device*, void* address, std::size_t) { return map(address); }
 void shim_dma_unmap_from_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
+void shim_dma_sync_for_cpu(ib_device*, std::uint64_t, std::size_t) {}
+void shim_dma_sync_for_device(ib_device*, std::uint64_t, std::size_t) {}
 bool shim_dma_failed(ib_device*, std::uint64_t address) { return address == 0; }
 
 namespace {
@@ -868,3 +1033,149 @@ void shim_sa_leave(ib_sa_multicast* membership)
     delete membership;
 }
 unsigned int shim_mtu_bytes(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
+
+// cm.h
+
+ib_cm_id* shim_cm_create(ib_device*, void* context)
+{
+    may_sleep();
+    if (world->fail_cm > 0 && --world->fail_cm == 0)
+        return reinterpret_cast<ib_cm_id*>(std::intptr_t(-12));
+    auto* id = new ib_cm_id;
+    id->context = context;
+    world->cm_ids.insert(id);
+    return id;
+}
+void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
+void shim_cm_destroy(ib_cm_id* id)
+{
+    may_sleep();
+    EXPECT_EQ(world->cm_ids.erase(id), 1U) << "an identifier is destroyed twice";
+    std::erase(world->asked, id);
+    delete id;
+}
+int shim_cm_listen(ib_cm_id* id, std::uint64_t service_id)
+{
+    if (world->fail_cm > 0 && --world->fail_cm == 0)
+        return -16;
+    id->listens = service_id;
+    return 0;
+}
+int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
+{
+    may_sleep();
+    if (world->fail_cm > 0 && --world->fail_cm == 0)
+        return -12;
+    id->sent.emplace_back("REQ");
+    id->service_id = request->service_id;
+    id->qpn = request->qpn;
+    const auto* data = static_cast<const std::uint8_t*>(request->private_data);
+    id->private_data.assign(data, data + request->private_bytes);
+    world->asked.push_back(id);
+    return 0;
+}
+int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)
+{
+    may_sleep();
+    if (world->fail_cm > 0 && --world->fail_cm == 0)
+        return -12;
+    id->sent.emplace_back("REP");
+    id->qpn = reply->qpn;
+    id->rnr_retries = reply->rnr_retries;
+    const auto* data = static_cast<const std::uint8_t*>(reply->private_data);
+    id->private_data.assign(data, data + reply->private_bytes);
+    return 0;
+}
+int shim_cm_send_rtu(ib_cm_id* id)
+{
+    may_sleep();
+    id->sent.emplace_back("RTU");
+    return 0;
+}
+int shim_cm_send_drep(ib_cm_id* id)
+{
+    may_sleep();
+    id->sent.emplace_back("DREP");
+    return 0;
+}
+void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason reason)
+{
+    may_sleep();
+    id->sent.emplace_back("REJ");
+    id->reason = reason;
+}
+ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
+{
+    may_sleep();
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return reinterpret_cast<ib_qp*>(std::intptr_t(-12));
+    static std::uint32_t number = 0x1000;
+    auto* qp = new ib_qp;
+    qp->send_cq = wanted->send_cq;
+    qp->recv_cq = wanted->recv_cq;
+    qp->connected = true;
+    qp->context = wanted->context;
+    qp->srq = wanted->srq;
+    qp->number = ++number;
+    world->qps.push_back(qp);
+    return qp;
+}
+int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t)
+{
+    EXPECT_EQ(qp->state, "reset");
+    qp->state = "init";
+    return 0;
+}
+int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t rnr_timer)
+{
+    may_sleep();
+    EXPECT_EQ(qp->state, "init");
+    if (world->fail_cm > 0 && --world->fail_cm == 0)
+        return -22;
+    qp->state = "rtr";
+    qp->rnr_timer = rnr_timer;
+    return 0;
+}
+int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+{
+    EXPECT_EQ(qp->state, "rtr");
+    qp->state = "rts";
+    return 0;
+}
+ib_srq* shim_srq_create(ib_pd*, unsigned int, unsigned int)
+{
+    auto* srq = new ib_srq;
+    world->srqs.insert(srq);
+    return srq;
+}
+void shim_srq_destroy(ib_srq* srq)
+{
+    EXPECT_EQ(world->srqs.erase(srq), 1U);
+    delete srq;
+}
+unsigned int shim_ib_max_srq_sge(const ib_device*) { return world->have_srq ? 30 : 0; }
+int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first)
+{
+    ++world->receive_posts;
+    for (; first; first = first->next)
+        srq->receives.push_back(*first);
+    return 0;
+}
+void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
+std::uint32_t shim_random() { return 4; }
+
+// debugfs.h
+
+int shim_debugfs_start() { return 0; }
+void shim_debugfs_stop() {}
+dentry* shim_debug_file_create(net_device*, ipoib_debug_file) { return nullptr; }
+void shim_debug_file_remove(dentry*) {}
+void shim_seq_printf(seq_file*, const char* format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    world->seq_text += text;
+}

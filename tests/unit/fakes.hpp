@@ -14,6 +14,8 @@
 
 #include <generated/layout.h>
 #include <ipoib/address.hpp>
+#include <shim/cm.h>
+#include <shim/debugfs.h>
 #include <shim/hash.h>
 #include <shim/memory.h>
 #include <shim/module.h>
@@ -33,6 +35,8 @@ struct sk_buff {
     shim_packet_type type = SHIM_PACKET_HOST;
     std::vector<std::uint8_t> mac_header;
     page* buffer = nullptr;
+    std::vector<page*> pages;
+    unsigned int note = 0;
 };
 
 struct page_pool {
@@ -42,6 +46,7 @@ struct page_pool {
 };
 
 struct page {
+    // nullptr: of no pool.
     page_pool* pool;
     std::vector<std::uint8_t> bytes;
 };
@@ -71,6 +76,7 @@ struct Completion {
     std::uint32_t source_qpn;
     std::uint16_t slid;
     bool grh;
+    ib_qp* qp = nullptr;
 };
 
 struct ib_cq {
@@ -90,18 +96,19 @@ struct ib_cq {
 
 struct shim_recv_wr {
     std::uint64_t id;
-    shim_sge* sge;
+    shim_sge* sges;
+    unsigned int count;
     shim_recv_wr* next;
 };
 
-struct shim_ud_wr {
+struct shim_send_wr {
     std::uint64_t id;
     shim_sge* sges;
     unsigned int count;
     ib_ah* ah;
     std::uint32_t qpn, qkey;
     bool signaled;
-    shim_ud_wr* next;
+    shim_send_wr* next;
 };
 
 struct ib_qp {
@@ -112,6 +119,28 @@ struct ib_qp {
     std::deque<Sent> outstanding;
     std::deque<shim_recv_wr> receives;
     std::set<std::pair<std::string, std::uint16_t>> attached;
+    // Of a connection.
+    bool connected = false;
+    void* context = nullptr;
+    ib_srq* srq = nullptr;
+    std::uint32_t number = 0x48;
+    std::uint8_t rnr_timer = 0;
+};
+
+struct ib_srq {
+    std::deque<shim_recv_wr> receives;
+};
+
+// What the communication manager was told to send on it, by name, and what a REQ and a REP said.
+struct ib_cm_id {
+    void* context = nullptr;
+    std::uint64_t listens = 0;
+    std::vector<std::string> sent;
+    std::uint64_t service_id = 0;
+    std::uint32_t qpn = 0;
+    std::vector<std::uint8_t> private_data;
+    unsigned int reason = 0;
+    std::uint8_t rnr_retries = 0;
 };
 
 struct ib_pd {
@@ -178,6 +207,28 @@ public:
     // A datagram arrives, as the HCA writes it. Empty: nothing was posted.
     bool receive(const std::vector<std::uint8_t>& payload, bool grh = false, const ipoib::Gid& dgid = {},
                  std::uint32_t source_qpn = 99, std::uint16_t slid = 9, int status = 0);
+
+    // Connected mode. REQs that were sent and not answered, oldest first; answers to one.
+    std::vector<ib_cm_id*> asked;
+    ib_cm_id* take_request();
+    void reply(ib_cm_id* id, std::uint32_t mtu = 65524);
+    void message(ib_cm_id* id, shim_cm_event event, unsigned int reason = 0);
+    // A REQ comes; nullptr: it was turned away, and turned_away says why.
+    ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true);
+    unsigned int turned_away = 0;
+    ib_qp* connection(std::size_t n) { return qps.at(n + 1); }
+    // A message arrives on it. False: nothing was posted.
+    bool receive_message(ib_qp& on, const std::vector<std::uint8_t>& bytes, int status = 0);
+    void complete_messages(ib_qp& on, std::size_t count, int status = 0);
+    std::set<ib_cm_id*> cm_ids;
+    std::set<ib_srq*> srqs;
+    std::set<page*> loose_pages;
+    bool have_srq = true;
+    int fail_cm = 0;
+    // A queue pair in its error state says nothing, and flushes nothing.
+    bool mute = false;
+    std::vector<unsigned int> rejected_mtus, updated_pmtus;
+    std::string seq_text;
 
     // The open questions, oldest first.
     void answer_path(int status = 0, std::uint16_t dlid = 5);

@@ -12,7 +12,7 @@ TEST_F(InterfaceTest, address_is_flags_qpn_and_gid)
     const HwAddr address = HwAddr::from(world.dev().address.data());
     EXPECT_EQ(address.qpn(), 0x48U);
     EXPECT_EQ(address.gid(), Gid::from(world.ca.gid));
-    EXPECT_FALSE(address.connected_capable());
+    EXPECT_TRUE(address.connected_capable());
 }
 
 TEST_F(InterfaceTest, carrier_comes_with_the_broadcast_group)
@@ -213,9 +213,18 @@ TEST_F(InterfaceTest, mode_takes_its_words_with_and_without_newline)
     net_device* dev = &world.dev();
     EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagram\n", 9), 9);
     EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagram", 8), 8);
-    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n", 10), -22);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n", 10), 10);
+    char text[4096];
+    EXPECT_EQ(ipoib_attribute_show(dev, IPOIB_ATTRIBUTE_MODE, text), 10);
+    EXPECT_STREQ(text, "connected\n");
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "connected", 9), 9);
     EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "", 0), -22);
     EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagrams\n", 10), -22);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n\n", 11), -22);
+    // Who holds the lock may be waiting for us.
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "datagram\n", 9), -513);
+    world.rtnl = false;
 }
 
 TEST(Module, parameters_out_of_range_are_clamped)

@@ -4,8 +4,8 @@
  * routes each by the fabric's logic and puts it into the receive queues of its destinations, then raises completion
  * events, SOFT_BURST frames at a time. Nothing is delivered from within post_send.
  */
-#include "compat.h"
 #include "engine.h"
+#include "compat.h"
 
 static void burst_start(struct burst *burst)
 {
@@ -13,8 +13,7 @@ static void burst_start(struct burst *burst)
 	burst->frames = 0;
 }
 
-void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status,
-			struct burst *burst)
+void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status, struct burst *burst)
 {
 	struct ib_wc wc = {
 		.wr_id = send->wr_id,

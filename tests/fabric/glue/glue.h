@@ -4,7 +4,8 @@
  * and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
  * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's
- * sq_lock; active_lock; a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it was unlinked.
+ * sq_lock; active_lock; a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it
+ * was unlinked.
  */
 #pragma once
 #include <core.h>

@@ -8,10 +8,8 @@
 #include "engine.h"
 
 static const enum ib_wc_status failures[] = {
-	[FABRIC_RETRY_EXCEEDED] = IB_WC_RETRY_EXC_ERR,
-	[FABRIC_RNR_RETRY_EXCEEDED] = IB_WC_RNR_RETRY_EXC_ERR,
-	[FABRIC_REMOTE_INVALID_REQUEST] = IB_WC_REM_INV_REQ_ERR,
-	[FABRIC_REMOTE_ACCESS_ERROR] = IB_WC_REM_ACCESS_ERR,
+	[FABRIC_RETRY_EXCEEDED] = IB_WC_RETRY_EXC_ERR,		 [FABRIC_RNR_RETRY_EXCEEDED] = IB_WC_RNR_RETRY_EXC_ERR,
+	[FABRIC_REMOTE_INVALID_REQUEST] = IB_WC_REM_INV_REQ_ERR, [FABRIC_REMOTE_ACCESS_ERROR] = IB_WC_REM_ACCESS_ERR,
 	[FABRIC_REMOTE_OPERATION_ERROR] = IB_WC_REM_OP_ERR,
 };
 
@@ -438,7 +436,8 @@ void soft_rc_kill_all(struct soft_hca *hca)
 
 	/* Destroying one waits for us. */
 	rcu_read_lock();
-	xa_for_each(&hca->qps, index, qp) {
+	xa_for_each(&hca->qps, index, qp)
+	{
 		if (qp->ib.qp_type != IB_QPT_RC || READ_ONCE(qp->state) != IB_QPS_RTS)
 			continue;
 		WRITE_ONCE(qp->rc.killed, true);

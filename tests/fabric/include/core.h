@@ -82,7 +82,8 @@ struct fabric_headers {
 	uint32_t destination_qpn, psn;
 	/* In a DETH, of datagrams only. */
 	uint32_t source_qpn, qkey;
-	/* An AETH, of acknowledgements only: syndrome in the top 8 bits, message sequence number below (IBA 9.7.5.1.2). */
+	/* An AETH, of acknowledgements only: syndrome in the top 8 bits, message sequence number below (IBA 9.7.5.1.2).
+	 */
 	uint32_t aeth;
 	uint32_t payload_bytes;
 };

@@ -198,9 +198,9 @@ TEST(Connection, delivers_every_message_once_in_order_whatever_is_lost)
         fabric_requester_start(&requester, first_psn, 255, 7);
         fabric_responder_start(&responder, first_psn);
 
-        std::vector<std::uint32_t> packets; // of each message
-        for (int i = 0; i < 40; ++i)
-            packets.push_back(1 + random() % 6);
+        std::vector<std::uint32_t> packets(40); // of each message
+        for (std::uint32_t& count : packets)
+            count = 1 + random() % 6;
         std::vector<fabric_headers> wire; // by PSN, counted from the first
         for (std::uint32_t count : packets)
             for (std::uint32_t i = 0; i < count; ++i) {

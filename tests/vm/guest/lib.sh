@@ -56,7 +56,8 @@ stop_opensm() {
 
 start_fabric() {
     modprobe ib_umad
-    insmod /test/soft_ib.ko hcas="$PORTS" mtu="${MTU:-2048}"
+    # shellcheck disable=SC2086
+    insmod /test/soft_ib.ko hcas="$PORTS" mtu="${MTU:-2048}" ${FABRIC:-}
     start_opensm
     wait_for 30 all_ports_active
 }
@@ -67,7 +68,12 @@ knob() { echo "$3" >"$debug/$(($1 - 1))/$2"; }                                  
 # The driver
 
 load_driver() { # parameters
-    if [ "$DRIVER" = ours ]; then insmod /test/ib_ipoib.ko "$@"; else modprobe ib_ipoib "$@"; fi
+    if [ "$DRIVER" = stock ]; then
+        modprobe ib_ipoib "$@"
+    else
+        modinfo -F depends /test/ib_ipoib.ko | tr , '\n' | xargs modprobe -a
+        insmod /test/ib_ipoib.ko "$@"
+    fi
 }
 unload_driver() { rmmod ib_ipoib; }
 parameter() { cat "/sys/module/ib_ipoib/parameters/$1"; }
@@ -105,6 +111,15 @@ add_hosts() {
     local i
     for i in $(seq 1 "$PORTS"); do add_host "$i"; done
     for i in $(seq 1 "$PORTS"); do wait_for 30 addresses_ready "$i"; done
+}
+mode() { on "$1" cat "/sys/class/net/$(interface_of "$1")/mode"; }
+mtu() { on "$1" cat "/sys/class/net/$(interface_of "$1")/mtu"; }
+set_mode() { on "$1" sh -c "echo $2 >/sys/class/net/$(interface_of "$1")/mode"; } # HOST connected|datagram
+set_mtu() { on "$1" ip link set "$(interface_of "$1")" mtu "$2"; }                # HOST MTU
+# A suite's MODE: that of all hosts.
+set_modes() {
+    local i
+    for i in $(seq 1 "$PORTS"); do [ -z "${MODE:-}" ] || set_mode "$i" "$MODE" || return 1; done
 }
 link_local() { on "$1" ip -6 -o addr show dev "$(interface_of "$1")" scope link | sed -nE 's,.* inet6 ([^/]+)/.*,\1,p'; }
 

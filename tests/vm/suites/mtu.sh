@@ -5,46 +5,43 @@
 PORTS=2
 HOSTS=1
 
-mtu() { on 1 cat /sys/class/net/ib0/mtu; }
-set_mtu() { on 1 ip link set ib0 mtu "$1"; }
-
-test_mtu_is_that_of_the_broadcast_group() { [ "$(mtu)" = 2044 ]; }
+test_mtu_is_that_of_the_broadcast_group() { [ "$(mtu 1)" = 2044 ]; }
 test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M "do" -s 2016; }
 test_larger_packet_does_not() { ! ping_ok 1 10.0.0.2 -M "do" -s 2017; }
 
 test_smaller_admin_mtu() {
-    set_mtu 1500
-    [ "$(mtu)" = 1500 ]
+    set_mtu 1 1500
+    [ "$(mtu 1)" = 1500 ]
     ping_ok 1 10.0.0.2 -M "do" -s 1472
     ! ping_ok 1 10.0.0.2 -M "do" -s 1473 || return 1
     # The other side sends what its own MTU allows, and it arrives.
     ping_ok 2 10.0.0.1 -s 2016
     iperf 1 2 -t 2
-    set_mtu 2044
-    [ "$(mtu)" = 2044 ]
+    set_mtu 1 2044
+    [ "$(mtu 1)" = 2044 ]
     ping_ok 1 10.0.0.2 -M "do" -s 2016
 }
 
 test_smallest_mtu() {
-    set_mtu 72
-    [ "$(mtu)" = 72 ]
-    set_mtu 2044
+    set_mtu 1 72
+    [ "$(mtu 1)" = 72 ]
+    set_mtu 1 2044
 }
 
 test_mtu_out_of_range_is_refused() {
     local wrong
     for wrong in 0 71 2045 4093 65520 65521; do
-        ! set_mtu $wrong 2>/dev/null || fail "MTU $wrong was taken" || return 1
+        ! set_mtu 1 $wrong 2>/dev/null || fail "MTU $wrong was taken" || return 1
     done
-    [ "$(mtu)" = 2044 ]
+    [ "$(mtu 1)" = 2044 ]
 }
 
 test_admin_mtu_survives_down_and_up() {
-    set_mtu 1280
+    set_mtu 1 1280
     on 1 ip link set ib0 down
     on 1 ip link set ib0 up
     wait_for 10 carrier 1
-    [ "$(mtu)" = 1280 ]
-    set_mtu 2044
+    [ "$(mtu 1)" = 1280 ]
+    set_mtu 1 2044
     wait_for 10 reaches 1 10.0.0.2
 }

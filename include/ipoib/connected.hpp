@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Connected mode (RFC 4755): reliable connections, each of one direction, from the active side that sends to the
+// passive side that receives. The interface accepts connections in both modes; it makes them in connected mode only,
+// one for each neighbour whose address has the RC flag.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/active_life.hpp>
+#include <ipoib/address.hpp>
+#include <ipoib/mapped_packet.hpp>
+#include <ipoib/passive_life.hpp>
+#include <kernel/endian.hpp>
+#include <kernel/list.hpp>
+#include <kernel/lock.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/packet_queue.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/ring.hpp>
+#include <kernel/work.hpp>
+#include <shim/cm.h>
+#include <shim/debugfs.h>
+
+namespace ipoib {
+
+class Connections;
+class Interface;
+class Neighbour;
+class PassiveConnection;
+class Path;
+
+// What a REQ and a REP say of their sender: its UD queue pair, and the longest message that it takes, encapsulation
+// included (RFC 4755 section 4.1... in the private data).
+struct Introduction {
+    kernel::Be32 qpn;
+    kernel::Be32 receive_mtu;
+};
+static_assert(sizeof(Introduction) == 8 && alignof(Introduction) == 1);
+
+// The service that an interface listens on is named after its UD queue pair (RFC 4755 section 4.1).
+constexpr std::uint64_t service_id(std::uint32_t qpn) { return 0x1000000000000000 | qpn; }
+
+// Whoever the communication manager's messages are for.
+class Endpoint {
+public:
+    using Handler = int (*)(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
+    explicit Endpoint(Handler handler) : handler_(handler) {}
+    // Not 0: the identifier is to be destroyed.
+    int handle(ib_cm_id* id, const shim_cm_message& message) { return handler_(*this, id, message); }
+
+private:
+    Handler handler_;
+};
+
+class ActiveConnection : public Endpoint, public kernel::ListNode<ActiveConnection> {
+public:
+    ActiveConnection(Connections& owner, Handler handler, Neighbour& neighbour, const HwAddr& peer)
+        : Endpoint(handler), owner(owner), neighbour(&neighbour), peer(peer)
+    {
+    }
+    Connections& owner;
+
+    // Under the path table's lock.
+    ActiveLife life;
+    // nullptr once it is abandoned.
+    Neighbour* neighbour;
+    const HwAddr peer;
+    kernel::PacketQueue waiting;
+    // Of the last change of state.
+    unsigned long since = 0;
+    // Asked for in vain, one time after the other.
+    unsigned int refusals = 0;
+    bool release_wanted = false;
+    bool broken = false;
+
+    // Of the interface's work queue, and written before the connection is published.
+    ib_cm_id* id = nullptr;
+    ib_qp* qp = nullptr;
+    // The longest message that the peer takes, encapsulation included.
+    unsigned int mtu = 0;
+    // Of the release: when to look again, when to lose patience.
+    unsigned long look_at = 0, patience_ends = 0;
+    enum class Release { none, unpublished, in_error } release = Release::none;
+
+    // Of the send pool: sends handed out under the transmit lock, and completed ones.
+    kernel::Published<std::uint32_t> sent, completed;
+    std::uint32_t last_slot = 0;
+
+    sa_path_rec* path() { return reinterpret_cast<sa_path_rec*>(path_); }
+
+private:
+    alignas(SHIM_ALIGNOF_PATH_RECORD) std::byte path_[SHIM_SIZEOF_PATH_RECORD] = {};
+};
+
+// The sends of all connections of an interface: as many slots as its send ring has, whoever needs them. Filled under
+// the transmit lock, emptied by the transmit ring's NAPI poll.
+class SendPool {
+public:
+    // In a work request's id: this is a connection's.
+    static constexpr std::uint64_t tag = std::uint64_t(1) << 32;
+
+    explicit SendPool(Interface& interface) : interface_(interface) {}
+
+    // CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int sges);
+    void destroy();
+
+    unsigned int size() const { return available_.size(); }
+    unsigned int free() const { return available_.used(); }
+    // Sends the packet, which begins with its encapsulation; takes it in every case. CONTEXT: under the transmit lock
+    // and an RcuGuard that covers the connection.
+    void send(ActiveConnection& to, sk_buff* skb);
+    // Hands what is built to the HCA, if anything is. CONTEXT: under the transmit lock.
+    void ring_doorbell();
+    // CONTEXT: the poll.
+    void handle(const shim_wc* wc, int budget);
+    // Frees the sends of a connection whose queue pair is no more. CONTEXT: process.
+    void reclaim(ActiveConnection& connection);
+
+private:
+    struct Slot : MappedPacket {
+        ActiveConnection* connection;
+        // Which of the connection's sends it is, and where the one before is.
+        std::uint32_t number, previous;
+    };
+    static constexpr std::uint32_t signal_every = 16;
+
+    void finish(ActiveConnection& connection, std::uint32_t slot, int budget);
+
+    Interface& interface_;
+    unsigned int sges_ = 1;
+    kernel::Array<Slot> slots_;
+    // Slots that are free, as a ring: completions produce, sends consume.
+    kernel::Array<std::uint32_t> free_slots_;
+    kernel::RingIndex available_;
+    // Built and not posted: sends of one connection, from first to last.
+    ActiveConnection* open_ = nullptr;
+    Slot* first_ = nullptr;
+    Slot* last_ = nullptr;
+};
+
+// Receive buffers of whole pages, for messages of up to 64 KiB; posted to a shared receive queue or to one queue pair.
+class PageRing {
+public:
+    // In a work request's id: this is a connection's.
+    static constexpr std::uint64_t tag = std::uint64_t(1) << 32;
+    static constexpr unsigned int most_pages = 16;
+
+    explicit PageRing(Interface& interface) : interface_(interface) {}
+    ~PageRing() { empty(); }
+
+    // Memory for size buffers of so many pages, and the buffers. CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int pages);
+    // Posts all of them. CONTEXT: process; nothing was posted before.
+    kernel::Status post_to(ib_srq* srq, ib_qp* qp);
+    // CONTEXT: process; nothing is posted any more, and the poll does not know the ring.
+    void empty();
+
+    // CONTEXT: the poll.
+    void handle(const shim_wc* wc, PassiveConnection& from);
+
+    bool created() const { return static_cast<bool>(slots_); }
+    unsigned int outstanding() const { return outstanding_.load(); }
+
+private:
+    struct Slot {
+        page* pages[most_pages];
+        // Bit i: page i is of the pool.
+        std::uint32_t pooled;
+        shim_sge sge[most_pages];
+        alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
+        shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
+    };
+    static constexpr unsigned int most_reposts = 16;
+    // Packets up to this are copied, so that their buffer stays.
+    static constexpr unsigned int copybreak = 256;
+
+    bool add_page(Slot& slot, unsigned int index);
+    void remove_page(Slot& slot, unsigned int index);
+    void repost(Slot& slot);
+    kernel::Status post_reposts();
+    void deliver(Slot& slot, unsigned int bytes);
+    sk_buff* copy(const Slot& slot, unsigned int bytes);
+    sk_buff* take(Slot& slot, unsigned int bytes);
+
+    Interface& interface_;
+    unsigned int size_ = 0;
+    unsigned int pages_ = 0;
+    unsigned int batch_ = 1;
+    ib_srq* srq_ = nullptr;
+    ib_qp* qp_ = nullptr;
+    kernel::Array<Slot> slots_;
+    Slot* first_ = nullptr;
+    Slot* last_ = nullptr;
+    unsigned int reposts_ = 0;
+    kernel::Published<unsigned int> outstanding_;
+};
+
+class PassiveConnection : public Endpoint, public kernel::ListNode<PassiveConnection> {
+public:
+    PassiveConnection(Connections& owner, Handler handler, Interface& interface)
+        : Endpoint(handler), owner(owner), ring(interface)
+    {
+    }
+    Connections& owner;
+
+    // Under the path table's lock.
+    PassiveLife life;
+    PassiveLife::Action due = PassiveLife::Action::none;
+    Gid peer_gid;
+    std::uint32_t peer_qpn = 0;
+    unsigned long since = 0;
+    // Among those that drain.
+    bool counted = false;
+
+    ib_cm_id* id = nullptr;
+    ib_qp* qp = nullptr;
+    unsigned long patience_ends = 0;
+    // Its own, when there is no shared receive queue.
+    PageRing ring;
+    alignas(SHIM_ALIGNOF_SEND_WR) std::byte drain_wr[SHIM_SIZEOF_SEND_WR] = {};
+
+    // Set in any context; the interface's work queue looks.
+    kernel::Published<bool> flushed, drained;
+    // Written by the poll.
+    kernel::Published<unsigned long> last_used;
+};
+
+class Connections {
+public:
+    // Packets that wait for one connection.
+    static constexpr unsigned int most_waiting = 64;
+    // In a work request's id: the send that drains a passive connection.
+    static constexpr std::uint64_t drain_tag = std::uint64_t(1) << 33;
+    // Drains under way at a time; the receive completion queue has room for so many.
+    static constexpr unsigned int most_draining = 64;
+    // With a shared receive queue; without, the parameter max_nonsrq_conn_qp says.
+    static constexpr unsigned int most_passive = 8192;
+    // Buffers of a connection without a shared receive queue.
+    static constexpr unsigned int most_own_buffers = 64;
+
+    explicit Connections(Interface& interface);
+
+    // Before the completion queues exist: what they must have room for. CONTEXT: process.
+    unsigned int receive_completions(unsigned int ring_size) const;
+    // After. CONTEXT: process.
+    kernel::Status create(unsigned int sends, unsigned int receives, unsigned int sges);
+    void destroy();
+    unsigned int max_mtu() const;
+
+    // Accepts connections between these. CONTEXT: RTNL; the polls run.
+    kernel::Status start();
+    void stop();
+
+    // A packet, with its hard header, for a neighbour that takes connections, whose path is known: sent, kept or
+    // dropped. CONTEXT: under the transmit lock and the path table's lock.
+    void send(sk_buff* skb, Neighbour& neighbour, Path& path);
+    // The neighbour is forgotten. CONTEXT: under the path table's lock.
+    void abandon(Neighbour& neighbour);
+    // The connection's queue pair is out of service. CONTEXT: the poll.
+    void send_failed(ActiveConnection& connection);
+
+    // CONTEXT: the poll.
+    void received(const shim_wc* wc);
+    void collect_garbage();
+    void show(seq_file* file);
+
+    ib_srq* srq() const { return srq_; }
+    page_pool* pool() const { return pool_; }
+    void look_soon() { work_soon(); }
+
+    SendPool sends;
+    kernel::SharedCounter requests, accepted, refusals, broken, taken, turned_away, malformed, too_long;
+
+private:
+    friend int ::ipoib_cm_event(ib_cm_id*, const shim_cm_message*, void*);
+    friend void ::ipoib_last_wqe_reached(void*);
+
+    static int on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
+    static int on_active_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
+    static int on_passive_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
+
+    // Active
+    ActiveConnection* connection_of(Neighbour& neighbour, Path& path);
+    void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready);
+    void advance(ActiveConnection& connection, ActiveLife::Event event);
+    void ask(ActiveConnection& connection);
+    kernel::Status send_request(ActiveConnection& connection);
+    void accept_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message);
+    void refuse(ActiveConnection& connection, unsigned int reason);
+    ActiveConnection* next_wanted();
+    ActiveConnection* next_to_release(unsigned long now);
+    // False: not yet.
+    bool release(ActiveConnection& connection, unsigned long now);
+    void transmit(kernel::PacketQueue& ready);
+
+    // Passive
+    kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason);
+    kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn);
+    void free(PassiveConnection& connection);
+    bool admit(const Gid& peer, std::uint32_t qpn, shim_cm_reason& reason);
+    kernel::Status fill_shared_ring();
+    void advance(PassiveConnection& connection, PassiveLife::Event event);
+    PassiveConnection* next_due(PassiveLife::Action& action);
+    void perform(PassiveConnection& connection, PassiveLife::Action action);
+
+    // There are none.
+    bool idle();
+    void work_soon();
+    void run();
+    // One look at everything; returns when to look again, in jiffies, 0: when something happens.
+    unsigned long look();
+
+    struct Listener : Endpoint {
+        Listener(Handler handler, Connections& owner) : Endpoint(handler), owner(owner) {}
+        Connections& owner;
+    };
+
+    Interface& interface_;
+    Listener listener_;
+    ib_cm_id* listen_id_ = nullptr;
+    ib_srq* srq_ = nullptr;
+    page_pool* pool_ = nullptr;
+    PageRing shared_ring_;
+    unsigned int receives_ = 0;
+    unsigned int send_size_ = 0, send_sges_ = 1;
+
+    static kernel::LockClass mutex_class_, look_class_;
+    // One look() at a time: the work queue's, or stop()'s.
+    kernel::Mutex look_mutex_{look_class_, "ipoib_connections"};
+    // One REQ at a time. Taken before the path table's lock.
+    kernel::Mutex mutex_{mutex_class_, "ipoib_accept"};
+
+    // Under the path table's lock.
+    kernel::List<ActiveConnection> active_;
+    kernel::List<PassiveConnection> passive_;
+    unsigned int passive_count_ = 0, draining_ = 0;
+    bool accepting_ = false;
+    // REQs that may be taken yet, and since when more were added.
+    unsigned int requests_left_ = 0;
+    unsigned long requests_since_ = 0;
+    // Reasons of a REJ that the log has seen.
+    std::uint64_t reasons_logged_ = 0;
+
+    kernel::Work<&Connections::run> work_;
+};
+
+} // namespace ipoib

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A packet that the HCA is about to send, with its pieces mapped: what a slot of any send ring holds.
+#pragma once
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <shim/skbuff.h>
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+struct MappedPacket {
+    // The linear part and as many page fragments as a packet has (MAX_SKB_FRAGS), where the HCA allows.
+    static constexpr unsigned int most_sges = 18;
+
+    sk_buff* skb;
+    // Of payload, behind the encapsulation.
+    std::uint32_t payload_bytes;
+    // Bytes as the stack's byte queue limit saw them.
+    std::uint32_t queued_bytes;
+    std::uint32_t sges;
+    shim_sge sge[most_sges];
+    alignas(SHIM_ALIGNOF_SEND_WR) std::byte wr[SHIM_SIZEOF_SEND_WR];
+
+    shim_send_wr* native() { return reinterpret_cast<shim_send_wr*>(wr); }
+    void set_lkey(std::uint32_t lkey)
+    {
+        for (auto& element : sge)
+            element.lkey = lkey;
+    }
+    // Takes the packet, which begins with its encapsulation, in no more than sges elements. False: it can't be mapped,
+    // and stays the caller's.
+    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int most);
+    void unmap(ib_device* ca);
+};
+
+} // namespace ipoib

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Kernel calls that return an object or an errno in one pointer.
+#pragma once
+#include <kernel/result.hpp>
+#include <shim/verbs.h>
+
+namespace kernel {
+
+// Moves an error out of the pointer into a Status, and leaves null in its place.
+template <class T>
+Status check(T*& pointer)
+{
+    const int error = shim_pointer_error(pointer);
+    if (error)
+        pointer = nullptr;
+    return error;
+}
+
+} // namespace kernel

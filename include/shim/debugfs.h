@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* /sys/kernel/debug/ipoib/<interface>_<file>. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct dentry;
+struct net_device;
+struct seq_file;
+
+enum ipoib_debug_file { IPOIB_DEBUG_CM, IPOIB_DEBUG_FILES };
+
+int shim_debugfs_start(void);
+void shim_debugfs_stop(void);
+/* Under the interface's present name. CONTEXT: process. */
+struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_debug_file which);
+/* Waits for readers. NULL and error pointers are allowed. CONTEXT: process. */
+void shim_debug_file_remove(struct dentry *file);
+void shim_seq_printf(struct seq_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* kernel -> C++. A file is being read: shim_seq_printf() fills it. CONTEXT: process. */
+void ipoib_debug_show(struct net_device *dev, enum ipoib_debug_file which, struct seq_file *file);
+/* CONTEXT: RTNL. */
+void ipoib_netdev_renamed(struct net_device *dev);
+
+SHIM_END

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The connected data path (RFC 4755): sending on connections out of one pool of slots, and receiving into pages. Which
+// connection a packet goes by is decided in ipoib_cm.cpp.
+#include <algorithm>
+
+#include <ipoib/connected.hpp>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+// Sending
+
+kernel::Status SendPool::create(unsigned int size, unsigned int sges)
+{
+    sges_ = sges;
+    if (!slots_.allocate(size) || !free_slots_.allocate(size))
+        return kernel::no_memory;
+    for (unsigned int i = 0; i < size; ++i) {
+        slots_[i].set_lkey(interface_.lkey());
+        free_slots_[i] = i;
+    }
+    available_.reset(size);
+    available_.produce(size);
+    return {};
+}
+
+void SendPool::destroy()
+{
+    slots_.reset();
+    free_slots_.reset();
+}
+
+void SendPool::send(ActiveConnection& to, sk_buff* skb)
+{
+    const unsigned int bytes = shim_skb_len(skb);
+    if (bytes > to.mtu) [[unlikely]] {
+        interface_.reject_too_long(skb, to.mtu - sizeof(Encapsulation));
+        return;
+    }
+    const std::uint32_t here = available_.tail();
+    const std::uint32_t index = free_slots_[available_.slot(here)];
+    Slot& slot = slots_[index];
+    if (available_.empty() || interface_.tx.closed() || !slot.map(interface_.ca(), skb, sges_)) [[unlikely]] {
+        interface_.tx_dropped.add();
+        shim_skb_drop(skb);
+        return;
+    }
+    available_.consume_to(here + 1);
+    const std::uint32_t number = to.sent.load_relaxed() + 1;
+    slot.payload_bytes = bytes - sizeof(Encapsulation);
+    slot.queued_bytes = bytes;
+    slot.connection = &to;
+    slot.number = number;
+    slot.previous = to.last_slot;
+    to.last_slot = index;
+    shim_send_wr_init(slot.native(), tag | index, slot.sge);
+    shim_send_wr_set_message(slot.native(), slot.sges);
+    shim_send_wr_set_signaled(slot.native(), number % signal_every == 0);
+    shim_send_wr_set_next(slot.native(), nullptr);
+    if (open_ != &to)
+        ring_doorbell();
+    if (last_)
+        shim_send_wr_set_next(last_->native(), slot.native());
+    else
+        first_ = &slot;
+    last_ = &slot;
+    open_ = &to;
+    to.sent.store(number);
+    shim_skb_tx_timestamp(skb);
+    if (interface_.tx.account(bytes))
+        ring_doorbell();
+}
+
+void SendPool::ring_doorbell()
+{
+    if (!first_)
+        return;
+    shim_send_wr_set_signaled(last_->native(), true);
+    const int error = shim_post_send(open_->qp, first_->native());
+    first_ = last_ = nullptr;
+    if (error) [[unlikely]] {
+        // What was posted of the chain is not known: the queue pair goes, and its sends with it.
+        log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
+        interface_.connections.send_failed(*open_);
+    }
+    open_ = nullptr;
+}
+
+void SendPool::finish(ActiveConnection& connection, std::uint32_t last, int budget)
+{
+    const std::uint32_t count = slots_[last].number - connection.completed.load_relaxed();
+    std::uint64_t payload = 0;
+    std::uint32_t queued = 0;
+    std::uint32_t head = available_.head();
+    std::uint32_t index = last;
+    // Backwards: what came before was linked when it was posted, what comes after may not be yet.
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Slot& slot = slots_[index];
+        slot.unmap(interface_.ca());
+        payload += slot.payload_bytes;
+        queued += slot.queued_bytes;
+        shim_skb_consume(slot.skb, budget);
+        free_slots_[available_.slot(head++)] = index;
+        index = slot.previous;
+    }
+    connection.completed.store(slots_[last].number);
+    available_.produce(count);
+    interface_.tx.finished(count, payload, queued);
+}
+
+void SendPool::handle(const shim_wc* wc, int budget)
+{
+    const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
+    if (index >= size()) [[unlikely]] {
+        log_warning(interface_.dev(), "cm send completion for index %u of %u", index, size());
+        return;
+    }
+    ActiveConnection& connection = *slots_[index].connection;
+    const bool ok = shim_wc_ok(wc);
+    if (!ok) [[unlikely]] {
+        interface_.tx.errors.add();
+        if (!shim_wc_flushed(wc))
+            log_debug(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
+                      index, shim_wc_vendor_error(wc));
+    }
+    finish(connection, index, budget);
+    if (!ok) [[unlikely]]
+        interface_.connections.send_failed(connection);
+}
+
+void SendPool::reclaim(ActiveConnection& connection)
+{
+    if (connection.sent.load() == connection.completed.load())
+        return;
+    interface_.tx.napi().disable();
+    finish(connection, connection.last_slot, 0);
+    interface_.tx.napi().start();
+}
+
+// Receiving
+
+bool PageRing::add_page(Slot& slot, unsigned int index)
+{
+    // The pool belongs to the poll; what a ring starts with comes from elsewhere.
+    page* fresh = shim_page_alloc();
+    if (!fresh)
+        return false;
+    slot.sge[index].address = shim_dma_map_from_device(interface_.ca(), shim_page_address(fresh), shim_page_size());
+    if (shim_dma_failed(interface_.ca(), slot.sge[index].address)) {
+        shim_page_free(fresh);
+        return false;
+    }
+    slot.pages[index] = fresh;
+    return true;
+}
+
+void PageRing::remove_page(Slot& slot, unsigned int index)
+{
+    if (!slot.pages[index])
+        return;
+    shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, shim_page_size());
+    if (slot.pooled & 1U << index)
+        shim_pool_put(interface_.connections.pool(), slot.pages[index], false);
+    else
+        shim_page_free(slot.pages[index]);
+    slot.pages[index] = nullptr;
+}
+
+kernel::Status PageRing::create(unsigned int size, unsigned int pages)
+{
+    size_ = size;
+    pages_ = std::min(pages, most_pages);
+    batch_ = std::max(1U, std::min(most_reposts, size / 4));
+    if (!slots_.allocate(size))
+        return kernel::no_memory;
+    for (unsigned int i = 0; i < size; ++i) {
+        Slot& slot = slots_[i];
+        for (unsigned int page = 0; page < pages_; ++page) {
+            slot.sge[page].length = shim_page_size();
+            slot.sge[page].lkey = interface_.lkey();
+            if (!add_page(slot, page)) {
+                log_warning(interface_.dev(), "no memory for connected receive buffer %u of %u", i, size);
+                empty();
+                return kernel::no_memory;
+            }
+        }
+        shim_recv_wr_init(slot.native(), tag | i, slot.sge, pages_);
+    }
+    return {};
+}
+
+void PageRing::empty()
+{
+    if (!slots_)
+        return;
+    for (unsigned int i = 0; i < size_; ++i)
+        for (unsigned int page = 0; page < pages_; ++page)
+            remove_page(slots_[i], page);
+    slots_.reset();
+    first_ = last_ = nullptr;
+    reposts_ = 0;
+    outstanding_.store(0);
+}
+
+kernel::Status PageRing::post_to(ib_srq* srq, ib_qp* qp)
+{
+    srq_ = srq;
+    qp_ = qp;
+    for (unsigned int i = 0; i + 1 < size_; ++i)
+        shim_recv_wr_set_next(slots_[i].native(), slots_[i + 1].native());
+    shim_recv_wr_set_next(slots_[size_ - 1].native(), nullptr);
+    outstanding_.store(size_);
+    return srq_ ? shim_srq_post_recv(srq_, slots_[0].native()) : shim_post_recv(qp_, slots_[0].native());
+}
+
+void PageRing::repost(Slot& slot)
+{
+    shim_recv_wr_set_next(slot.native(), nullptr);
+    if (last_)
+        shim_recv_wr_set_next(last_->native(), slot.native());
+    else
+        first_ = &slot;
+    last_ = &slot;
+    if (++reposts_ < batch_)
+        return;
+    const int error = srq_ ? shim_srq_post_recv(srq_, first_->native()) : shim_post_recv(qp_, first_->native());
+    if (error) [[unlikely]]
+        log_warning(interface_.dev(), "posting receives for connections failed, error %d", error);
+    else
+        outstanding_.store(outstanding_.load_relaxed() + reposts_);
+    first_ = last_ = nullptr;
+    reposts_ = 0;
+}
+
+void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
+{
+    const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
+    if (index >= size_) [[unlikely]] {
+        log_warning(interface_.dev(), "cm receive completion for index %u of %u", index, size_);
+        return;
+    }
+    outstanding_.store(outstanding_.load_relaxed() - 1);
+    Slot& slot = slots_[index];
+    if (shim_wc_ok(wc)) [[likely]] {
+        const unsigned long now = shim_jiffies();
+        if (from.last_used.load_relaxed() != now)
+            from.last_used.store(now);
+        deliver(slot, shim_wc_bytes(wc));
+        return;
+    }
+    if (!shim_wc_flushed(wc)) {
+        log_debug(interface_.dev(), "failed cm recv event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc), index,
+                  shim_wc_vendor_error(wc));
+        interface_.rx.errors.add();
+    }
+    // The shared queue lives on; a ring of its own ends with its queue pair.
+    if (srq_) {
+        repost(slot);
+    } else if (outstanding_.load_relaxed() == 0) {
+        from.flushed.store(true);
+        interface_.connections.look_soon();
+    }
+}
+
+sk_buff* PageRing::copy(const Slot& slot, unsigned int bytes)
+{
+    ib_device* const ca = interface_.ca();
+    sk_buff* skb = shim_skb_alloc(interface_.rx.napi().native(), sizeof(HwAddr) + bytes);
+    if (!skb)
+        return nullptr;
+    shim_skb_put(skb, sizeof(HwAddr) + bytes);
+    shim_dma_sync_for_cpu(ca, slot.sge[0].address, bytes);
+    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), shim_page_address(slot.pages[0]), bytes);
+    shim_dma_sync_for_device(ca, slot.sge[0].address, bytes);
+    return skb;
+}
+
+sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
+{
+    ib_device* const ca = interface_.ca();
+    const unsigned int page_bytes = shim_page_size();
+    const unsigned int count = (bytes + page_bytes - 1) / page_bytes;
+    page_pool* const pool = interface_.connections.pool();
+    page* fresh[most_pages];
+    std::uint64_t mapped[most_pages];
+    // Room for the link header and for what the stack pulls from the first page.
+    constexpr unsigned int linear = sizeof(HardHeader) + 128;
+    sk_buff* skb = shim_skb_alloc(interface_.rx.napi().native(), linear);
+    unsigned int got = 0;
+    for (; skb && got < count; ++got) {
+        fresh[got] = shim_pool_get(pool);
+        if (!fresh[got])
+            break;
+        mapped[got] = shim_dma_map_from_device(ca, shim_page_address(fresh[got]), page_bytes);
+        if (shim_dma_failed(ca, mapped[got])) {
+            shim_pool_put(pool, fresh[got], true);
+            break;
+        }
+    }
+    if (got < count) [[unlikely]] {
+        while (got-- > 0) {
+            shim_dma_unmap_from_device(ca, mapped[got], page_bytes);
+            shim_pool_put(pool, fresh[got], true);
+        }
+        if (skb)
+            shim_skb_drop(skb);
+        return nullptr;
+    }
+    shim_skb_mark_for_recycle(skb);
+    for (unsigned int i = 0; i < count; ++i) {
+        const unsigned int part = std::min(bytes - i * page_bytes, page_bytes);
+        shim_dma_unmap_from_device(ca, slot.sge[i].address, page_bytes);
+        if (i == 0) {
+            shim_skb_put(skb, sizeof(HardHeader));
+            std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), shim_page_address(slot.pages[0]), sizeof(Encapsulation));
+            shim_skb_add_page(skb, slot.pages[0], sizeof(Encapsulation), part - sizeof(Encapsulation));
+        } else {
+            shim_skb_add_page(skb, slot.pages[i], 0, part);
+        }
+        slot.pages[i] = fresh[i];
+        slot.sge[i].address = mapped[i];
+        slot.pooled |= 1U << i;
+    }
+    return skb;
+}
+
+void PageRing::deliver(Slot& slot, unsigned int bytes)
+{
+    RxRing& rx = interface_.rx;
+    if (bytes <= sizeof(Encapsulation) || bytes > pages_ * shim_page_size()) [[unlikely]] {
+        rx.errors.add();
+        repost(slot);
+        return;
+    }
+    sk_buff* skb = bytes <= copybreak ? copy(slot, bytes) : take(slot, bytes);
+    repost(slot);
+    if (!skb) [[unlikely]] {
+        rx.dropped.add();
+        return;
+    }
+    // The link header that sniffers see is a hard header with no destination.
+    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
+    const auto& header = *reinterpret_cast<const HardHeader*>(shim_skb_data(skb));
+    shim_skb_set_protocol(skb, header.encapsulation.type.value());
+    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_skb_set_device(skb, interface_.dev());
+    shim_skb_set_packet_type(skb, SHIM_PACKET_HOST);
+    rx.packets.add();
+    rx.bytes.add(shim_skb_len(skb));
+    rx.napi().receive(skb);
+}
+
+} // namespace ipoib

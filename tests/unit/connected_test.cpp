@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Connected mode on scripted fakes: connections asked for, accepted, refused, broken and released, and what becomes of
+// the packets meanwhile.
+#include "driver_test.hpp"
+
+#include <shim/cm.h>
+
+namespace ipoib {
+namespace {
+
+class ConnectedTest : public DriverTest {
+protected:
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+        set_mode("connected");
+    }
+    void set_mode(const char* mode)
+    {
+        ASSERT_EQ(ipoib_attribute_store(&world.dev(), IPOIB_ATTRIBUTE_MODE, mode, std::strlen(mode)),
+                  static_cast<long>(std::strlen(mode)));
+        world.run_work();
+    }
+    static HwAddr capable(std::uint8_t port, std::uint32_t qpn = 0x100)
+    {
+        return HwAddr::of(HwAddr::flag_rc, qpn, gid(port));
+    }
+    // The first packet: path and REQ are asked for.
+    ib_cm_id* ask(const HwAddr& to, std::size_t payload = 60)
+    {
+        world.transmit(world.packet(to, 0x0800, payload));
+        if (world.open_paths())
+            world.answer_path();
+        world.run_work();
+        return world.take_request();
+    }
+    // The queue pair of the connection that was made.
+    ib_qp* connect(const HwAddr& to)
+    {
+        world.reply(ask(to));
+        ib_qp* qp = world.qps.back();
+        world.complete_messages(*qp, qp->outstanding.size());
+        return qp;
+    }
+    void run_for(unsigned long ticks)
+    {
+        for (unsigned long i = 0; i < ticks; ++i) {
+            world.advance(1);
+            world.run_polls();
+        }
+    }
+    std::string table()
+    {
+        world.seq_text.clear();
+        ipoib_debug_show(&world.dev(), IPOIB_DEBUG_CM, nullptr);
+        return world.seq_text;
+    }
+    bool shows(const char* text) { return table().find(text) != std::string::npos; }
+    // One UD queue pair is there always.
+    std::size_t connections() const { return world.qps.size() - 1; }
+};
+
+TEST_F(ConnectedTest, mode_sets_the_mtu_of_connections_and_back)
+{
+    EXPECT_EQ(world.dev().mtu, 65520U);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 9000), 0);
+    EXPECT_EQ(world.dev().mtu, 9000U);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 65521), -22);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
+    set_mode("datagram");
+    EXPECT_EQ(world.dev().mtu, 2044U);
+    set_mode("connected");
+    EXPECT_EQ(world.dev().mtu, 65520U);
+}
+
+TEST_F(ConnectedTest, first_packet_asks_once_and_goes_when_the_peer_accepts)
+{
+    ib_cm_id* id = ask(capable(1), 100);
+    ASSERT_NE(id, nullptr);
+    EXPECT_EQ(id->service_id, 0x1000000000000100U);
+    const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
+    EXPECT_EQ(id->private_data, introduction);
+    for (std::size_t i = 1; i < 5; ++i)
+        world.transmit(world.packet(capable(1), 0x0800, 100 + i));
+    world.run_work();
+    EXPECT_EQ(world.take_request(), nullptr);
+    EXPECT_TRUE(world.sent.empty());
+    world.reply(id);
+    EXPECT_EQ(id->sent, (std::vector<std::string>{"REQ", "RTU"}));
+    ASSERT_EQ(world.sent.size(), 5U);
+    for (std::size_t i = 0; i < 5; ++i)
+        EXPECT_EQ(world.sent[i].bytes.size(), 104 + i);
+    EXPECT_EQ(world.qps.back()->outstanding.size(), 5U);
+    EXPECT_TRUE(shows("state established mtu 65520 queue    5"));
+    world.complete_messages(*world.qps.back(), 5);
+    EXPECT_EQ(statistics().tx_packets, 5U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(ConnectedTest, peers_without_the_flag_get_datagrams)
+{
+    meet(peer(1));
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
+TEST_F(ConnectedTest, datagram_mode_asks_nobody)
+{
+    set_mode("datagram");
+    meet(capable(1));
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
+TEST_F(ConnectedTest, doorbells_are_batched_and_only_the_last_send_is_signalled)
+{
+    ib_qp* qp = connect(capable(1));
+    const unsigned int before = world.doorbells;
+    for (int i = 0; i < 10; ++i)
+        world.transmit(world.packet(capable(1)), i < 9);
+    EXPECT_EQ(world.doorbells, before + 1);
+    ASSERT_EQ(qp->outstanding.size(), 10U);
+    for (std::size_t i = 0; i < 9; ++i)
+        EXPECT_FALSE(qp->outstanding[i].signaled) << i;
+    EXPECT_TRUE(qp->outstanding[9].signaled);
+    world.complete_messages(*qp, 10);
+    EXPECT_EQ(statistics().tx_packets, 11U);
+}
+
+TEST_F(ConnectedTest, a_batch_to_several_peers_rings_for_each)
+{
+    ib_qp* one = connect(capable(1));
+    ib_qp* two = connect(capable(2));
+    for (int i = 0; i < 6; ++i)
+        world.transmit(world.packet(capable(i % 2 ? 2 : 1)), i < 5);
+    EXPECT_EQ(one->outstanding.size(), 3U);
+    EXPECT_EQ(two->outstanding.size(), 3U);
+    world.complete_messages(*two, 3);
+    world.complete_messages(*one, 3);
+    EXPECT_EQ(statistics().tx_packets, 8U);
+}
+
+TEST_F(ConnectedTest, the_pool_of_sends_bounds_all_connections_together)
+{
+    ib_qp* one = connect(capable(1));
+    ib_qp* two = connect(capable(2));
+    for (int i = 0; i < 128; ++i)
+        world.transmit(world.packet(capable(i % 2 ? 2 : 1)));
+    EXPECT_TRUE(world.dev().stopped);
+    world.transmit(world.packet(capable(1)));
+    EXPECT_EQ(world.drops, 1U);
+    world.complete_messages(*one, 64);
+    EXPECT_FALSE(world.dev().stopped);
+    world.complete_messages(*two, 64);
+    // Slots come back in another order than they went.
+    for (int i = 0; i < 128; ++i)
+        world.transmit(world.packet(capable(1)));
+    world.complete_messages(*one, 128);
+    EXPECT_EQ(statistics().tx_packets, 2U + 256U);
+}
+
+TEST_F(ConnectedTest, a_packet_longer_than_the_peer_takes_is_sent_back)
+{
+    world.reply(ask(capable(1)), 4096);
+    world.transmit(world.packet(capable(1), 0x0800, 4093));
+    world.run_work();
+    EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{4092});
+    world.transmit(world.packet(capable(1), 0x0800, 4092));
+    EXPECT_EQ(world.sent.back().bytes.size(), 4096U);
+}
+
+TEST_F(ConnectedTest, packets_beyond_the_queue_go_as_datagrams_if_they_fit)
+{
+    ib_cm_id* id = ask(capable(1));
+    for (int i = 0; i < 63; ++i)
+        world.transmit(world.packet(capable(1)));
+    EXPECT_TRUE(world.sent.empty());
+    world.transmit(world.packet(capable(1)));
+    EXPECT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+    world.transmit(world.packet(capable(1), 0x0800, 9000));
+    EXPECT_EQ(world.drops, 1U);
+    world.reply(id);
+    EXPECT_EQ(world.sent.size(), 65U);
+}
+
+class ConnectedRejection : public ConnectedTest, public testing::WithParamInterface<unsigned int> {};
+
+TEST_P(ConnectedRejection, falls_back_to_datagrams_and_asks_again_later)
+{
+    ib_cm_id* id = ask(capable(1), 100);
+    world.transmit(world.packet(capable(1), 0x0800, 3000));
+    world.message(id, SHIM_CM_REJ, GetParam());
+    world.run_work();
+    EXPECT_EQ(connections(), 0U) << "what a refused connection had is released";
+    // The one that fits went, the other was sent back to where it came from.
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+    EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
+    EXPECT_TRUE(shows("state refused"));
+    world.transmit(world.packet(capable(1)));
+    EXPECT_EQ(world.qp().outstanding.size(), 2U);
+    EXPECT_EQ(world.take_request(), nullptr);
+    run_for(150);
+    EXPECT_TRUE(shows("state idle"));
+    ASSERT_NE(id = ask(capable(1)), nullptr);
+    // Twice as long now.
+    world.message(id, SHIM_CM_REJ, GetParam());
+    run_for(150);
+    EXPECT_TRUE(shows("state refused"));
+    run_for(100);
+    EXPECT_TRUE(shows("state idle"));
+    world.reply(ask(capable(1)));
+    EXPECT_TRUE(shows("state established"));
+    EXPECT_EQ(std::count_if(world.log.begin(), world.log.end(),
+                            [](const auto& line) { return line.find("rejected, reason") != std::string::npos; }),
+              1);
+}
+
+// All that IBA 12.6.7.2 has, and two that it has not; but 10, which says that the peer is behind.
+INSTANTIATE_TEST_SUITE_P(Reasons, ConnectedRejection,
+                         testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+                                         24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 0, 65535));
+
+TEST_F(ConnectedTest, a_stale_connection_is_asked_for_again_at_once)
+{
+    ib_cm_id* id = ask(capable(1));
+    world.message(id, SHIM_CM_REJ, 10);
+    world.run_work();
+    run_for(2);
+    ASSERT_NE(id = world.take_request(), nullptr);
+    EXPECT_TRUE(world.sent.empty());
+    world.reply(id);
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
+TEST_F(ConnectedTest, no_answer_falls_back_too)
+{
+    world.message(ask(capable(1)), SHIM_CM_REQ_ERROR);
+    world.run_work();
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+}
+
+TEST_F(ConnectedTest, a_reply_without_an_mtu_is_rejected)
+{
+    for (const std::uint32_t mtu : {0U, 4U}) {
+        ib_cm_id* id = ask(capable(1));
+        ASSERT_NE(id, nullptr);
+        world.reply(id, mtu);
+        EXPECT_EQ(id->sent.back(), "REJ");
+        EXPECT_EQ(id->reason, 28U);
+        run_for(300);
+    }
+    EXPECT_TRUE(shows("malformed 2"));
+}
+
+TEST_F(ConnectedTest, failures_while_asking_fall_back_and_leak_nothing)
+{
+    for (int i = 1; i <= 3; ++i) {
+        world.transmit(world.packet(capable(1)));
+        if (world.open_paths())
+            world.answer_path();
+        // The identifier, the REQ, then the queue pair itself.
+        world.fail_cm = i <= 2 ? i : 0;
+        world.fail_allocation = i == 3 ? 1 : 0;
+        world.run_work();
+        EXPECT_EQ(world.take_request(), nullptr) << i;
+        EXPECT_EQ(connections(), 0U) << i;
+        world.fail_cm = world.fail_allocation = 0;
+        run_for(100UL << i);
+    }
+    EXPECT_NE(ask(capable(1)), nullptr);
+}
+
+TEST_F(ConnectedTest, a_queue_pair_that_will_not_be_ready_ends_the_attempt)
+{
+    ib_cm_id* id = ask(capable(1));
+    world.fail_cm = 1;
+    world.reply(id);
+    world.run_work();
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+}
+
+TEST_F(ConnectedTest, a_broken_connection_is_made_again_and_packets_wait)
+{
+    ib_qp* qp = connect(capable(1));
+    for (int i = 0; i < 3; ++i)
+        world.transmit(world.packet(capable(1)));
+    world.complete_messages(*qp, 1, 12);
+    EXPECT_TRUE(shows("broken 1"));
+    world.transmit(world.packet(capable(1), 0x0800, 5000));
+    run_for(5);
+    ib_cm_id* id = world.take_request();
+    ASSERT_NE(id, nullptr);
+    EXPECT_EQ(connections(), 1U);
+    EXPECT_TRUE(world.rejected_mtus.empty()) << "the path's MTU is not to suffer";
+    world.reply(id);
+    EXPECT_EQ(world.sent.back().bytes.size(), 5004U);
+    EXPECT_EQ(statistics().tx_errors, 3U);
+}
+
+TEST_F(ConnectedTest, a_peer_that_leaves_is_answered_and_asked_again_when_needed)
+{
+    world.reply(ask(capable(1)));
+    world.complete_messages(*world.qps.back(), 1);
+    ib_cm_id* id = nullptr;
+    for (ib_cm_id* one : world.cm_ids)
+        if (!one->listens)
+            id = one;
+    world.message(id, SHIM_CM_DREQ);
+    EXPECT_EQ(id->sent.back(), "DREP");
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.take_request(), nullptr);
+    EXPECT_NE(ask(capable(1)), nullptr);
+}
+
+TEST_F(ConnectedTest, events_after_the_end_change_nothing)
+{
+    ib_cm_id* id = ask(capable(1));
+    world.message(id, SHIM_CM_REQ_ERROR);
+    // Still there until the work runs.
+    world.reply(id);
+    world.message(id, SHIM_CM_REJ, 8);
+    world.message(id, SHIM_CM_TIMEWAIT_EXIT);
+    world.message(id, SHIM_CM_OTHER);
+    world.message(id, SHIM_CM_RTU);
+    world.run_work();
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(ConnectedTest, a_post_that_fails_breaks_the_connection)
+{
+    ib_qp* qp = connect(capable(1));
+    world.fail_post = 1;
+    world.transmit(world.packet(capable(1)));
+    // What was posted before goes with it.
+    EXPECT_TRUE(shows("broken 1"));
+    EXPECT_NE(qp->state, "");
+    world.mute = true;
+    run_for(600);
+    world.mute = false;
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.dev().queued_bytes, 0) << "the sends were reclaimed";
+}
+
+TEST_F(ConnectedTest, changing_the_mode_releases_every_connection)
+{
+    ib_qp* qp = connect(capable(1));
+    ask(capable(2));
+    world.transmit(world.packet(capable(1)));
+    (void)qp;
+    set_mode("datagram");
+    run_for(30);
+    EXPECT_EQ(connections(), 0U);
+    meet(capable(1));
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(ConnectedTest, sends_under_way_are_given_time_when_nobody_needs_the_connection)
+{
+    ib_qp* qp = connect(capable(1));
+    world.transmit(world.packet(capable(1)));
+    set_mode("datagram");
+    EXPECT_EQ(qp->state, "rts");
+    world.complete_messages(*qp, 1);
+    EXPECT_EQ(statistics().tx_errors, 0U);
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(ConnectedTest, an_unused_neighbour_takes_its_connection_along)
+{
+    connect(capable(1));
+    run_for(10000);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_FALSE(shows("active"));
+}
+
+TEST_F(ConnectedTest, closing_the_interface_ends_everything_in_every_state)
+{
+    connect(capable(1));
+    ask(capable(2));
+    world.message(ask(capable(3)), SHIM_CM_REJ, 8);
+    world.transmit(world.packet(capable(4)));
+    world.answer_path();
+    ASSERT_NE(world.request(gid(5), 0x500), nullptr);
+    close();
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_TRUE(world.cm_ids.empty());
+}
+
+// The passive side
+
+class PassiveTest : public ConnectedTest {
+protected:
+    // The mode does not matter to who accepts.
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+    }
+    std::vector<std::uint8_t> message(std::size_t payload)
+    {
+        std::vector<std::uint8_t> bytes(4 + payload);
+        bytes[0] = 0x08;
+        for (std::size_t i = 4; i < bytes.size(); ++i)
+            bytes[i] = static_cast<std::uint8_t>(i * 7);
+        return bytes;
+    }
+    // The queue pair of a connection that a peer made.
+    ib_qp* accept(std::uint8_t port, std::uint32_t qpn)
+    {
+        id = world.request(gid(port), qpn);
+        return id ? world.qps.back() : nullptr;
+    }
+    ib_cm_id* id = nullptr;
+};
+
+TEST_F(PassiveTest, a_request_is_accepted_in_any_mode)
+{
+    ib_qp* qp = accept(1, 0x100);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_EQ(id->sent, std::vector<std::string>{"REP"});
+    EXPECT_EQ(id->qpn, qp->number);
+    EXPECT_EQ(qp->state, "rts");
+    EXPECT_EQ(qp->rnr_timer, 12);
+    EXPECT_EQ(id->rnr_retries, 6);
+    const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
+    EXPECT_EQ(id->private_data, introduction);
+    EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
+    EXPECT_TRUE(shows("passive"));
+}
+
+TEST_F(PassiveTest, buffers_are_made_for_the_first_connection_only)
+{
+    EXPECT_TRUE((*world.srqs.begin())->receives.empty());
+    EXPECT_TRUE(world.loose_pages.empty());
+    accept(1, 0x100);
+    accept(2, 0x100);
+    EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
+}
+
+TEST_F(PassiveTest, messages_of_all_sizes_arrive_whole)
+{
+    ib_qp* qp = accept(1, 0x100);
+    for (const std::size_t size : {1UL, 20UL, 251UL, 252UL, 253UL, 4091UL, 4092UL, 4093UL, 8188UL, 8189UL, 65520UL}) {
+        const auto bytes = message(size);
+        ASSERT_TRUE(world.receive_message(*qp, bytes));
+        ASSERT_FALSE(world.received.empty());
+        const sk_buff* skb = world.received.back();
+        ASSERT_EQ(shim_skb_len(skb), size);
+        EXPECT_EQ(std::memcmp(shim_skb_data(skb), bytes.data() + 4, size), 0) << size;
+        EXPECT_EQ(skb->protocol, 0x0800);
+        EXPECT_EQ(skb->mac_header.size(), 24U);
+        EXPECT_EQ(skb->mac_header[20], 0x08);
+        EXPECT_EQ(skb->pages.size(), size + 4 <= 256 ? 0 : (size + 4 + 4095) / 4096);
+    }
+    EXPECT_EQ(statistics().rx_packets, 11U);
+}
+
+TEST_F(PassiveTest, the_ring_goes_round)
+{
+    ib_qp* qp = accept(1, 0x100);
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(i % 2 ? 100 : 6000)));
+    EXPECT_EQ(statistics().rx_packets, 1000U);
+}
+
+TEST_F(PassiveTest, without_memory_a_message_is_dropped_and_the_ring_stays)
+{
+    ib_qp* qp = accept(1, 0x100);
+    world.fail_pages = true;
+    for (int i = 0; i < 600; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(6000)));
+    EXPECT_EQ(statistics().rx_dropped, 600U);
+    world.fail_pages = false;
+    world.fail_allocation = 1;
+    ASSERT_TRUE(world.receive_message(*qp, message(100)));
+    EXPECT_EQ(statistics().rx_dropped, 601U);
+    ASSERT_TRUE(world.receive_message(*qp, message(100)));
+    EXPECT_EQ(statistics().rx_packets, 1U);
+}
+
+TEST_F(PassiveTest, messages_without_content_are_counted_and_dropped)
+{
+    ib_qp* qp = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*qp, {}));
+    ASSERT_TRUE(world.receive_message(*qp, {8, 0, 0, 0}));
+    ASSERT_TRUE(world.receive_message(*qp, message(100), 1));
+    EXPECT_EQ(statistics().rx_errors, 3U);
+    EXPECT_EQ(statistics().rx_packets, 0U);
+}
+
+TEST_F(PassiveTest, a_peer_that_leaves_is_released)
+{
+    accept(1, 0x100);
+    world.message(id, SHIM_CM_DREQ);
+    EXPECT_EQ(id->sent.back(), "DREP");
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_FALSE(shows("passive"));
+}
+
+TEST_F(PassiveTest, every_way_to_end_releases)
+{
+    for (const auto event : {SHIM_CM_REJ, SHIM_CM_DREP, SHIM_CM_REP_ERROR, SHIM_CM_DREQ_ERROR, SHIM_CM_TIMEWAIT_EXIT}) {
+        accept(1, 0x100);
+        world.message(id, SHIM_CM_RTU);
+        EXPECT_EQ(connections(), 1U);
+        world.message(id, event);
+        run_for(3);
+        EXPECT_EQ(connections(), 0U) << event;
+    }
+}
+
+TEST_F(PassiveTest, a_queue_pair_that_breaks_by_itself_is_released)
+{
+    ib_qp* qp = accept(1, 0x100);
+    shim_qp_to_error(qp);
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had)
+{
+    accept(1, 0x100);
+    accept(1, 0x200);
+    accept(1, 0x100);
+    run_for(3);
+    EXPECT_EQ(connections(), 2U);
+}
+
+TEST_F(PassiveTest, a_mute_queue_pair_is_given_up_after_five_seconds)
+{
+    accept(1, 0x100);
+    world.mute = true;
+    world.message(id, SHIM_CM_DREQ);
+    run_for(400);
+    EXPECT_EQ(connections(), 1U);
+    run_for(200);
+    EXPECT_EQ(connections(), 0U);
+    world.mute = false;
+}
+
+TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
+{
+    ib_qp* qp = accept(1, 0x100);
+    run_for(50000);
+    EXPECT_EQ(connections(), 1U);
+    ASSERT_TRUE(world.receive_message(*qp, message(10)));
+    run_for(50000);
+    EXPECT_EQ(connections(), 1U);
+    run_for(6000);
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PassiveTest, malformed_introductions_are_turned_away)
+{
+    EXPECT_EQ(world.request(gid(1), 0x100, 0), nullptr);
+    EXPECT_EQ(world.turned_away, 28U);
+    EXPECT_EQ(world.request(gid(1), 0x100, 4), nullptr);
+    EXPECT_EQ(world.request(gid(1), 0), nullptr);
+    EXPECT_EQ(world.request(gid(1), 0x100, 65524, false), nullptr);
+    EXPECT_EQ(world.turned_away, 9U);
+    EXPECT_TRUE(shows("turned_away 4 malformed 3"));
+    EXPECT_EQ(connections(), 0U);
+    // What is above the 24 bits may be anything.
+    EXPECT_NE(world.request(gid(1), 0xff000100), nullptr);
+}
+
+TEST_F(PassiveTest, a_flood_of_requests_is_limited)
+{
+    unsigned int taken = 0;
+    for (std::uint32_t i = 1; i <= 2000; ++i)
+        taken += world.request(gid(1), i) != nullptr;
+    EXPECT_EQ(taken, 1024U);
+    EXPECT_EQ(world.turned_away, 3U);
+    run_for(100);
+    for (std::uint32_t i = 1; i <= 2000; ++i)
+        taken += world.request(gid(2), i) != nullptr;
+    EXPECT_EQ(taken, 1024U + 256U);
+}
+
+TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
+{
+    world.fail_pages = true;
+    EXPECT_EQ(world.request(gid(9), 0x900), nullptr);
+    EXPECT_EQ(world.turned_away, 3U);
+    world.fail_pages = false;
+    for (int i = 1; i <= 2; ++i) {
+        world.fail_cm = i;
+        const auto* made = world.request(gid(1), 0x100);
+        EXPECT_EQ(made == nullptr, i == 1) << "only what comes after the REP is released later";
+        world.fail_cm = 0;
+        run_for(3);
+        EXPECT_EQ(connections(), 0U);
+    }
+    for (int i = 1; i <= 3; ++i) {
+        world.fail_allocation = i;
+        world.request(gid(1), 0x100);
+        world.fail_allocation = 0;
+    }
+}
+
+// Without a shared receive queue
+
+class OwnRingTest : public PassiveTest {
+protected:
+    void SetUp() override
+    {
+        world.have_srq = false;
+        PassiveTest::SetUp();
+        shim_parameters.max_nonsrq_conn_qp = 3;
+    }
+};
+
+TEST_F(OwnRingTest, each_connection_has_its_own_buffers)
+{
+    ib_qp* one = accept(1, 0x100);
+    ib_qp* two = accept(2, 0x100);
+    EXPECT_EQ(one->receives.size(), 64U);
+    EXPECT_EQ(two->receives.size(), 64U);
+    for (int i = 0; i < 300; ++i)
+        ASSERT_TRUE(world.receive_message(i % 2 ? *one : *two, message(5000)));
+    EXPECT_EQ(statistics().rx_packets, 300U);
+    world.message(id, SHIM_CM_DREQ);
+    run_for(3);
+    EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
+{
+    for (std::uint8_t i = 1; i <= 3; ++i)
+        ASSERT_NE(accept(i, 0x100), nullptr);
+    EXPECT_EQ(accept(4, 0x100), nullptr);
+    EXPECT_EQ(world.turned_away, 1U);
+    run_for(1500);
+    EXPECT_EQ(accept(4, 0x100), nullptr) << "its turn comes when the oldest is gone";
+    run_for(3);
+    EXPECT_NE(accept(4, 0x100), nullptr);
+}
+
+} // namespace
+} // namespace ipoib

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Two hosts in connected mode, MTU 65520.
+PORTS=2
+HOSTS=1
+MODE=connected
+
+test_mode_and_mtu_are_those_of_connections() {
+    [ "$(mode 1)" = connected ]
+    [ "$(mtu 1)" = 65520 ]
+    # The address says that it takes connections.
+    on 1 ip link show ib0 | grep -q 'link/infiniband 80:'
+}
+
+test_unicast_goes_by_connections() {
+    local before
+    reaches 1 10.0.0.2
+    before=$(counter 1 rc_sent)
+    flood 1 10.0.0.2 100
+    [ $(($(counter 1 rc_sent) - before)) -ge 100 ]
+}
+
+test_every_size_of_ping() {
+    on 1 /test/ping_sizes.py 10.0.0.2 0-520 1000-65492/997 2000-2100 4040-4130 8150-8210 65400-65492
+}
+test_every_size_of_ping_by_ipv6() {
+    on 1 /test/ping_sizes.py fd00::2 0-520 1000-65472/997 2000-2100 4040-4130 8150-8210 65400-65472
+}
+test_pages_boundaries() {
+    local page sizes=()
+    # From the ping's payload to the message's end: 8 bytes of ICMP, 20 of IP, 4 of encapsulation.
+    for page in $(seq 1 15); do sizes+=("$((page * 4096 - 32 - 4))-$((page * 4096 - 32 + 4))"); done
+    on 2 /test/ping_sizes.py 10.0.0.1 "${sizes[@]}"
+}
+test_longest_packet_is_65520_bytes() {
+    ping_ok 1 10.0.0.2 -M "do" -s 65492
+    ! on 1 ping -q -c 1 -W 1 -M "do" -s 65493 10.0.0.2 || return 1
+}
+
+test_flood_ping_of_5000_loses_nothing() { flood 1 10.0.0.2 5000; }
+
+test_tcp() { iperf 1 2 -t 3; }
+test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
+test_tcp_16_streams_both_ways() { iperf 1 2 -t 4 -P 8 --bidir; }
+test_udp() {
+    iperf 1 2 -t 3 -u -b 200M -l 60000
+    grep receiver /run/iperf.out | grep -qE '\(0(\.[0-9]+)?%\)'
+}
+
+with_mtu() { # MTU
+    set_mtu 1 "$1"
+    set_mtu 2 "$1"
+    [ "$(mtu 1)" = "$1" ]
+    ping_ok 1 10.0.0.2 -M "do" -s $(($1 - 28))
+    iperf 1 2 -t 2
+    iperf 1 2 -t 2 -u -b 50M
+    set_mtu 1 65520
+    set_mtu 2 65520
+}
+test_mtu_2044() { with_mtu 2044; }
+test_mtu_9000() { with_mtu 9000; }
+
+test_multicast_goes_as_datagrams() {
+    on 1 ping -q -c 3 -i 0.2 -W 2 -I ib0 ff02::1%ib0 >/dev/null
+    on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
+    on 1 ping -q -b -c 3 -i 0.2 -W 2 10.0.0.255 | grep -q ' 0% packet loss'
+}
+
+test_statistics_count_connected_traffic() {
+    local tx rx
+    tx=$(statistic 1 tx_packets) rx=$(statistic 2 rx_packets)
+    flood 1 10.0.0.2 500 -s 3000
+    wait_for 5 eval "[ \$((\$(statistic 1 tx_packets) - $tx)) -ge 500 ]"
+    [ $(($(statistic 2 rx_packets) - rx)) -ge 500 ]
+}
+
+test_interface_down_and_up() {
+    for _ in 1 2 3 4 5; do
+        on 2 ip link set ib1 down
+        on 2 ip link set ib1 up
+        wait_for 20 carrier 2
+        wait_for 20 reaches 1 10.0.0.2
+    done
+    ping_ok 2 10.0.0.1 -s 60000
+}
+
+test_connection_that_breaks_is_made_again() {
+    ping_ok 1 10.0.0.2
+    for _ in 1 2 3; do
+        knob 2 kill_rc 1
+        wait_for 10 reaches 1 10.0.0.2
+        ping_ok 1 10.0.0.2 -s 30000
+    done
+}

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+
+# The same on HCAs without shared receive queues.
+FABRIC=srq=0
+. suites/connected.sh
