@@ -157,12 +157,17 @@ unsigned long Connections::look()
         ask(*connection);
 
     const unsigned long now = shim_jiffies();
+    kernel::PacketQueue ready;
     bool again = false;
     // One grace period for all that were unpublished.
     bool unpublished = false;
     {
         kernel::Guard guard(interface_.paths.lock);
         for (ActiveConnection& connection : active_) {
+            if (connection.post_failed.load()) {
+                connection.post_failed.store(false);
+                perform(connection, connection.life.on(ActiveLife::Event::failed), ready);
+            }
             if (!std::exchange(connection.release_wanted, false))
                 continue;
             connection.release = ActiveConnection::Release::unpublished;
@@ -182,7 +187,6 @@ unsigned long Connections::look()
 
     unsigned long delay = 0;
     const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
-    kernel::PacketQueue ready;
     {
         kernel::Guard guard(interface_.paths.lock);
         for (ActiveConnection& connection : active_) {

@@ -83,7 +83,8 @@ void SendPool::ring_doorbell()
     if (error) [[unlikely]] {
         // What was posted of the chain is not known: the queue pair goes, and its sends with it.
         log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
-        interface_.connections.send_failed(*open_);
+        open_->post_failed.store(true);
+        interface_.connections.look_soon();
     }
     open_ = nullptr;
 }
@@ -91,6 +92,8 @@ void SendPool::ring_doorbell()
 void SendPool::finish(ActiveConnection& connection, std::uint32_t last, int budget)
 {
     const std::uint32_t count = slots_[last].number - connection.completed.load_relaxed();
+    if (static_cast<std::int32_t>(count) <= 0) [[unlikely]]
+        return;
     std::uint64_t payload = 0;
     std::uint32_t queued = 0;
     std::uint32_t head = available_.head();

@@ -145,8 +145,11 @@ Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
 
 bool PathTable::ask(Path& path)
 {
-    if (path.life.on(PathLife::Event::needed).action != PathLife::Action::ask)
-        return true;
+    return path.life.on(PathLife::Event::needed).action != PathLife::Action::ask || send_question(path);
+}
+
+bool PathTable::send_question(Path& path)
+{
     const shim_path_question question{
         .dgid = path.key().native(),
         .sgid = interface_.gid().native(),
@@ -194,8 +197,13 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
     {
         kernel::Guard guard(lock);
         path.query = nullptr;
-        const auto step = path.life.on(handle ? PathLife::Event::answered : PathLife::Event::failed);
-        if (step.action == PathLife::Action::send_waiting) {
+        const auto step = path.life.on(handle                                      ? PathLife::Event::answered
+                                       : status == kernel::timed_out && accepting_ ? PathLife::Event::unanswered
+                                                                                   : PathLife::Event::failed);
+        if (step.action == PathLife::Action::ask) {
+            log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
+            (void)send_question(path);
+        } else if (step.action == PathLife::Action::send_waiting) {
             shim_path_copy(path.record(), record);
             interface_.reaper.retire(install(path, std::move(handle)));
             ready.take(path.waiting);

@@ -85,6 +85,8 @@ public:
     // Of the send pool: sends handed out under the transmit lock, and completed ones.
     kernel::Published<std::uint32_t> sent, completed;
     std::uint32_t last_slot = 0;
+    // Whoever posts may hold the lock that ending the connection takes: look() does that.
+    kernel::Published<bool> post_failed;
 
     sa_path_rec* path() { return reinterpret_cast<sa_path_rec*>(path_); }
 

@@ -111,6 +111,7 @@ private:
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
     bool ask(Path& path) TA_REQUIRES(lock);
+    bool send_question(Path& path) TA_REQUIRES(lock);
     // Publishes handle (perhaps none) to the path and its neighbours and returns the one before.
     kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
     void forget(Neighbour& neighbour) TA_REQUIRES(lock);

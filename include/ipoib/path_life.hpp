@@ -15,10 +15,11 @@ public:
         refreshing, // the record is used while a new one is on its way
     };
     enum class Event {
-        needed,   // a packet wants to go there
-        answered, // the SA gave a record, and its address handle is made
-        failed,   // no record, no answer, or no address handle
-        doubted,  // the fabric changed: the record may be wrong
+        needed,     // a packet wants to go there
+        answered,   // the SA gave a record, and its address handle is made
+        failed,     // no record, or no address handle
+        unanswered, // the SA said nothing
+        doubted,    // the fabric changed: the record may be wrong
     };
     enum class Action {
         none,
@@ -31,6 +32,9 @@ public:
         Action action;
     };
 
+    // An SA that is busy, when a whole cluster starts, is asked so many times before packets are given up.
+    static constexpr unsigned int most_tries = 4;
+
     constexpr State state() const { return state_; }
     // Packets can be sent now.
     constexpr bool usable() const
@@ -42,6 +46,10 @@ public:
     constexpr Step on(Event event)
     {
         const Step step = decide(event);
+        if (step.action == Action::ask)
+            ++tries_;
+        else if (!question_open() || step.action != Action::none)
+            tries_ = 0;
         state_ = step.next;
         return step;
     }
@@ -70,28 +78,31 @@ private:
         case State::unknown:
             return event == Event::needed ? Step{State::asking, Action::ask} : stay();
         case State::asking:
-            if (event == Event::answered)
-                return {State::known, Action::send_waiting};
-            if (event == Event::failed)
-                return {State::unknown, Action::drop_waiting};
-            return stay();
+            return decide_asked(event);
         case State::known:
             return event == Event::doubted ? Step{State::doubtful, Action::none} : stay();
         case State::doubtful:
             return event == Event::needed ? Step{State::refreshing, Action::ask} : stay();
         case State::refreshing:
-            if (event == Event::answered)
-                return {State::known, Action::send_waiting};
-            // The old record goes too: whoever can't be found now is better asked for again.
-            if (event == Event::failed)
-                return {State::unknown, Action::drop_waiting};
-            return stay();
+            // When it fails, the old record goes too: whoever can't be found now is better asked for again.
+            return decide_asked(event);
         }
+        return stay();
+    }
+    constexpr Step decide_asked(Event event) const
+    {
+        if (event == Event::answered)
+            return {State::known, Action::send_waiting};
+        if (event == Event::unanswered && tries_ < most_tries)
+            return {state_, Action::ask};
+        if (event == Event::failed || event == Event::unanswered)
+            return {State::unknown, Action::drop_waiting};
         return stay();
     }
     constexpr Step stay() const { return {state_, Action::none}; }
 
     State state_ = State::unknown;
+    unsigned int tries_ = 0;
 };
 
 } // namespace ipoib

@@ -91,9 +91,9 @@ void count(std::uint64_t& all_words, std::uint64_t& frames, std::uint64_t& group
 }
 
 // The HCA on a port of the switch, as a bit.
-std::uint32_t hca_at(unsigned int switch_port)
+std::uint64_t hca_at(unsigned int switch_port)
 {
-    return switch_port - 1 < FABRIC_MOST_HCAS ? 1U << (switch_port - 1) : 0;
+    return switch_port - 1 < FABRIC_MOST_HCAS ? std::uint64_t(1) << (switch_port - 1) : 0;
 }
 
 bool link_is_up(const struct fabric& f, unsigned int switch_port)
@@ -111,7 +111,7 @@ bool cable_active(const struct fabric& f, unsigned int hca)
 }
 
 // The HCA that the switch's unicast table names, as a bit; none for its own port or no port.
-std::uint32_t hca_behind(const Switch& node, std::uint16_t lid)
+std::uint64_t hca_behind(const Switch& node, std::uint16_t lid)
 {
     const unsigned int port = lid < Switch::unicast_lids ? node.forwarding[lid] : Switch::no_port;
     return port <= node.port_count ? hca_at(port) : 0;
@@ -391,7 +391,7 @@ void count_sent(struct fabric& f, unsigned int hca, const fabric_headers& h)
 fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fabric_headers* h)
 {
     const Port& source = f->hcas[ingress].port;
-    const std::uint32_t self = 1U << ingress;
+    const std::uint64_t self = std::uint64_t(1) << ingress;
     // Management passes before the subnet is up; it has a lane of its own.
     const bool subnet_management = h->destination_qpn == 0;
     if (source.port_state() == PortState::down || (!subnet_management && !source.active()))
@@ -409,7 +409,7 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
     route.to_switch = ports & 1;
     for (unsigned int hca = 0; hca < f->hca_count; ++hca)
         if ((ports >> (hca + 1) & 1) && (subnet_management ? link_is_up(*f, hca + 1) : cable_active(*f, hca)))
-            route.hcas |= 1U << hca;
+            route.hcas |= std::uint64_t(1) << hca;
     return route;
 }
 

@@ -55,10 +55,37 @@ TEST_F(PathTest, failure_drops_what_waited_and_the_next_packet_asks_again)
 {
     open();
     world.transmit(world.packet(peer(1)));
-    world.answer_path(-110);
+    world.answer_path(-22);
     EXPECT_EQ(world.drops, 1U);
     EXPECT_EQ(statistics().tx_dropped, 1U);
     world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 2U);
+}
+
+TEST_F(PathTest, a_silent_administrator_is_asked_again_and_packets_wait)
+{
+    open();
+    world.transmit(world.packet(peer(1)));
+    for (int i = 0; i < 3; ++i)
+        world.answer_path(-110);
+    EXPECT_EQ(world.path_questions, 4U);
+    EXPECT_EQ(world.drops, 0U);
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 1U);
+    world.transmit(world.packet(peer(2)));
+    for (int i = 0; i < 4; ++i)
+        world.answer_path(-110);
+    EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(world.open_paths(), 0U);
+}
+
+TEST_F(PathTest, closing_ends_the_questions_of_a_silent_administrator)
+{
+    open();
+    world.transmit(world.packet(peer(1)));
+    world.answer_path(-110);
+    close();
+    EXPECT_EQ(world.open_paths(), 0U);
     EXPECT_EQ(world.path_questions, 2U);
 }
 

@@ -128,7 +128,8 @@ TEST(PathLife, edges_are_those_of_the_table)
 {
     constexpr P::State states[] = {P::State::unknown, P::State::asking, P::State::known, P::State::doubtful,
                                    P::State::refreshing};
-    constexpr P::Event events[] = {P::Event::needed, P::Event::answered, P::Event::failed, P::Event::doubted};
+    constexpr P::Event events[] = {P::Event::needed, P::Event::answered, P::Event::failed, P::Event::unanswered,
+                                   P::Event::doubted};
     struct Edge {
         P::State from;
         P::Event event;
@@ -139,10 +140,12 @@ TEST(PathLife, edges_are_those_of_the_table)
         {P::State::unknown, P::Event::needed, P::State::asking, P::Action::ask},
         {P::State::asking, P::Event::answered, P::State::known, P::Action::send_waiting},
         {P::State::asking, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
+        {P::State::asking, P::Event::unanswered, P::State::asking, P::Action::ask},
         {P::State::known, P::Event::doubted, P::State::doubtful, P::Action::none},
         {P::State::doubtful, P::Event::needed, P::State::refreshing, P::Action::ask},
         {P::State::refreshing, P::Event::answered, P::State::known, P::Action::send_waiting},
         {P::State::refreshing, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
+        {P::State::refreshing, P::Event::unanswered, P::State::refreshing, P::Action::ask},
     };
     for (const auto state : states) {
         ASSERT_EQ(path_in(state).state(), state);
@@ -155,6 +158,21 @@ TEST(PathLife, edges_are_those_of_the_table)
                     expected = edge;
             EXPECT_EQ(step.next, expected.to) << P::name(state) << " on event " << static_cast<int>(event);
             EXPECT_EQ(step.action, expected.action) << P::name(state) << " on event " << static_cast<int>(event);
+        }
+    }
+}
+
+TEST(PathLife, silence_is_asked_four_times_and_no_more)
+{
+    for (const auto state : {P::State::asking, P::State::refreshing}) {
+        P path = path_in(state);
+        for (int again = 0; again < 2; ++again) {
+            for (unsigned int i = 1; i < P::most_tries; ++i) {
+                EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::ask) << i;
+                path.on(P::Event::needed);
+            }
+            EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::drop_waiting);
+            EXPECT_EQ(path.on(P::Event::needed).action, P::Action::ask);
         }
     }
 }

@@ -242,12 +242,12 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 
 /* The switch */
 
-static void fan_out(u32 hcas, const struct frame *frame, struct burst *burst)
+static void fan_out(u64 hcas, const struct frame *frame, struct burst *burst)
 {
 	unsigned int i;
 
 	for (i = 0; i < soft_hca_count; i++) {
-		if (!(hcas & BIT(i)))
+		if (!(hcas & BIT_ULL(i)))
 			continue;
 		fabric_count_received(soft_fabric, i, frame->headers);
 		arrive(&soft_slots[i], frame, burst);
@@ -326,9 +326,9 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 	if (route.to_switch)
 		at_switch(slot, frame, burst);
 	/* What is for this HCA too, or alone, did not come by cable. */
-	if (route.hcas & BIT(slot->index))
+	if (route.hcas & BIT_ULL(slot->index))
 		arrive(slot, frame, burst);
-	fan_out(route.hcas & ~BIT(slot->index), frame, burst);
+	fan_out(route.hcas & ~BIT_ULL(slot->index), frame, burst);
 }
 
 static u32 mtu_bytes(const struct soft_slot *slot)

@@ -27,6 +27,7 @@ enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
 	X(recv_wr)                                                                                                     \
 	X(cq_event)                                                                                                    \
 	X(poll)                                                                                                        \
+	X(queue_bytes)                                                                                                 \
 	X(rc_sent)                                                                                                     \
 	X(rc_sent_again)                                                                                               \
 	X(rnr_nak)                                                                                                     \
@@ -144,6 +145,7 @@ struct soft_qp {
 	spinlock_t rq_lock;
 	struct soft_recv *rq;
 	u32 rq_size, rq_head, rq_tail;
+	size_t queue_bytes;
 	struct soft_srq *srq;
 	/* On the HCA's list of QPs with something to do; under its active_lock. */
 	struct list_head active;

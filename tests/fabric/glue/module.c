@@ -7,7 +7,7 @@
 
 static unsigned int hcas = 2;
 module_param(hcas, uint, 0444);
-MODULE_PARM_DESC(hcas, "HCAs of one port each, 1 to 32 (default 2)");
+MODULE_PARM_DESC(hcas, "HCAs of one port each, 1 to 40 (default 2)");
 
 static unsigned int mtu = 2048;
 module_param(mtu, uint, 0444);

@@ -192,6 +192,8 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	soft_rc_init(qp);
 	qp->sq = vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)));
 	qp->rq = vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
+	qp->queue_bytes =
+		PAGE_ALIGN(qp->sq_size * sizeof(*qp->sq)) + PAGE_ALIGN(qp->rq_size * sizeof(*qp->rq)) + sizeof(*qp);
 	ret = qp->sq && qp->rq ? 0 : -ENOMEM;
 	if (!ret && attr->qp_type == IB_QPT_SMI) {
 		ib->qp_num = 0;
@@ -208,6 +210,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 		vfree(qp->rq);
 		return ret;
 	}
+	atomic64_add(qp->queue_bytes, &hca->slot->counters.queue_bytes);
 	return 0;
 }
 
@@ -236,6 +239,7 @@ static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	else
 		xa_erase(&hca->qps, ib->qp_num);
 	qp_retire(qp);
+	atomic64_sub(qp->queue_bytes, &hca->slot->counters.queue_bytes);
 	vfree(qp->sq);
 	vfree(qp->rq);
 	return 0;

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 enum {
-	FABRIC_MOST_HCAS = 32,
+	FABRIC_MOST_HCAS = 40,
 	FABRIC_PKEYS = 32,
 	FABRIC_MAD_BYTES = 256,
 	/* LRH, GRH, BTH and DETH. */
@@ -90,7 +90,7 @@ struct fabric_headers {
 
 /* Where a frame goes: to HCAs (bit i is HCA i), to the switch's own port, or nowhere. */
 struct fabric_route {
-	uint32_t hcas;
+	uint64_t hcas;
 	bool to_switch;
 };
 

@@ -53,7 +53,7 @@ protected:
     {
         fabric_headers h{};
         h.slid = h.dlid = FABRIC_PERMISSIVE_LID;
-        return fabric_switch_mad(f(), ingress, &h, mad.data(), &route) && route.hcas == 1U << ingress;
+        return fabric_switch_mad(f(), ingress, &h, mad.data(), &route) && route.hcas == std::uint64_t(1) << ingress;
     }
     bool set_on_switch(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data)
     {
@@ -126,14 +126,14 @@ TEST_F(FabricTest, directed_route_smp_hops_to_another_hca_and_its_answer_hops_ba
     auto mad = directed(Method::get, node_info, 0, {3});
     fabric_headers h{};
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
-    EXPECT_EQ(route.hcas, 1U << 2);
+    EXPECT_EQ(route.hcas, std::uint64_t(1) << 2);
     EXPECT_EQ(mad[6], 2);
     EXPECT_EQ(mad[192 + 1], 1); // it came by port 1
     // The HCA's ib_mad turns it round.
     mad[4] = 0x80;
     mad[6] = 2;
     ASSERT_TRUE(fabric_switch_mad(f(), 2, &h, mad.data(), &route));
-    EXPECT_EQ(route.hcas, 1U << 0);
+    EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
     EXPECT_EQ(mad[6], 1);
 }
 
@@ -217,11 +217,11 @@ TEST_F(FabricTest, unicast_goes_by_the_forwarding_table)
     for (unsigned int i = 0; i < hcas; ++i)
         activate(i, static_cast<std::uint16_t>(i + 1));
     auto h = datagram(1, 3);
-    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 2);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 2);
     h.dlid = 9;
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U) << "no entry";
     h.dlid = 1;
-    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 0) << "its own";
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 0) << "its own";
 }
 
 TEST_F(FabricTest, data_waits_for_both_ports_to_be_active)
@@ -229,13 +229,13 @@ TEST_F(FabricTest, data_waits_for_both_ports_to_be_active)
     activate(0, 1);
     activate(1, 2);
     auto h = datagram(1, 2);
-    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 1);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 1);
     fabric_set_link(f(), 1, false);
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U);
     fabric_set_link(f(), 1, true);
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U) << "initialised, not active";
     activate(1, 2);
-    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 1);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 1);
 }
 
 TEST_F(FabricTest, groups_are_copied_by_the_multicast_table_and_not_back)
@@ -247,11 +247,11 @@ TEST_F(FabricTest, groups_are_copied_by_the_multicast_table_and_not_back)
     ASSERT_TRUE(set_on_switch(multicast_table, 0, table));
     auto h = datagram(3, 0xc005);
     h.destination_qpn = 0xffffff;
-    EXPECT_EQ(fabric_route_frame(f(), 2, &h).hcas, 1U << 0 | 1U << 1 | 1U << 2) << "with its own members' copies";
+    EXPECT_EQ(fabric_route_frame(f(), 2, &h).hcas, 0b111U) << "with its own members' copies";
     h.slid = 1;
-    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 0 | 1U << 1);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0b011U);
     h.dlid = 0xc006;
-    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 1U << 0);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 0);
 }
 
 TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
@@ -268,7 +268,7 @@ TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
     EXPECT_EQ(fabric_set_link(f(), 0, false), unsigned(FABRIC_PORT_ERROR));
     EXPECT_EQ(fabric_set_link(f(), 0, false), 0U);
     ASSERT_TRUE(fabric_switch_trap(f(), &h, mad.data(), &route));
-    EXPECT_EQ(route.hcas, 1U << 0);
+    EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
     EXPECT_EQ(mad[3], 5);
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 64 + 4), 128);
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 64 + 10), 7);

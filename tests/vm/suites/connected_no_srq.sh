@@ -3,4 +3,5 @@
 
 # The same on HCAs without shared receive queues.
 FABRIC=srq=0
+# shellcheck source=/dev/null
 . suites/connected.sh

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What goes wrong with connections, and that nothing is lost for good or left behind.
+PORTS=2
+HOSTS=1
+MODE=connected
+
+# Objects of all HCAs, as the kernel counts them.
+objects() { rdma resource show | sed -E 's/^[0-9]+: //' | sort; }
+unreclaimable_kb() { awk '/^SUnreclaim/ { print $2 }' /proc/meminfo; }
+vmalloc_kb() { awk '/^VmallocUsed/ { print $2 }' /proc/meminfo; }
+
+# Runs the named function, and finds as many objects and as much memory afterwards as before.
+without_leak() {
+    local before slab vm
+    ping_ok 1 10.0.0.2 -s 60000
+    ping_ok 2 10.0.0.1 -s 60000
+    before=$(objects) slab=$(unreclaimable_kb) vm=$(vmalloc_kb)
+    "$1"
+    wait_for 30 reaches 1 10.0.0.2
+    wait_for 30 reaches 2 10.0.0.1
+    as_before() { [ "$(objects)" = "$before" ]; }
+    wait_for 30 as_before || { diff <(echo "$before") <(objects) | sed 's/^/# /'; return 1; }
+    echo "# slab $slab -> $(unreclaimable_kb) kB, vmalloc $vm -> $(vmalloc_kb) kB"
+    [ $(($(unreclaimable_kb) - slab)) -lt 8000 ] && [ $(($(vmalloc_kb) - vm)) -lt 2000 ]
+}
+
+traffic_and_500_switches() {
+    serve_iperf 2
+    (while :; do on 1 iperf3 -c 10.0.0.2 -t 10 >/dev/null 2>&1 || sleep 0.2; done) &
+    local traffic=$! i
+    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    local pinger=$!
+    for i in $(seq 125); do
+        set_mode 1 datagram
+        set_mode 2 datagram
+        set_mode 2 connected
+        set_mode 1 connected
+    done
+    kill $traffic $pinger 2>/dev/null || true
+    stop_traffic
+    wait $traffic $pinger 2>/dev/null || true
+}
+test_500_mode_switches_under_traffic() {
+    without_leak traffic_and_500_switches
+    ping_ok 1 10.0.0.2 -s 60000
+}
+
+transfer_while_connections_die() {
+    local sender receiver end
+    head -c 100M /dev/urandom >/run/data
+    on 2 timeout 300 sh -c 'socat -u TCP-LISTEN:7000,bind=10.0.0.2,reuseaddr - | sha256sum >/run/received.sha' &
+    receiver=$!
+    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :7000'
+    # Slow enough to last as long.
+    on 1 tc qdisc add dev ib0 root tbf rate 12mbit burst 256k latency 200ms
+    trap 'on 1 tc qdisc del dev ib0 root 2>/dev/null || true' EXIT
+    on 1 timeout 300 socat -u OPEN:/run/data TCP:10.0.0.2:7000 &
+    sender=$!
+    end=$((SECONDS + 60))
+    while [ $SECONDS -lt $end ]; do
+        sleep 0.1
+        knob $((RANDOM % 2 + 1)) kill_rc 1
+    done
+    kill -0 $sender || fail "the transfer was over too soon"
+    on 1 tc qdisc del dev ib0 root
+    wait $sender
+    wait $receiver
+    [ "$(sha256sum </run/data)" = "$(cat /run/received.sha)" ]
+}
+test_transfer_survives_a_minute_of_dying_connections() { without_leak transfer_while_connections_die; }
+
+rnr_storm() {
+    local before
+    before=$(counter 2 rnr_nak)
+    knob 2 rnr_every 5
+    iperf 1 2 -n 20M
+    knob 2 rnr_every 0
+    [ "$(counter 2 rnr_nak)" -gt "$before" ]
+}
+test_rnr_storm_is_survived() { without_leak rnr_storm; }
+
+test_loss_is_made_good_by_retransmission() {
+    local again
+    # Connections that are made from now on retry.
+    knob 1 least_retries 7
+    knob 2 least_retries 7
+    knob 1 kill_rc 1
+    knob 2 kill_rc 1
+    wait_for 10 reaches 1 10.0.0.2
+    again=$(counter 1 rc_sent_again)
+    knob 2 drop_rc_every 100
+    iperf 1 2 -n 10M
+    on 1 ping -q -c 5 -W 30 -s 60000 10.0.0.2 | grep -q ' 0% packet loss'
+    knob 2 drop_rc_every 0
+    [ "$(counter 1 rc_sent_again)" -gt "$again" ]
+    knob 1 least_retries 0
+    knob 2 least_retries 0
+    knob 1 kill_rc 1
+    knob 2 kill_rc 1
+}
+
+test_loss_without_retries_is_survived() {
+    knob 2 drop_rc_every 50
+    iperf 1 2 -t 5
+    knob 2 drop_rc_every 0
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_service_that_nobody_listens_on_is_rejected() {
+    local address
+    address=$(on 2 cat /sys/class/net/ib1/address)
+    # The neighbour had another queue pair once.
+    on 1 ip neigh replace 10.0.0.2 lladdr "80:12:34:56${address:11}" dev ib0
+    ! reaches 1 10.0.0.2 || return 1
+    ! reaches 1 10.0.0.2 || return 1
+    on 1 ip neigh del 10.0.0.2 dev ib0
+    wait_for 10 reaches 1 10.0.0.2
+    if [ "$DRIVER" = ours ]; then
+        dmesg | grep -c 'rejected, reason 8' >/run/count
+        [ "$(cat /run/count)" = 1 ]
+        grep -qE 'refused [1-9]' /sys/kernel/debug/ipoib/ib0_cm
+    fi
+}
+
+passive_connections() { grep -c '^passive' /sys/kernel/debug/ipoib/ib1_cm; }
+flood_of_requests() {
+    /test/cm_requests.py --count 1500 --from "$(lid 1)" --to "$(lid 2)" --address "$(on 2 cat /sys/class/net/ib1/address)"
+    if [ "$DRIVER" = ours ]; then
+        echo "# $(passive_connections) connections; $(head -n 1 /sys/kernel/debug/ipoib/ib1_cm)"
+        [ "$(passive_connections)" -le 1300 ]
+        grep -qE 'turned_away [1-9]' /sys/kernel/debug/ipoib/ib1_cm
+    fi
+    # Who asked is not there; and whoever was connected before still is, or is again.
+    on 2 ip link set ib1 down
+    on 2 ip link set ib1 up
+    wait_for 30 carrier 2
+}
+test_flood_of_requests_is_bounded() { without_leak flood_of_requests; }
+
+test_malformed_introductions_are_survived() {
+    local kind
+    for kind in zeros ones short_mtu; do
+        /test/cm_requests.py --count 20 --from "$(lid 1)" --to "$(lid 2)" --private $kind \
+            --address "$(on 2 cat /sys/class/net/ib1/address)"
+    done
+    wait_for 10 reaches 1 10.0.0.2
+    [ "$DRIVER" = stock ] || grep -qE 'malformed (4|6)0$' /sys/kernel/debug/ipoib/ib1_cm || fail "$(head -n 1 /sys/kernel/debug/ipoib/ib1_cm)"
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Host 1 and 3 in connected mode, host 2 in datagram mode; and modes that change.
+PORTS=3
+HOSTS=1
+
+learned_pmtu() { # FROM ADDRESS: what tracepath finds out
+    on "$1" timeout 30 tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
+}
+
+test_modes_are_mixed() {
+    set_mode 1 connected
+    set_mode 3 connected
+    [ "$(mtu 1)" = 65520 ] && [ "$(mtu 2)" = 2044 ] && [ "$(mtu 3)" = 65520 ]
+    ping_ok 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+    ping_ok 1 10.0.0.3 -s 60000
+    ping_ok 1 fd00::2
+}
+
+test_tracepath_learns_the_pmtu_to_a_datagram_peer() {
+    # The address of host 2 says that it takes connections, so host 1 makes one, and 64 KiB arrive.
+    ping_ok 1 10.0.0.2 -s 60000
+    # What comes back is the other's MTU.
+    [ "$(learned_pmtu 2 10.0.0.1)" = 2044 ] || fail "$(cat /run/tracepath)"
+}
+
+# A peer whose address has no RC flag, as another implementation's may have.
+test_peer_without_the_flag_is_sent_datagrams_and_the_pmtu_is_learned() {
+    local address
+    address=$(on 2 cat /sys/class/net/ib1/address)
+    on 1 ip route flush cache
+    on 1 ip neigh replace 10.0.0.2 lladdr "00${address#80}" dev ib0
+    [ "$(learned_pmtu 1 10.0.0.2)" = 2044 ] || fail "$(cat /run/tracepath)"
+    ping_ok 1 10.0.0.2 -M "do" -s 2016
+    ! on 1 ping -q -c 1 -W 1 -M "do" -s 2017 10.0.0.2 >/dev/null || return 1
+    # In fragments.
+    on 1 /test/ping_sizes.py 10.0.0.2 0-64 1000-2020/17 2017 5000 20000 60000
+    on 1 ip neigh replace fd00::2 lladdr "00${address#80}" dev ib0
+    [ "$(learned_pmtu 1 fd00::2)" = 2044 ] || fail "$(cat /run/tracepath)"
+    on 1 /test/ping_sizes.py fd00::2 0-64 5000 20000 60000
+    iperf 1 2 -t 2
+    on 1 ip neigh del 10.0.0.2 dev ib0
+    on 1 ip neigh del fd00::2 dev ib0
+    on 1 ip route flush cache
+    on 1 ip -6 route flush cache
+}
+
+test_tcp_and_udp_between_modes() {
+    iperf 1 2 -t 2
+    iperf 2 1 -t 2
+    iperf 1 2 -t 2 -u -b 50M -l 8000
+}
+
+# Sends a file from host 1 to host 3 while the named function runs; both ends must have the same SHA-256.
+transfer() { # MEGABYTES FUNCTION
+    [ "$(stat -c %s /run/data 2>/dev/null)" = $(($1 << 20)) ] || head -c "${1}M" /dev/urandom >/run/data
+    on 3 timeout 200 sh -c 'socat -u TCP-LISTEN:7000,bind=10.0.0.3,reuseaddr - | sha256sum >/run/received.sha' &
+    local receiver=$!
+    wait_for 5 on 3 sh -c 'ss -ltn | grep -q :7000'
+    on 1 timeout 200 socat -u OPEN:/run/data TCP:10.0.0.3:7000 &
+    local sender=$!
+    "$2"
+    # It must not have ended before, or it proves nothing.
+    kill -0 $sender || fail "the transfer was over too soon"
+    wait $sender
+    wait $receiver
+    [ "$(sha256sum </run/data)" = "$(cat /run/received.sha)" ] || fail "the file arrived changed"
+}
+
+switch_modes() {
+    local host mode
+    for mode in datagram connected; do
+        for host in 3 1; do
+            sleep 0.3
+            set_mode $host $mode
+        done
+    done
+}
+test_tcp_flows_on_when_either_side_switches_its_mode() {
+    # So that the whole lasts longer than the switches.
+    on 1 tc qdisc add dev ib0 root tbf rate 400mbit burst 256k latency 200ms
+    trap 'on 1 tc qdisc del dev ib0 root' EXIT
+    transfer 200 switch_modes
+    [ "$(mode 1)" = connected ] && [ "$(mode 3)" = connected ]
+    ping_ok 1 10.0.0.3 -s 60000
+}

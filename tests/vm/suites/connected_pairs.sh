@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Eight hosts in connected mode, every pair at once: 56 connections.
+PORTS=8
+HOSTS=1
+MODE=connected
+
+# Every host to every other, all at the same time; not one may be missing.
+all_pairs() { # ping arguments
+    local from to pids=()
+    for from in $(seq "$PORTS"); do
+        for to in $(seq "$PORTS"); do
+            [ "$from" != "$to" ] || continue
+            on "$from" ping -q -W 20 "$@" "10.0.0.$to" >"/run/pair.$from.$to" 2>&1 &
+            pids+=($!)
+        done
+    done
+    wait "${pids[@]}"
+    [ "$(grep -l ' 0% packet loss' /run/pair.* | wc -l)" = $((PORTS * (PORTS - 1))) ] || {
+        grep -L ' 0% packet loss' /run/pair.* | sed 's/^/# lost: /'
+        return 1
+    }
+}
+# Ping's raw sockets each get every answer, and their buffers hold three long ones; its datagram sockets get their own.
+own_answers_only() {
+    local host
+    for host in $(seq "$PORTS"); do on "$host" sysctl -qw net.ipv4.ping_group_range='0 0'; done
+}
+# Queue pairs of connections, of both sides.
+connection_ends() { rdma resource show qp | grep -c 'type RC'; }
+
+test_all_pairs_at_once() {
+    all_pairs -c 10 -i 0.1
+    # Two ends each.
+    [ "$(connection_ends)" = $((2 * 56)) ] || fail "$(connection_ends) ends"
+}
+test_all_pairs_with_long_packets() { own_answers_only; all_pairs -c 5 -i 0.2 -s 60000; }
+test_four_pairs_of_tcp_at_once() {
+    local host pids=()
+    for host in 2 4 6 8; do serve_iperf $host; done
+    for host in 1 3 5 7; do
+        on $host timeout 30 iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host"; done
+}
+test_connections_are_listed() {
+    [ "$DRIVER" = ours ] || return 77
+    [ "$(grep -c '^active .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]
+    [ "$(grep -c '^passive .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]
+    # The file follows the interface's name.
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 name other
+    [ -e /sys/kernel/debug/ipoib/other_cm ] && [ ! -e /sys/kernel/debug/ipoib/ib0_cm ]
+    on 1 ip link set other name ib0
+    on 1 ip link set ib0 up
+    [ -e /sys/kernel/debug/ipoib/ib0_cm ]
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# 33 hosts in connected mode, each with a connection to every other: 1056.
+PORTS=33
+HOSTS=1
+MODE=connected
+
+free_kb() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    awk '/^MemFree/ { print $2 }' /proc/meminfo
+}
+queue_kb() { cat "$debug"/*/counters | awk '$1 == "queue_bytes" { n += $2 } END { print int(n / 1024) }'; }
+connection_ends() { rdma resource show qp | grep -c 'type RC'; }
+connections_are() { [ "$(connection_ends)" = $((2 * $1)) ]; }
+ping_each() { # host: its neighbours from the second on
+    local to
+    for to in $(seq 2 $((PORTS - 1))); do
+        on "$1" ping -q -c 1 -W 20 "10.0.0.$((($1 - 1 + to) % PORTS + 1))" >/dev/null || echo "# $1: no answer at +$to"
+    done
+}
+
+test_1056_connections_and_the_memory_of_each() {
+    local host before queues pids=() made
+    # One table for the neighbours of all namespaces, of 1024 by default.
+    sysctl -qw net.ipv4.neigh.default.gc_thresh{1,2,3}=8192
+    # Each host has one connection of each direction, and with it the buffers that all share.
+    for host in $(seq "$PORTS"); do reaches "$host" "10.0.0.$((host % PORTS + 1))"; done
+    # And knows its neighbours' addresses.
+    wait_for 20 connections_are $((2 * PORTS))
+    before=$(free_kb) queues=$(queue_kb)
+    for host in $(seq "$PORTS"); do
+        ping_each "$host" >"/run/each.$host" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    cat /run/each.*
+    [ "$(cat /run/each.* | wc -l)" = 0 ]
+    connections_are $((PORTS * (PORTS - 1))) || fail "$(connection_ends) ends"
+    made=$((PORTS * (PORTS - 1) - 2 * PORTS))
+    echo "# $made more connections took $((before - $(free_kb))) kB, $(($(queue_kb) - queues)) kB of it queues of the HCAs"
+    echo "# bytes for each connection, both ends, without the queues: $(((before - $(free_kb) - $(queue_kb) + queues) * 1024 / made))"
+}
+
+test_all_of_them_still_work() {
+    local host pids=()
+    for host in $(seq "$PORTS"); do
+        ping_each "$host" >"/run/each.$host" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    [ "$(cat /run/each.* | wc -l)" = 0 ]
+    connections_are $((PORTS * (PORTS - 1)))
+}
