@@ -78,6 +78,7 @@ void SendPool::ring_doorbell()
     if (!first_)
         return;
     shim_send_wr_set_signaled(last_->native(), true);
+    doorbells.add();
     const int error = shim_post_send(open_->qp, first_->native());
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
@@ -228,6 +229,7 @@ void PageRing::repost(Slot& slot)
     last_ = &slot;
     if (++reposts_ < batch_)
         return;
+    interface_.rx.doorbells.add();
     const int error = srq_ ? shim_srq_post_recv(srq_, first_->native()) : shim_post_recv(qp_, first_->native());
     if (error) [[unlikely]]
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", error);
@@ -337,7 +339,9 @@ void PageRing::deliver(Slot& slot, unsigned int bytes)
         repost(slot);
         return;
     }
-    sk_buff* skb = bytes <= copybreak ? copy(slot, bytes) : take(slot, bytes);
+    const bool small = bytes <= copybreak;
+    sk_buff* skb = small ? copy(slot, bytes) : take(slot, bytes);
+    interface_.connections.copied.add(small);
     repost(slot);
     if (!skb) [[unlikely]] {
         rx.dropped.add();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The files of an interface: mode and pkey in sysfs, what it knows of its connections in debugfs.
+// The files of an interface: mode, pkey, children and others in sysfs, what it knows of its connections in debugfs.
 #include <cstring>
 
 #include <ipoib/interface.hpp>
@@ -17,24 +17,49 @@ bool is_word(const char* text, std::size_t bytes, const char* word)
            __builtin_memcmp(text, word, length) == 0;
 }
 
-long store_mode(Interface& interface, const char* text, std::size_t bytes)
+kernel::Status store_mode(Interface& interface, const char* text, std::size_t bytes)
 {
     const bool connected = is_word(text, bytes, "connected");
     if (!connected && !is_word(text, bytes, "datagram"))
         return kernel::invalid;
-    // Removing the file waits for us, and may hold the lock meanwhile.
-    if (!shim_rtnl_trylock())
-        return shim_restart_syscall();
-    const kernel::Status status = interface.set_connected(connected);
-    shim_rtnl_unlock();
-    return status.ok() ? static_cast<long>(bytes) : status.code();
+    return interface.set_connected(connected);
+}
+
+kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
+{
+    int pkey = 0;
+    if (!shim_may_administer(interface.dev()))
+        return kernel::not_permitted;
+    if (!shim_parse_int(text, &pkey))
+        return kernel::invalid;
+    return attribute == IPOIB_ATTRIBUTE_CREATE_CHILD ? interface.create_child(pkey) : interface.delete_child(pkey);
+}
+
+// Under RTNL.
+kernel::Status store(Interface& interface, ipoib_attribute attribute, const char* text, std::size_t bytes)
+{
+    int number = 0;
+    switch (attribute) {
+    case IPOIB_ATTRIBUTE_MODE:
+        return store_mode(interface, text, bytes);
+    case IPOIB_ATTRIBUTE_CREATE_CHILD:
+    case IPOIB_ATTRIBUTE_DELETE_CHILD:
+        return store_child(interface, attribute, text);
+    case IPOIB_ATTRIBUTE_UMCAST:
+        // What is no number switches it off.
+        interface.set_umcast(shim_parse_int(text, &number) && number > 0);
+        return {};
+    case IPOIB_ATTRIBUTE_PKEY:
+    case IPOIB_ATTRIBUTE_PARENT:
+        break;
+    }
+    return kernel::invalid;
 }
 
 } // namespace
 
 void Interface::create_debug_files()
 {
-    kernel::Guard guard(kernel::rtnl);
     has_debug_files_ = true;
     renamed();
 }
@@ -51,7 +76,6 @@ void Interface::renamed()
 
 void Interface::remove_debug_files()
 {
-    kernel::Guard guard(kernel::rtnl);
     has_debug_files_ = false;
     for (dentry*& file : debug_files_)
         shim_debug_file_remove(std::exchange(file, nullptr));
@@ -67,15 +91,39 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
         return shim_format(buffer, shim_page_size(), "%s\n", interface.connected() ? "connected" : "datagram");
     case IPOIB_ATTRIBUTE_PKEY:
         return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.pkey().value());
+    case IPOIB_ATTRIBUTE_UMCAST:
+        return shim_format(buffer, shim_page_size(), "%d\n", interface.umcast());
+    case IPOIB_ATTRIBUTE_PARENT:
+        return shim_format(buffer, shim_page_size(), "%s\n", shim_netdev_name(interface.parent()->dev()));
+    case IPOIB_ATTRIBUTE_CREATE_CHILD:
+    case IPOIB_ATTRIBUTE_DELETE_CHILD:
+        break;
     }
     return kernel::invalid;
 }
 
+bool ipoib_attribute_visible(const net_device* dev, ipoib_attribute attribute)
+{
+    const bool child = ipoib::Interface::of(dev).parent();
+    switch (attribute) {
+    case IPOIB_ATTRIBUTE_CREATE_CHILD:
+    case IPOIB_ATTRIBUTE_DELETE_CHILD:
+        return !child;
+    case IPOIB_ATTRIBUTE_PARENT:
+        return child;
+    default:
+        return true;
+    }
+}
+
 long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
-    if (attribute == IPOIB_ATTRIBUTE_MODE)
-        return ipoib::store_mode(ipoib::Interface::of(dev), text, bytes);
-    return kernel::invalid;
+    // Removing the file waits for us, and may hold the lock meanwhile.
+    if (!shim_rtnl_trylock())
+        return shim_restart_syscall();
+    const kernel::Status status = ipoib::store(ipoib::Interface::of(dev), attribute, text, bytes);
+    shim_rtnl_unlock();
+    return status.ok() ? static_cast<long>(bytes) : status.code();
 }
 
 void ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)

@@ -124,6 +124,7 @@ bool TxRing::account(unsigned int bytes)
     const bool ring_now = shim_tx_queue_sent(interface_.dev(), bytes, shim_xmit_more());
     if (room()) [[likely]]
         return ring_now;
+    stops.add();
     shim_tx_queue_stop(interface_.dev());
     // Pairs with the one in wake_if_room(): either it sees the stopped queue, or we see the room it made.
     shim_smp_mb();
@@ -145,6 +146,7 @@ void TxRing::ring_doorbell()
     if (unposted_ == end)
         return;
     shim_send_wr_set_signaled(slots_[index_.slot(end - 1)].native(), true);
+    doorbells.add();
     const int error = shim_post_send(interface_.qp(), slots_[index_.slot(unposted_)].native());
     unposted_ = end;
     if (error) [[unlikely]] {
@@ -323,6 +325,7 @@ void RxRing::post_reposts()
     if (!first_)
         return;
     outstanding_.store(outstanding_.load_relaxed() + reposts_);
+    doorbells.add();
     if (const int error = shim_post_recv(interface_.qp(), first_->native())) [[unlikely]] {
         log_warning(interface_.dev(), "post_recv failed, error %d", error);
         outstanding_.store(outstanding_.load_relaxed() - reposts_);

@@ -8,12 +8,11 @@
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/ring.hpp>
+#include <shim/netlink.h>
 
 namespace ipoib {
 
 constinit kernel::LockClass Interface::rejections_class_;
-
-Interface::Interface(net_device* dev, ib_device* ca, std::uint32_t port) : dev_(dev), ca_(ca), port_(port) {}
 
 // Life
 
@@ -66,14 +65,25 @@ void Interface::bring_down()
 
 kernel::Status Interface::open()
 {
-    if (!pkey_.valid()) {
+    if (!pkey_found_)
         log_warning(dev_, "P_Key 0x%04x is not found", pkey_.value());
-        return perform(InterfaceLife::Event::opened_without_pkey);
-    }
-    return perform(InterfaceLife::Event::opened);
+    TRY(perform(pkey_found_ ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
+    bring_children(true);
+    return {};
 }
 
-void Interface::stop() { (void)perform(InterfaceLife::Event::closed).ok(); }
+void Interface::stop()
+{
+    (void)perform(InterfaceLife::Event::closed).ok();
+    bring_children(false);
+}
+
+void Interface::set_umcast(bool umcast)
+{
+    if (umcast)
+        log_warning(dev_, "ignoring multicast groups joined directly by userspace");
+    umcast_.store(umcast);
+}
 
 void Interface::collect_garbage()
 {
@@ -249,30 +259,14 @@ kernel::Status add_port(Hca& hca, ib_device* ca, std::uint32_t port)
     if (!dev)
         return kernel::no_memory;
     auto* interface = new (shim_netdev_priv(dev)) Interface(dev, ca, port);
-    kernel::Status status = interface->prepare();
-    if (status.ok())
-        status = shim_netdev_register(dev);
-    if (!status.ok()) {
+    kernel::Guard guard(kernel::rtnl);
+    if (kernel::Status status = interface->attach(); !status.ok()) {
         interface->~Interface();
         shim_netdev_free(dev);
         return status;
     }
     hca.interfaces.push_back(*interface);
-    interface->create_debug_files();
-    interface->listen();
     return {};
-}
-
-void remove_port(Interface& interface)
-{
-    net_device* dev = interface.dev();
-    // A restart may be asked for until the netdev is gone; it finds the interface closed.
-    interface.stop_listening();
-    interface.remove_debug_files();
-    shim_netdev_unregister(dev);
-    interface.stop_restarting();
-    interface.~Interface();
-    shim_netdev_free(dev);
 }
 
 // Writes back what is in force, as sysfs is to show.
@@ -318,8 +312,10 @@ int ipoib_add_device(ib_device* ca, void** state)
 void ipoib_remove_device(ib_device*, void* state)
 {
     kernel::Owned<ipoib::Hca> hca(static_cast<ipoib::Hca*>(state));
-    while (Interface* interface = hca->interfaces.pop_front())
-        ipoib::remove_port(*interface);
+    // The interfaces themselves go when the lock does.
+    kernel::Guard guard(kernel::rtnl);
+    while (Interface* interface = hca->interfaces.front())
+        interface->detach(nullptr);
 }
 
 int ipoib_start()
@@ -330,9 +326,13 @@ int ipoib_start()
     int error = shim_debugfs_start();
     if (!error) {
         shim_sa_register();
-        error = shim_client_register();
-        if (!error)
-            return 0;
+        error = shim_link_register(sizeof(Interface));
+        if (!error) {
+            error = shim_client_register();
+            if (!error)
+                return 0;
+            shim_link_unregister();
+        }
         shim_sa_unregister();
         shim_debugfs_stop();
     }
@@ -342,10 +342,18 @@ int ipoib_start()
 
 void ipoib_stop()
 {
+    shim_link_unregister();
     shim_client_unregister();
     shim_sa_unregister();
     shim_debugfs_stop();
     ipoib::flush_queue.destroy();
+}
+
+void ipoib_netdev_gone(net_device* dev)
+{
+    Interface& interface = Interface::of(dev);
+    interface.forget();
+    interface.~Interface();
 }
 
 int ipoib_ndo_init(net_device* dev) { return Interface::of(dev).init().code(); }

@@ -395,6 +395,11 @@ void GroupSet::list(const HwAddr& address)
     set_pkey(mgid, interface_.pkey());
     kernel::Guard guard(lock_);
     Group* group = groups_.find(mgid);
+    const shim_gid native = mgid.native();
+    if (!group && interface_.umcast() && shim_sa_group_known(interface_.ca(), interface_.port(), &native)) {
+        log_multicast(interface_.dev(), "%pI6 is joined by userspace already", mgid.bytes);
+        return;
+    }
     if (!group)
         group = add(mgid, false);
     if (group)

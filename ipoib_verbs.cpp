@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The interface's queue pair and completion queues, from creation to destruction; the fabric's events and the three
 // flush levels that they cause. All under RTNL but for the event upcall itself.
+#include <algorithm>
+
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
 #include <kernel/error_pointer.hpp>
@@ -23,17 +25,20 @@ void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)
 
 kernel::Status Interface::read_pkey()
 {
-    std::uint16_t value = 0;
-    TRY(shim_ib_query_pkey(ca_, port_, 0, &value));
-    pkey_index_ = 0;
-    pkey_ = PKey(value).valid() ? PKey(value).as_full_member() : PKey();
-    if (!pkey_.valid()) {
-        log_warning(dev_, "P_Key 0x%04x is Invalid", value);
-        return kernel::no_device;
+    if (parent_) {
+        pkey_found_ = shim_ib_find_pkey(ca_, port_, pkey_.value(), &pkey_index_) == 0;
+    } else {
+        std::uint16_t value = 0;
+        TRY(shim_ib_query_pkey(ca_, port_, 0, &value));
+        pkey_index_ = 0;
+        pkey_found_ = PKey(value).valid();
+        pkey_ = pkey_found_ ? PKey(value).as_full_member() : PKey();
+        if (!pkey_found_)
+            log_warning(dev_, "P_Key 0x%04x is Invalid", value);
     }
     const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey_));
     std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
-    return {};
+    return pkey_found_ ? 0 : kernel::no_device;
 }
 
 void Interface::read_gid()
@@ -69,6 +74,11 @@ kernel::Status Interface::prepare()
     TRY(shim_ib_query_port(ca_, port_, &attributes));
     max_ib_mtu_ = attributes.max_mtu;
     admin_mtu_ = ip_mtu(max_ib_mtu_);
+    // One that came with the request for the interface.
+    if (const unsigned int wanted = shim_netdev_mtu(dev_))
+        admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
+    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
+                       shim_ib_max_send_sge(ca_) > 1);
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);
@@ -121,11 +131,13 @@ kernel::Status Interface::init()
     rx.napi().add(dev_, rx, kernel::Direction::receive);
     const HwAddr address = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
     shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
+    alive_ = true;
     return {};
 }
 
 void Interface::uninit()
 {
+    alive_ = false;
     recover_.cancel();
     send_rejections_.cancel();
     reaper.drain();
@@ -222,12 +234,12 @@ void Interface::listen()
     flush_heavy_.queue(flush_queue);
 }
 
-void Interface::stop_listening()
+void Interface::forget()
 {
-    shim_events_stop(event_handler());
     flush_light_.cancel();
     flush_normal_.cancel();
     flush_heavy_.cancel();
+    // A transmit timeout may have asked for it until the very end.
     restart_.cancel();
 }
 
@@ -257,6 +269,8 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
 void Interface::flush_light()
 {
     kernel::Guard guard(kernel::rtnl);
+    if (!alive_)
+        return;
     read_gid();
     read_lid();
     (void)perform(InterfaceLife::Event::reregister).ok();
@@ -265,6 +279,8 @@ void Interface::flush_light()
 void Interface::flush_normal()
 {
     kernel::Guard guard(kernel::rtnl);
+    if (!alive_)
+        return;
     read_gid();
     read_lid();
     shim_port attributes;
@@ -275,13 +291,17 @@ void Interface::flush_normal()
 void Interface::flush_heavy()
 {
     kernel::Guard guard(kernel::rtnl);
+    if (!alive_)
+        return;
+    const bool found_before = pkey_found_;
     const PKey before = pkey_;
+    const std::uint16_t index_before = pkey_index_;
     // bring_down() must know the groups by the P_Key that they were joined with: they carry their own MGID.
     if (!read_pkey().ok())
         (void)perform(InterfaceLife::Event::pkey_gone).ok();
-    else if (!before.valid())
+    else if (!found_before)
         (void)perform(InterfaceLife::Event::pkey_found).ok();
-    else if (!(before == pkey_))
+    else if (!(before == pkey_) || index_before != pkey_index_)
         (void)perform(InterfaceLife::Event::restart).ok();
 }
 
@@ -290,6 +310,8 @@ void Interface::restart_queues() { restart_.queue(flush_queue); }
 void Interface::restart()
 {
     kernel::Guard guard(kernel::rtnl);
+    if (!alive_)
+        return;
     (void)perform(InterfaceLife::Event::restart).ok();
 }
 

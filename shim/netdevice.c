@@ -11,6 +11,7 @@
 #include <net/pkt_sched.h>
 #include <rdma/ib_verbs.h>
 #include <shim/netdevice.h>
+#include <shim/netlink.h>
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
@@ -36,7 +37,7 @@ static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 	stats->tx_dropped = sums.tx_dropped;
 }
 
-static int get_iflink(const struct net_device *dev) { return dev->ifindex; }
+static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_lower(dev)->ifindex); }
 
 static const struct net_device_ops netdev_ops = {
 	.ndo_init = ipoib_ndo_init,
@@ -63,37 +64,59 @@ static const struct header_ops header_ops = {
 	.create = header_create,
 };
 
-static ssize_t mode_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return ipoib_attribute_show(to_net_dev(d), IPOIB_ATTRIBUTE_MODE, buf);
-}
+#define SHOW(name, upper)                                                                                              \
+	static ssize_t name##_show(struct device *d, struct device_attribute *attr, char *buf)                         \
+	{                                                                                                              \
+		return ipoib_attribute_show(to_net_dev(d), IPOIB_ATTRIBUTE_##upper, buf);                              \
+	}
+#define STORE(name, upper)                                                                                             \
+	static ssize_t name##_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)    \
+	{                                                                                                              \
+		return ipoib_attribute_store(to_net_dev(d), IPOIB_ATTRIBUTE_##upper, buf, count);                      \
+	}
 
-static ssize_t mode_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)
-{
-	return ipoib_attribute_store(to_net_dev(d), IPOIB_ATTRIBUTE_MODE, buf, count);
-}
+SHOW(mode, MODE)
+STORE(mode, MODE)
 static DEVICE_ATTR_RW(mode);
-
-static ssize_t pkey_show(struct device *d, struct device_attribute *attr, char *buf)
-{
-	return ipoib_attribute_show(to_net_dev(d), IPOIB_ATTRIBUTE_PKEY, buf);
-}
+SHOW(pkey, PKEY)
 static DEVICE_ATTR_RO(pkey);
+SHOW(umcast, UMCAST)
+STORE(umcast, UMCAST)
+static DEVICE_ATTR_RW(umcast);
+STORE(create_child, CREATE_CHILD)
+static DEVICE_ATTR_WO(create_child);
+STORE(delete_child, DELETE_CHILD)
+static DEVICE_ATTR_WO(delete_child);
+SHOW(parent, PARENT)
+static DEVICE_ATTR_RO(parent);
 
 static struct attribute *attributes[] = {
-	&dev_attr_mode.attr,
-	&dev_attr_pkey.attr,
+	[IPOIB_ATTRIBUTE_MODE] = &dev_attr_mode.attr,
+	[IPOIB_ATTRIBUTE_PKEY] = &dev_attr_pkey.attr,
+	[IPOIB_ATTRIBUTE_UMCAST] = &dev_attr_umcast.attr,
+	[IPOIB_ATTRIBUTE_CREATE_CHILD] = &dev_attr_create_child.attr,
+	[IPOIB_ATTRIBUTE_DELETE_CHILD] = &dev_attr_delete_child.attr,
+	[IPOIB_ATTRIBUTE_PARENT] = &dev_attr_parent.attr,
 	NULL,
 };
 
+static umode_t attribute_visible(struct kobject *kobj, struct attribute *attr, int which)
+{
+	struct net_device *dev = to_net_dev(kobj_to_dev(kobj));
+
+	return ipoib_attribute_visible(dev, (enum ipoib_attribute)which) ? attr->mode : 0;
+}
+
 static const struct attribute_group attribute_group = {
 	.attrs = attributes,
+	.is_visible = attribute_visible,
 };
 
-static void setup(struct net_device *dev)
+void shim_netdev_setup(struct net_device *dev)
 {
 	dev->netdev_ops = &netdev_ops;
 	dev->header_ops = &header_ops;
+	shim_set_ethtool_ops(dev);
 	dev->type = ARPHRD_INFINIBAND;
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HEADER_BYTES;
@@ -112,22 +135,60 @@ static void setup(struct net_device *dev)
 SHIM struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port,
 					   unsigned int tx_queue_len, bool scatter_gather)
 {
-	struct net_device *dev = alloc_netdev(private_bytes, "ib%d", NET_NAME_UNKNOWN, setup);
+	struct net_device *dev = alloc_netdev(private_bytes, "ib%d", NET_NAME_UNKNOWN, shim_netdev_setup);
 
 	if (!dev)
 		return NULL;
 	SET_NETDEV_DEV(dev, ca->dev.parent);
 	dev->dev_port = dev->dev_id = port - 1;
-	dev->tx_queue_len = tx_queue_len;
-	if (scatter_gather)
-		dev->features |= NETIF_F_SG;
+	shim_set_link_ops(dev);
+	shim_netdev_set_up(dev, tx_queue_len, scatter_gather);
 	return dev;
 }
 
+SHIM struct net_device *shim_netdev_create_child(size_t private_bytes, struct net_device *parent, const char *name)
+{
+	struct net_device *dev = alloc_netdev(private_bytes, name, NET_NAME_USER, shim_netdev_setup);
+
+	if (!dev)
+		return NULL;
+	dev_net_set(dev, dev_net(parent));
+	shim_set_link_ops(dev);
+	return dev;
+}
+
+SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, bool scatter_gather)
+{
+	dev->tx_queue_len = tx_queue_len;
+	if (scatter_gather)
+		dev->features |= NETIF_F_SG;
+}
+
 SHIM void *shim_netdev_priv(const struct net_device *dev) { return netdev_priv(dev); }
-SHIM int shim_netdev_register(struct net_device *dev) { return register_netdev(dev); }
-SHIM void shim_netdev_unregister(struct net_device *dev) { unregister_netdev(dev); }
+
+SHIM int shim_netdev_register(struct net_device *dev)
+{
+	int ret = register_netdevice(dev);
+
+	if (ret)
+		return ret;
+	/* From here on the kernel frees it, when the last reference is gone. */
+	dev->needs_free_netdev = true;
+	dev->priv_destructor = ipoib_netdev_gone;
+	return 0;
+}
+
+SHIM void shim_netdev_unregister(struct net_device *dev, void *batch) { unregister_netdevice_queue(dev, batch); }
 SHIM void shim_netdev_free(struct net_device *dev) { free_netdev(dev); }
+SHIM bool shim_netdev_is_ours(const struct net_device *dev) { return shim_is_ours(dev); }
+SHIM bool shim_netdev_up(const struct net_device *dev) { return dev->flags & IFF_UP; }
+
+SHIM void shim_netdev_bring(struct net_device *dev, bool up)
+{
+	dev_change_flags(dev, up ? dev->flags | IFF_UP : dev->flags & ~IFF_UP, NULL);
+}
+
+SHIM bool shim_may_administer(const struct net_device *dev) { return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN); }
 
 SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->name; }
 SHIM const uint8_t *shim_netdev_address(const struct net_device *dev) { return dev->dev_addr; }
@@ -215,6 +276,8 @@ SHIM bool shim_napi_complete(struct shim_napi *napi, int done) { return napi_com
 SHIM void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb) { napi_gro_receive(&napi->napi, skb); }
 
 SHIM unsigned long shim_neighbour_gc_interval(void) { return READ_ONCE(arp_tbl.gc_interval); }
+
+SHIM bool shim_parse_int(const char *text, int *value) { return sscanf(text, "%i", value) == 1; }
 
 int shim_format(char *buffer, size_t bytes, const char *format, ...)
 {

@@ -43,3 +43,7 @@ struct shim_event_handler {
 
 /* The netdev is one of this driver's. */
 bool shim_is_ours(const struct net_device *dev);
+/* Sets up a netdev of this driver, whoever allocates it. */
+void shim_netdev_setup(struct net_device *dev);
+void shim_set_link_ops(struct net_device *dev);
+void shim_set_ethtool_ops(struct net_device *dev);

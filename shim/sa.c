@@ -143,3 +143,12 @@ SHIM unsigned int shim_mtu_bytes(uint8_t code)
 
 	return bytes > 0 ? bytes : 0;
 }
+
+SHIM bool shim_sa_group_known(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid)
+{
+	struct ib_sa_mcmember_rec record;
+	union ib_gid gid;
+
+	memcpy(&gid, mgid, sizeof(gid));
+	return ib_sa_get_mcmember_rec(ca, port, &gid, &record) == 0;
+}

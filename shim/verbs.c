@@ -29,6 +29,8 @@ SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_por
 	attributes->lid = attr.lid;
 	attributes->lmc = attr.lmc;
 	attributes->max_mtu = rdma_mtu_from_attr(ca, port, &attr);
+	attributes->speed = attr.active_speed;
+	attributes->width = attr.active_width;
 	attributes->active_mtu = rdma_mtu_enum_to_int(ca, port, attr.active_mtu);
 	return 0;
 }
@@ -70,6 +72,11 @@ SHIM int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc)
 }
 
 SHIM int shim_cq_arm(struct ib_cq *cq) { return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS); }
+
+SHIM int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs)
+{
+	return rdma_set_cq_moderation(cq, entries, usecs);
+}
 
 SHIM struct shim_wc *shim_wc_at(struct shim_wc *wc, int index)
 {

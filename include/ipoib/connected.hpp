@@ -116,6 +116,8 @@ public:
     void ring_doorbell();
     // CONTEXT: the poll.
     void handle(const shim_wc* wc, int budget);
+    // Written under the transmit lock.
+    kernel::Counter doorbells;
     // Frees the sends of a connection whose queue pair is no more. CONTEXT: process.
     void reclaim(ActiveConnection& connection);
 
@@ -273,6 +275,8 @@ public:
 
     SendPool sends;
     kernel::SharedCounter requests, accepted, refusals, broken, taken, turned_away, malformed, too_long;
+    // Written by the poll.
+    kernel::Counter copied;
 
 private:
     friend int ::ipoib_cm_event(ib_cm_id*, const shim_cm_message*, void*);

@@ -55,6 +55,8 @@ public:
 
     // Written by the poll.
     kernel::Counter packets, bytes, errors;
+    // Written under the transmit lock.
+    kernel::Counter doorbells, stops;
 
 private:
     // Every so many sends of one doorbell report their completion, beside the last.
@@ -102,7 +104,7 @@ public:
     kernel::Napi<&RxRing::poll>& napi() { return napi_; }
 
     // Written by the poll.
-    kernel::Counter packets, bytes, multicast, errors, dropped;
+    kernel::Counter packets, bytes, multicast, errors, dropped, doorbells;
 
 private:
     struct Slot {

@@ -41,17 +41,29 @@ struct LinkParameters {
 
 class Interface : public kernel::ListNode<Interface> {
 public:
-    Interface(net_device* dev, ib_device* ca, std::uint32_t port);
+    // Of a port; its P_Key is the first of the port's table.
+    Interface(net_device* dev, ib_device* ca, std::uint32_t port) : dev_(dev), ca_(ca), port_(port) {}
+    // Of a P_Key, beside parent.
+    Interface(net_device* dev, Interface& parent, PKey pkey)
+        : dev_(dev), ca_(parent.ca_), port_(parent.port_), parent_(&parent), pkey_(pkey.as_full_member())
+    {
+    }
     ~Interface() = default;
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_priv(dev)); }
 
-    // Reads what the port says; before registration. CONTEXT: process.
-    kernel::Status prepare();
-    // Fabric events reach the interface between these. CONTEXT: process, no RTNL.
-    void listen();
-    void stop_listening();
-    // The last that can still be queued, by a transmit timeout, when the netdev is gone. CONTEXT: process, no RTNL.
-    void stop_restarting() { restart_.cancel(); }
+    // From set-up to use: registered, listening to the fabric. On failure it is as before. CONTEXT: RTNL.
+    kernel::Status attach();
+    // The end, with its children's: unregistered, at once or with batch's. CONTEXT: RTNL.
+    void detach(void* batch);
+    // What may be queued still is cancelled; afterwards nothing refers to the interface. CONTEXT: process, no RTNL.
+    void forget();
+
+    // Children. CONTEXT: RTNL.
+    kernel::Status create_child(int pkey);
+    kernel::Status delete_child(int pkey);
+    // One that was constructed with this as its parent.
+    kernel::Status adopt_child(Interface& child);
+    Interface* parent() const { return parent_; }
 
     // The netdev's operations. CONTEXT: RTNL, transmit and set_rx_mode apart.
     kernel::Status init();
@@ -64,11 +76,18 @@ public:
     void sum_statistics(shim_stats& stats) const;
     // Connected or datagram mode. CONTEXT: RTNL.
     kernel::Status set_connected(bool connected);
-    // The files in debugfs. CONTEXT: process, no RTNL; but renamed(), which gives them the interface's present name:
-    // RTNL.
-    void create_debug_files();
-    void remove_debug_files();
+    // Of the receive completion queue: an event after so much time, or so many packets.
+    struct Moderation {
+        unsigned int usecs, frames;
+    };
+    const Moderation& moderation() const { return moderation_; }
+    // CONTEXT: RTNL.
+    kernel::Status set_moderation(unsigned int usecs, unsigned int frames);
+    // The files in debugfs get the interface's present name. CONTEXT: RTNL.
     void renamed();
+    // Groups that user space joined directly are not joined for the stack. CONTEXT: RTNL.
+    void set_umcast(bool umcast);
+    bool umcast() const { return umcast_.load_relaxed(); }
     // A packet, which begins with its encapsulation, is longer than mtu bytes of IP: its sender is told, and it is
     // dropped. CONTEXT: any.
     void reject_too_long(sk_buff* skb, unsigned int mtu);
@@ -135,6 +154,13 @@ private:
     void recover();
     void joined();
     void collect_garbage();
+    kernel::Status prepare();
+    // Fabric events reach the interface from here on.
+    void listen();
+    Interface* child_of(PKey pkey);
+    void bring_children(bool up);
+    void create_debug_files();
+    void remove_debug_files();
     void apply_mtu();
     void warn_of_multicast(unsigned int mtu) const;
     void send_rejections();
@@ -142,6 +168,7 @@ private:
     net_device* const dev_;
     ib_device* const ca_;
     const std::uint32_t port_;
+    Interface* const parent_ = nullptr;
     ib_pd* pd_ = nullptr;
     ib_cq* send_cq_ = nullptr;
     ib_cq* recv_cq_ = nullptr;
@@ -153,14 +180,22 @@ private:
 
     // Under RTNL.
     InterfaceLife life_;
+    kernel::List<Interface> children_;
+    // By its parent's create_child, which asks for one of each P_Key.
+    bool made_by_file_ = false;
+    // Between init() and uninit().
+    bool alive_ = false;
     PKey pkey_;
+    // The port's table has it, there.
+    bool pkey_found_ = false;
     std::uint16_t pkey_index_ = 0;
     Gid gid_;
     unsigned int max_ib_mtu_ = 0;
     unsigned int admin_mtu_ = 0;
     bool adopting_mtu_ = false;
+    Moderation moderation_ = {};
 
-    kernel::Published<bool> connected_;
+    kernel::Published<bool> connected_, umcast_;
     bool has_debug_files_ = false;
     dentry* debug_files_[IPOIB_DEBUG_FILES] = {};
     // Packets that were too long, until their senders are told.

@@ -5,9 +5,11 @@
 namespace kernel {
 
 enum Errno : int {
+    not_permitted = -1,
     no_device = -19,
     no_memory = -12,
     invalid = -22,
+    not_unique = -76,
     not_supported = -95,
     timed_out = -110,
     interrupted = -4,

@@ -20,11 +20,26 @@ struct shim_stats {
 /* One "ib%d" interface, with private_bytes of its owner's state, set up but not registered. CONTEXT: process. */
 struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port,
 				      unsigned int tx_queue_len, bool scatter_gather);
+/* A child of parent, in its network namespace. CONTEXT: process. */
+struct net_device *shim_netdev_create_child(size_t private_bytes, struct net_device *parent, const char *name);
+void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, bool scatter_gather);
 void *shim_netdev_priv(const struct net_device *dev);
-/* CONTEXT: process, takes RTNL. */
+/* On success the kernel calls ipoib_netdev_gone() at the netdev's end, and frees it. CONTEXT: RTNL. */
 int shim_netdev_register(struct net_device *dev);
-void shim_netdev_unregister(struct net_device *dev);
+/* At once, or with the others of batch. CONTEXT: RTNL. */
+void shim_netdev_unregister(struct net_device *dev, void *batch);
+/* One that was never registered. */
 void shim_netdev_free(struct net_device *dev);
+/* It was created by this driver. */
+bool shim_netdev_is_ours(const struct net_device *dev);
+/* IFF_UP. */
+bool shim_netdev_up(const struct net_device *dev);
+/* As the user would. CONTEXT: RTNL. */
+void shim_netdev_bring(struct net_device *dev, bool up);
+/* The caller is an administrator of the netdev's namespace. CONTEXT: a system call. */
+bool shim_may_administer(const struct net_device *dev);
+/* As sscanf's %i: decimal, 0x..., 0.... False: no number. */
+bool shim_parse_int(const char *text, int *value);
 
 const char *shim_netdev_name(const struct net_device *dev);
 const uint8_t *shim_netdev_address(const struct net_device *dev);
@@ -82,6 +97,8 @@ unsigned long shim_neighbour_gc_interval(void);
 /* kernel -> C++; the netdev's private area holds an ipoib::Interface. */
 int ipoib_ndo_init(struct net_device *dev);
 void ipoib_ndo_uninit(struct net_device *dev);
+/* Nobody can use the netdev any more. CONTEXT: process, no RTNL. */
+void ipoib_netdev_gone(struct net_device *dev);
 int ipoib_ndo_open(struct net_device *dev);
 int ipoib_ndo_stop(struct net_device *dev);
 int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
@@ -93,7 +110,16 @@ void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
 /* Pushes the encapsulation and the destination; returns their length, negative when there is no destination. */
 int ipoib_header_create(struct sk_buff *skb, uint16_t ethertype, const void *destination);
 /* sysfs attributes; show returns the bytes written to buffer (a page). */
-enum ipoib_attribute { IPOIB_ATTRIBUTE_MODE, IPOIB_ATTRIBUTE_PKEY };
+enum ipoib_attribute {
+	IPOIB_ATTRIBUTE_MODE,
+	IPOIB_ATTRIBUTE_PKEY,
+	IPOIB_ATTRIBUTE_UMCAST,
+	IPOIB_ATTRIBUTE_CREATE_CHILD,
+	IPOIB_ATTRIBUTE_DELETE_CHILD,
+	IPOIB_ATTRIBUTE_PARENT,
+};
+/* The interface has this file. */
+bool ipoib_attribute_visible(const struct net_device *dev, enum ipoib_attribute attribute);
 long ipoib_attribute_show(struct net_device *dev, enum ipoib_attribute attribute, char *buffer);
 long ipoib_attribute_store(struct net_device *dev, enum ipoib_attribute attribute, const char *text, size_t bytes);
 int shim_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));

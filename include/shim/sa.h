@@ -61,6 +61,8 @@ struct ib_sa_multicast *shim_sa_join(struct ib_device *ca, uint32_t port, const 
 				     void *context);
 /* Waits until no answered() runs, and leaves. CONTEXT: process. */
 void shim_sa_leave(struct ib_sa_multicast *membership);
+/* Somebody on this host, in user space perhaps, is a member. CONTEXT: any. */
+bool shim_sa_group_known(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid);
 /* Bytes; 0: no such code. */
 unsigned int shim_mtu_bytes(uint8_t code);
 

@@ -26,6 +26,8 @@ struct shim_port {
 	uint8_t lmc;
 	/* Bytes. */
 	unsigned int max_mtu, active_mtu;
+	/* As PortInfo has them (IBA 14.2.5.6). */
+	unsigned int speed, width;
 };
 
 /* A scatter/gather element; the same layout as struct ib_sge. */
@@ -69,6 +71,8 @@ struct ib_cq *shim_cq_create(struct ib_device *ca, unsigned int entries, unsigne
 void shim_cq_destroy(struct ib_cq *cq);
 /* Entries taken, or a negative errno. */
 int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc);
+/* An event after so many entries or microseconds; -EOPNOTSUPP: the HCA can't. */
+int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs);
 /* Asks for the next event; positive: entries are there already, poll again. */
 int shim_cq_arm(struct ib_cq *cq);
 

@@ -120,20 +120,25 @@ unsigned int set_port_state(Port& port, PortState wanted)
     return 0;
 }
 
-// Blocks of 32 P_Keys; only the first exists. True: something changed.
-bool access_pkeys(Port& port, bool set, std::uint8_t* data)
+constexpr unsigned int pkeys_per_block = 32;
+
+// A block of P_Keys. True: something changed.
+bool access_pkeys(Port& port, unsigned int block, bool set, std::uint8_t* data)
 {
     bool changed = false;
-    for (unsigned int i = 0; i < FABRIC_PKEYS; ++i) {
+    for (unsigned int i = 0; i < pkeys_per_block; ++i) {
+        std::uint16_t& pkey = port.pkeys[block * pkeys_per_block + i];
         const auto value = load<std::uint16_t>(data + 2 * i);
-        if (set && value != port.pkeys[i]) {
-            port.pkeys[i] = value;
+        if (set && value != pkey) {
+            pkey = value;
             changed = true;
         }
-        store(data + 2 * i, port.pkeys[i]);
+        store(data + 2 * i, pkey);
     }
     return changed;
 }
+
+bool is_pkey_block(Mad mad) { return (mad.modifier() & 0xffff) < FABRIC_PKEYS / pkeys_per_block; }
 
 void access_bytes(std::uint8_t* stored, unsigned int bytes, bool set, std::uint8_t* data)
 {
@@ -194,7 +199,7 @@ bool answer_port_table(Port& port, Mad mad, bool set, unsigned int& events)
 {
     switch (mad.attribute()) {
     case pkey_table:
-        if (access_pkeys(port, set, mad.data()))
+        if (access_pkeys(port, mad.modifier() & 0xffff, set, mad.data()))
             events |= FABRIC_PKEY_CHANGE;
         return true;
     case sl_to_vl_table:
@@ -242,7 +247,7 @@ bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
         write_port_info(hca.port, 1, mad.data());
         break;
     case pkey_table:
-        if ((mad.modifier() & 0xffff) != 0) {
+        if (!is_pkey_block(mad)) {
             status = Mad::invalid_value;
             break;
         }
@@ -300,7 +305,7 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
             status = Mad::invalid_value;
         break;
     case pkey_table:
-        if ((mad.modifier() & 0xffff) != 0)
+        if (!is_pkey_block(mad))
             status = Mad::invalid_value;
         else if (Port* port = port_number(mad.modifier() >> 16))
             answer_port_table(*port, mad, set, ignored);

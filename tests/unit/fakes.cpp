@@ -172,7 +172,11 @@ void World::sleep()
     ++now;
 }
 
-void World::event(shim_event event) { ca.on_event(ca.event_context, event, 1); }
+void World::event(shim_event event, std::uint32_t port)
+{
+    for (const auto& [_, handler] : ca.handlers)
+        handler.on_event(handler.context, event, port);
+}
 
 sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t payload)
 {
@@ -452,7 +456,17 @@ void shim_rtnl_lock()
     world->rtnl = true;
 }
 bool shim_rtnl_trylock() { return world->rtnl ? false : (world->rtnl = true); }
-void shim_rtnl_unlock() { world->rtnl = false; }
+void shim_rtnl_unlock()
+{
+    world->rtnl = false;
+    // The end of those that were unregistered under it.
+    while (!world->going.empty()) {
+        net_device* dev = world->going.front();
+        world->going.erase(world->going.begin());
+        ipoib_netdev_gone(dev);
+        delete dev;
+    }
+}
 
 // work.h
 
@@ -647,20 +661,44 @@ net_device* shim_netdev_create(std::size_t private_bytes, ib_device*, std::uint3
     return dev;
 }
 void* shim_netdev_priv(const net_device* dev) { return const_cast<std::uint8_t*>(dev->priv.data()); }
+net_device* shim_netdev_create_child(std::size_t private_bytes, net_device*, const char* name)
+{
+    auto* dev = new net_device;
+    dev->name = name;
+    dev->priv.resize(private_bytes);
+    world->netdevs.push_back(dev);
+    return dev;
+}
+void shim_netdev_set_up(net_device*, unsigned int, bool) {}
 int shim_netdev_register(net_device* dev)
 {
+    EXPECT_TRUE(world->rtnl);
     const int error = ipoib_ndo_init(dev);
     dev->registered = !error;
     return error;
 }
-void shim_netdev_unregister(net_device* dev)
+void shim_netdev_unregister(net_device* dev, void*)
 {
-    world->rtnl = true;
+    EXPECT_TRUE(world->rtnl);
     ipoib_ndo_stop(dev);
     ipoib_ndo_uninit(dev);
-    world->rtnl = false;
     dev->registered = false;
+    std::erase(world->netdevs, dev);
+    world->going.push_back(dev);
 }
+bool shim_netdev_is_ours(const net_device* dev) { return dev->ours; }
+bool shim_netdev_up(const net_device* dev) { return dev->up; }
+void shim_netdev_bring(net_device* dev, bool up)
+{
+    EXPECT_TRUE(world->rtnl);
+    dev->up = up;
+    if (up)
+        ipoib_ndo_open(dev);
+    else
+        ipoib_ndo_stop(dev);
+}
+bool shim_may_administer(const net_device*) { return world->administrator; }
+bool shim_parse_int(const char* text, int* value) { return sscanf(text, "%i", value) == 1; }
 void shim_netdev_free(net_device* dev)
 {
     std::erase(world->netdevs, dev);
@@ -774,6 +812,16 @@ int shim_ib_query_pkey(ib_device* ca, std::uint32_t, std::uint16_t, std::uint16_
     *pkey = ca->pkey;
     return 0;
 }
+int shim_ib_find_pkey(ib_device*, std::uint32_t, std::uint16_t pkey, std::uint16_t* index)
+{
+    for (std::size_t i = 0; i < world->pkeys_found.size(); ++i) {
+        if ((world->pkeys_found[i] & 0x7fff) != (pkey & 0x7fff))
+            continue;
+        *index = static_cast<std::uint16_t>(i);
+        return 0;
+    }
+    return -2;
+}
 int shim_pointer_error(const void* pointer)
 {
     const auto value = reinterpret_cast<std::intptr_t>(pointer);
@@ -793,6 +841,12 @@ int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
     for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front())
         shim_wc_at(wc, n)->entry = cq->entries.front();
     return n;
+}
+int shim_cq_moderate(ib_cq*, unsigned int entries, unsigned int usecs)
+{
+    world->ca.moderated_entries = entries;
+    world->ca.moderated_usecs = usecs;
+    return world->ca.moderation_error;
 }
 int shim_cq_arm(ib_cq* cq)
 {
@@ -977,13 +1031,12 @@ void shim_ah_destroy(ib_ah* ah)
     EXPECT_EQ(world->ahs.erase(ah), 1U) << "an address handle is destroyed twice";
     delete ah;
 }
-void shim_events_start(ib_device* ca, shim_event_handler*, void (*on_event)(void*, shim_event, std::uint32_t),
+void shim_events_start(ib_device* ca, shim_event_handler* handler, void (*on_event)(void*, shim_event, std::uint32_t),
                        void* context)
 {
-    ca->on_event = on_event;
-    ca->event_context = context;
+    EXPECT_TRUE(ca->handlers.emplace(handler, ib_device::Handler{on_event, context}).second);
 }
-void shim_events_stop(shim_event_handler*) { world->ca.on_event = nullptr; }
+void shim_events_stop(shim_event_handler* handler) { EXPECT_EQ(world->ca.handlers.erase(handler), 1U); }
 
 // sa.h
 
@@ -1178,4 +1231,22 @@ void shim_seq_printf(seq_file*, const char* format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     world->seq_text += text;
+}
+
+// netlink.h
+
+int shim_link_register(std::size_t) { return 0; }
+void shim_link_unregister() {}
+void shim_extack(netlink_ext_ack*, const char* format, ...)
+{
+    char text[SHIM_EXTACK_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    world->extack = text;
+}
+bool shim_sa_group_known(ib_device*, std::uint32_t, const shim_gid* mgid)
+{
+    return world->known_groups.contains(text(mgid, 16));
 }

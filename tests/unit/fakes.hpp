@@ -20,6 +20,7 @@
 #include <shim/memory.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
+#include <shim/netlink.h>
 #include <shim/sa.h>
 #include <shim/skbuff.h>
 #include <shim/sync.h>
@@ -56,7 +57,7 @@ struct net_device {
     std::vector<std::uint8_t> priv;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
-    bool registered = false, carrier = false, stopped = true;
+    bool registered = false, carrier = false, stopped = true, up = false, ours = true;
     std::vector<ipoib::HwAddr> multicast;
     int queued_bytes = 0;
 };
@@ -156,11 +157,16 @@ struct sa_path_rec {
 };
 
 struct ib_device {
-    shim_port port{true, 3, 0, 4096, 2048};
+    shim_port port{true, 3, 0, 4096, 2048, 4, 2};
+    int moderation_error = 0;
+    unsigned int moderated_entries = 0, moderated_usecs = 0;
     std::uint16_t pkey = 0xffff;
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
-    void (*on_event)(void*, shim_event, std::uint32_t) = nullptr;
-    void* event_context = nullptr;
+    struct Handler {
+        void (*on_event)(void*, shim_event, std::uint32_t);
+        void* context;
+    };
+    std::map<shim_event_handler*, Handler> handlers;
 };
 
 struct PathQuestion {
@@ -196,7 +202,7 @@ public:
     void run_work();
     void run_polls();
     void advance(unsigned long ticks);
-    void event(shim_event event);
+    void event(shim_event event, std::uint32_t port = 1);
 
     // A packet as the stack hands it over: hard header and payload.
     sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);
@@ -245,7 +251,11 @@ public:
     std::deque<PathQuestion> paths;
     std::vector<ib_sa_multicast*> memberships;
     unsigned int path_questions = 0, join_questions = 0, leaves = 0;
-    std::vector<net_device*> netdevs;
+    std::vector<net_device*> netdevs, going;
+    bool administrator = true;
+    std::vector<std::uint16_t> pkeys_found{0xffff};
+    std::set<std::string> known_groups;
+    std::string extack;
     std::vector<ib_qp*> qps;
     ib_device ca;
     void* state = nullptr;

@@ -73,7 +73,7 @@ TEST_F(InterfaceTest, port_error_takes_the_carrier)
 TEST_F(InterfaceTest, events_of_other_ports_are_ignored)
 {
     open();
-    world.ca.on_event(world.ca.event_context, SHIM_EVENT_PORT_ERROR, 2);
+    world.event(SHIM_EVENT_PORT_ERROR, 2);
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
 }

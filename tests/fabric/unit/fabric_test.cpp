@@ -196,6 +196,14 @@ TEST_F(FabricTest, pkey_table_is_set_and_read)
     ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
     EXPECT_EQ(events, unsigned(FABRIC_PKEY_CHANGE));
     EXPECT_EQ(fabric_hca_port(f(), 1)->pkeys[1], 0x8001);
+    // The last block, and one that there is not.
+    auto block = mad;
+    store<std::uint32_t>(block.data() + 20, 3);
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, block.data(), reply.data(), &events));
+    EXPECT_EQ(fabric_hca_port(f(), 1)->pkeys[97], 0x8001);
+    store<std::uint32_t>(block.data() + 20, 4);
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, block.data(), reply.data(), &events));
+    EXPECT_NE(load<std::uint16_t>(reply.data() + 4) & 0x7fff, 0);
     ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
     EXPECT_EQ(events, 0U);
 }

@@ -40,10 +40,16 @@ lid() { echo $(($(cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/lid")));
 # How many ports OpenSM knows as members of a group; it tells whoever has its key.
 members_of() { saquery --smkey 1 -m 2>/dev/null | awk -v m="MGID.*[.]$1\$" '$0 ~ /MGID/ { in_it = $0 ~ m } in_it && /PortGid/ { n++ } END { print n + 0 }'; }
 
-start_opensm() { # extra arguments
+# The default partition, and those of a suite's PARTITIONS. Code 4 is an MTU of 2048, 5 of 4096.
+write_partitions() {
     mkdir -p /etc/opensm
-    # Code 4 is an MTU of 2048, 5 of 4096.
-    echo "Default=0x7fff, ipoib, mtu=$([ "${MTU:-2048}" = 4096 ] && echo 5 || echo 4) : ALL=full;" >/etc/opensm/partitions.conf
+    {
+        echo "Default=0x7fff, ipoib, mtu=$([ "${MTU:-2048}" = 4096 ] && echo 5 || echo 4) : ALL=full;"
+        [ -z "${PARTITIONS:-}" ] || echo "$PARTITIONS"
+    } >/etc/opensm/partitions.conf
+}
+start_opensm() { # extra arguments
+    write_partitions
     opensm --guid 0x0002c90300000010 --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* ethtool: driver, link, statistics and interrupt moderation. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct net_device;
+
+enum { SHIM_STATISTIC_NAME_BYTES = 32 };
+
+/* kernel -> C++. CONTEXT: RTNL. */
+struct ib_device *ipoib_ethtool_device(const struct net_device *dev);
+/* Mb/s; 0: not known. */
+unsigned int ipoib_ethtool_speed(const struct net_device *dev);
+unsigned int ipoib_ethtool_statistics_count(void);
+/* names: count names of SHIM_STATISTIC_NAME_BYTES each; values in the same order. */
+void ipoib_ethtool_statistic_names(char *names);
+void ipoib_ethtool_statistics(const struct net_device *dev, uint64_t *values);
+/* Of the receive side: an interrupt after so many microseconds or packets. */
+void ipoib_ethtool_get_moderation(const struct net_device *dev, unsigned int *usecs, unsigned int *frames);
+int ipoib_ethtool_set_moderation(struct net_device *dev, unsigned int usecs, unsigned int frames);
+
+SHIM_END

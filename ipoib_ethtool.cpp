@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What ethtool shows and sets: statistics by name, the link's speed, interrupt moderation.
+#include <array>
+
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <shim/ethtool.h>
+
+namespace ipoib {
+
+namespace {
+
+struct Statistic {
+    const char* name;
+    std::uint64_t (*value)(const Interface& interface, const shim_stats& sums);
+};
+
+#define SUM(field)                                                                                                     \
+    {                                                                                                                  \
+#field, [](const Interface&, const shim_stats& sums) { return sums.field; }                                    \
+    }
+#define COUNTER(name, counter)                                                                                         \
+    {                                                                                                                  \
+        name, [](const Interface& interface, const shim_stats&) { return interface.counter.value(); }                  \
+    }
+
+// The first eight are the in-tree driver's, in its order; programs know them by their place.
+constexpr Statistic statistics[] = {
+    SUM(rx_packets),
+    SUM(tx_packets),
+    SUM(rx_bytes),
+    SUM(tx_bytes),
+    SUM(tx_errors),
+    SUM(rx_dropped),
+    SUM(tx_dropped),
+    SUM(multicast),
+    COUNTER("rx_errors", rx.errors),
+    COUNTER("tx_doorbells", tx.doorbells),
+    COUNTER("tx_connected_doorbells", connections.sends.doorbells),
+    COUNTER("tx_ring_stops", tx.stops),
+    COUNTER("rx_doorbells", rx.doorbells),
+    COUNTER("rx_copied", connections.copied),
+    COUNTER("tx_dropped_no_path", paths.dropped),
+    COUNTER("tx_dropped_no_group", groups.dropped),
+    COUNTER("tx_too_long", connections.too_long),
+    COUNTER("path_queries", paths.questions),
+    COUNTER("path_failures", paths.failures),
+    COUNTER("group_joins", groups.joins),
+    COUNTER("group_refusals", groups.refusals),
+    COUNTER("connections_asked", connections.requests),
+    COUNTER("connections_made", connections.accepted),
+    COUNTER("connections_refused", connections.refusals),
+    COUNTER("connections_lost", connections.broken),
+    COUNTER("connections_taken", connections.taken),
+    COUNTER("connections_turned_away", connections.turned_away),
+    COUNTER("connections_malformed", connections.malformed),
+};
+
+#undef SUM
+#undef COUNTER
+
+// Mb/s of one lane, by the bit of PortInfo's speed (IBA 14.2.5.6).
+unsigned int lane_speed(unsigned int code)
+{
+    switch (code) {
+    case 1:
+        return 2500;
+    case 2:
+        return 5000;
+    case 4:
+    case 8: // FDR10
+        return 10000;
+    case 16:
+        return 14000;
+    case 32:
+        return 25000;
+    case 64:
+        return 50000;
+    case 128:
+        return 100000;
+    case 256:
+        return 200000;
+    default:
+        return 0;
+    }
+}
+
+unsigned int lanes(unsigned int code)
+{
+    switch (code) {
+    case 1:
+        return 1;
+    case 2:
+        return 4;
+    case 4:
+        return 8;
+    case 8:
+        return 12;
+    case 16:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+} // namespace
+
+kernel::Status Interface::set_moderation(unsigned int usecs, unsigned int frames)
+{
+    if (usecs > 0xffff || frames > 0xffff) {
+        log_warning(dev_, "moderation of %u us or %u frames is more than 65535", usecs, frames);
+        return kernel::invalid;
+    }
+    // An HCA without moderation is no reason to refuse.
+    const int error = shim_cq_moderate(recv_cq_, frames, usecs);
+    if (error && error != kernel::not_supported)
+        return error;
+    moderation_ = {usecs, frames};
+    return {};
+}
+
+} // namespace ipoib
+
+using ipoib::Interface;
+
+ib_device* ipoib_ethtool_device(const net_device* dev) { return Interface::of(dev).ca(); }
+
+unsigned int ipoib_ethtool_speed(const net_device* dev)
+{
+    const Interface& interface = Interface::of(dev);
+    shim_port port;
+    if (shim_ib_query_port(interface.ca(), interface.port(), &port) != 0)
+        return 0;
+    return ipoib::lane_speed(port.speed) * ipoib::lanes(port.width);
+}
+
+unsigned int ipoib_ethtool_statistics_count() { return static_cast<unsigned int>(std::size(ipoib::statistics)); }
+
+void ipoib_ethtool_statistic_names(char* names)
+{
+    for (const auto& statistic : ipoib::statistics) {
+        shim_format(names, SHIM_STATISTIC_NAME_BYTES, "%s", statistic.name);
+        names += SHIM_STATISTIC_NAME_BYTES;
+    }
+}
+
+void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
+{
+    const Interface& interface = Interface::of(dev);
+    shim_stats sums{};
+    interface.sum_statistics(sums);
+    for (const auto& statistic : ipoib::statistics)
+        *values++ = statistic.value(interface, sums);
+}
+
+void ipoib_ethtool_get_moderation(const net_device* dev, unsigned int* usecs, unsigned int* frames)
+{
+    const auto& moderation = Interface::of(dev).moderation();
+    *usecs = moderation.usecs;
+    *frames = moderation.frames;
+}
+
+int ipoib_ethtool_set_moderation(net_device* dev, unsigned int usecs, unsigned int frames)
+{
+    return Interface::of(dev).set_moderation(usecs, frames).code();
+}

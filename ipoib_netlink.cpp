@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The rtnetlink kind "ipoib": children made, changed, shown and deleted with ip link. What is refused is said in words.
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <shim/netlink.h>
+
+namespace ipoib {
+
+namespace {
+
+// IFLA_IPOIB_MODE.
+enum Mode : std::uint16_t { datagram = 0, connected = 1 };
+
+kernel::Status change(Interface& interface, const shim_link_request& request, netlink_ext_ack* extack)
+{
+    if (request.has_mode) {
+        if (request.mode != datagram && request.mode != connected) {
+            shim_extack(extack, "mode %u is neither datagram (0) nor connected (1)", request.mode);
+            return kernel::invalid;
+        }
+        if (const kernel::Status status = interface.set_connected(request.mode == connected); !status.ok()) {
+            shim_extack(extack, "the MTU of the mode was not accepted");
+            return status;
+        }
+    }
+    if (request.has_umcast)
+        interface.set_umcast(request.umcast != 0);
+    return {};
+}
+
+kernel::Status create(net_device* dev, const shim_link_request& request, netlink_ext_ack* extack)
+{
+    if (!request.has_link) {
+        shim_extack(extack, "an ipoib child needs a parent: link DEVICE");
+        return kernel::invalid;
+    }
+    if (!request.link) {
+        shim_extack(extack, "the parent does not exist");
+        return kernel::no_device;
+    }
+    if (!shim_netdev_is_ours(request.link)) {
+        shim_extack(extack, "%s is no ipoib interface", shim_netdev_name(request.link));
+        return kernel::no_device;
+    }
+    Interface& parent = Interface::of(request.link);
+    if (parent.parent()) {
+        log_warning(parent.dev(), "child creation disallowed for child devices");
+        shim_extack(extack, "%s is a child itself", shim_netdev_name(request.link));
+        return kernel::invalid;
+    }
+    const PKey pkey = request.has_pkey ? PKey(request.pkey) : parent.pkey();
+    if (!pkey.valid()) {
+        shim_extack(extack, "P_Key 0x%04x names no partition", pkey.value());
+        return kernel::invalid;
+    }
+    auto* child = new (shim_netdev_priv(dev)) Interface(dev, parent, pkey);
+    if (const kernel::Status status = parent.adopt_child(*child); !status.ok()) {
+        shim_extack(extack, "setting the child up failed, error %d", status.code());
+        child->~Interface();
+        return status;
+    }
+    if (const kernel::Status status = change(*child, request, extack); !status.ok()) {
+        child->detach(nullptr);
+        return status;
+    }
+    return {};
+}
+
+} // namespace
+
+} // namespace ipoib
+
+using ipoib::Interface;
+
+int ipoib_newlink(net_device* dev, const shim_link_request* request, netlink_ext_ack* extack)
+{
+    return ipoib::create(dev, *request, extack).code();
+}
+
+int ipoib_changelink(net_device* dev, const shim_link_request* request, netlink_ext_ack* extack)
+{
+    return ipoib::change(Interface::of(dev), *request, extack).code();
+}
+
+void ipoib_dellink(net_device* dev, void* batch)
+{
+    // A parent stays as long as its HCA does.
+    if (Interface& interface = Interface::of(dev); interface.parent())
+        interface.detach(batch);
+}
+
+void ipoib_link_info(const net_device* dev, shim_link_info* info)
+{
+    const Interface& interface = Interface::of(dev);
+    info->pkey = interface.pkey().value();
+    info->mode = interface.connected() ? ipoib::connected : ipoib::datagram;
+    info->umcast = interface.umcast();
+}
+
+const net_device* ipoib_lower(const net_device* dev)
+{
+    const Interface* parent = Interface::of(dev).parent();
+    return parent ? parent->dev() : dev;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "objects.h"
+#include <linux/ethtool.h>
+#include <rdma/ib_verbs.h>
+#include <shim/ethtool.h>
+
+static_assert(SHIM_STATISTIC_NAME_BYTES == ETH_GSTRING_LEN);
+
+static void get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
+{
+	struct ib_device *ca = ipoib_ethtool_device(dev);
+
+	strscpy(info->driver, "ib_ipoib", sizeof(info->driver));
+	ib_get_device_fw_str(ca, info->fw_version);
+	strscpy(info->bus_info, dev_name(ca->dev.parent), sizeof(info->bus_info));
+}
+
+static int get_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *settings)
+{
+	unsigned int speed = netif_carrier_ok(dev) ? ipoib_ethtool_speed(dev) : 0;
+
+	if (!speed) {
+		settings->base.speed = SPEED_UNKNOWN;
+		settings->base.duplex = DUPLEX_UNKNOWN;
+		return 0;
+	}
+	settings->base.speed = speed;
+	settings->base.duplex = DUPLEX_FULL;
+	settings->base.phy_address = 0xff;
+	settings->base.autoneg = AUTONEG_ENABLE;
+	settings->base.port = PORT_OTHER;
+	return 0;
+}
+
+static int get_sset_count(struct net_device *dev, int sset)
+{
+	return sset == ETH_SS_STATS ? (int)ipoib_ethtool_statistics_count() : -EOPNOTSUPP;
+}
+
+static void get_strings(struct net_device *dev, u32 sset, u8 *data)
+{
+	if (sset == ETH_SS_STATS)
+		ipoib_ethtool_statistic_names((char *)data);
+}
+
+static void get_ethtool_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *values)
+{
+	ipoib_ethtool_statistics(dev, (uint64_t *)values);
+}
+
+static int get_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
+			struct kernel_ethtool_coalesce *kernel_coalesce, struct netlink_ext_ack *extack)
+{
+	ipoib_ethtool_get_moderation(dev, &coalesce->rx_coalesce_usecs, &coalesce->rx_max_coalesced_frames);
+	return 0;
+}
+
+static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
+			struct kernel_ethtool_coalesce *kernel_coalesce, struct netlink_ext_ack *extack)
+{
+	return ipoib_ethtool_set_moderation(dev, coalesce->rx_coalesce_usecs, coalesce->rx_max_coalesced_frames);
+}
+
+static const struct ethtool_ops ethtool_ops = {
+	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS | ETHTOOL_COALESCE_RX_MAX_FRAMES,
+	.get_drvinfo = get_drvinfo,
+	.get_link = ethtool_op_get_link,
+	.get_link_ksettings = get_link_ksettings,
+	.get_sset_count = get_sset_count,
+	.get_strings = get_strings,
+	.get_ethtool_stats = get_ethtool_stats,
+	.get_coalesce = get_coalesce,
+	.set_coalesce = set_coalesce,
+};
+
+void shim_set_ethtool_ops(struct net_device *dev) { dev->ethtool_ops = &ethtool_ops; }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
+#include "objects.h"
+#include <net/rtnetlink.h>
+#include <shim/netlink.h>
+#include <uapi/linux/if_link.h>
+
+static const struct nla_policy policy[IFLA_IPOIB_MAX + 1] = {
+	[IFLA_IPOIB_PKEY] = { .type = NLA_U16 },
+	[IFLA_IPOIB_MODE] = { .type = NLA_U16 },
+	[IFLA_IPOIB_UMCAST] = { .type = NLA_U16 },
+};
+
+static void read_data(struct nlattr *data[], struct shim_link_request *request)
+{
+	if (!data)
+		return;
+	request->has_pkey = data[IFLA_IPOIB_PKEY];
+	request->has_mode = data[IFLA_IPOIB_MODE];
+	request->has_umcast = data[IFLA_IPOIB_UMCAST];
+	if (request->has_pkey)
+		request->pkey = nla_get_u16(data[IFLA_IPOIB_PKEY]);
+	if (request->has_mode)
+		request->mode = nla_get_u16(data[IFLA_IPOIB_MODE]);
+	if (request->has_umcast)
+		request->umcast = nla_get_u16(data[IFLA_IPOIB_UMCAST]);
+}
+
+static int add_link(struct net *net, struct net_device *dev, struct nlattr *tb[], struct nlattr *data[],
+		    struct netlink_ext_ack *extack)
+{
+	struct shim_link_request request = { .has_link = tb[IFLA_LINK] };
+
+	if (request.has_link)
+		request.link = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
+	/* The core takes IFLA_MTU as it is; what it may be is for the driver to say. */
+	read_data(data, &request);
+	return ipoib_newlink(dev, &request, extack);
+}
+
+#ifdef HAVE_RTNL_NEWLINK_PARAMS
+static int newlink(struct net_device *dev, struct rtnl_newlink_params *params, struct netlink_ext_ack *extack)
+{
+	return add_link(rtnl_newlink_link_net(params), dev, params->tb, params->data, extack);
+}
+#else
+static int newlink(struct net *net, struct net_device *dev, struct nlattr *tb[], struct nlattr *data[],
+		   struct netlink_ext_ack *extack)
+{
+	return add_link(net, dev, tb, data, extack);
+}
+#endif
+
+static int changelink(struct net_device *dev, struct nlattr *tb[], struct nlattr *data[],
+		      struct netlink_ext_ack *extack)
+{
+	struct shim_link_request request = {};
+
+	read_data(data, &request);
+	return ipoib_changelink(dev, &request, extack);
+}
+
+static void dellink(struct net_device *dev, struct list_head *head) { ipoib_dellink(dev, head); }
+
+static size_t get_size(const struct net_device *dev) { return 3 * nla_total_size(sizeof(u16)); }
+
+static int fill_info(struct sk_buff *skb, const struct net_device *dev)
+{
+	struct shim_link_info info;
+
+	ipoib_link_info(dev, &info);
+	if (nla_put_u16(skb, IFLA_IPOIB_PKEY, info.pkey) || nla_put_u16(skb, IFLA_IPOIB_MODE, info.mode) ||
+	    nla_put_u16(skb, IFLA_IPOIB_UMCAST, info.umcast))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_lower(dev)); }
+
+static struct rtnl_link_ops link_ops = {
+	.kind = "ipoib",
+	.netns_refund = true,
+	.maxtype = IFLA_IPOIB_MAX,
+	.policy = policy,
+	.setup = shim_netdev_setup,
+	.newlink = newlink,
+	.changelink = changelink,
+	.dellink = dellink,
+	.get_size = get_size,
+	.fill_info = fill_info,
+	.get_link_net = get_link_net,
+};
+
+SHIM int shim_link_register(size_t private_bytes)
+{
+	link_ops.priv_size = private_bytes;
+	return rtnl_link_register(&link_ops);
+}
+
+SHIM void shim_link_unregister(void) { rtnl_link_unregister(&link_ops); }
+
+void shim_set_link_ops(struct net_device *dev) { dev->rtnl_link_ops = &link_ops; }
+
+#ifdef HAVE_EXTACK_BUFFER
+static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }
+#else
+/* The kernel keeps a pointer until it has told the user: buffers in turn, far more than there are requests at a time.
+ */
+static char *message_buffer(struct netlink_ext_ack *extack)
+{
+	static char buffers[16][SHIM_EXTACK_BYTES];
+	static atomic_t next;
+
+	return buffers[(unsigned int)atomic_inc_return(&next) % ARRAY_SIZE(buffers)];
+}
+#endif
+
+void shim_extack(struct netlink_ext_ack *extack, const char *format, ...)
+{
+	va_list arguments;
+	char *buffer;
+
+	if (!extack)
+		return;
+	buffer = message_buffer(extack);
+	va_start(arguments, format);
+	vsnprintf(buffer, SHIM_EXTACK_BYTES, format, arguments);
+	va_end(arguments);
+	extack->_msg = buffer;
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// P_Key children: made by file and by rtnetlink, alike afterwards; what is refused, and in which words.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+class ChildrenTest : public DriverTest {
+protected:
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        world.pkeys_found = {0xffff, 0x8001, 0x0002};
+    }
+    long write(ipoib_attribute attribute, const char* text)
+    {
+        return ipoib_attribute_store(&world.dev(), attribute, text, std::strlen(text));
+    }
+    long create(const char* text) { return write(IPOIB_ATTRIBUTE_CREATE_CHILD, text); }
+    long remove(const char* text) { return write(IPOIB_ATTRIBUTE_DELETE_CHILD, text); }
+    static std::string read(net_device* dev, ipoib_attribute attribute)
+    {
+        char text[4096];
+        const long bytes = ipoib_attribute_show(dev, attribute, text);
+        return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : "";
+    }
+    // What the kernel does for ip link add.
+    int add_link(const shim_link_request& request, const char* name = "child")
+    {
+        auto* dev = new net_device;
+        dev->name = name;
+        dev->priv.resize(sizeof(Interface));
+        dev->mtu = initial_mtu;
+        world.rtnl = true;
+        world.netdevs.push_back(dev);
+        const int error = ipoib_newlink(dev, &request, nullptr);
+        if (error && !dev->registered && std::erase(world.netdevs, dev))
+            delete dev;
+        shim_rtnl_unlock();
+        return error;
+    }
+    shim_link_request request(std::uint16_t pkey)
+    {
+        return {.link = &world.dev(),
+                .has_link = true,
+                .has_pkey = true,
+                .has_mode = false,
+                .has_umcast = false,
+                .pkey = pkey,
+                .mode = 0,
+                .umcast = 0};
+    }
+    net_device* child(std::size_t n = 0) { return world.netdevs.at(n + 1); }
+    std::size_t children() const { return world.netdevs.size() - 1; }
+    void bring(net_device* dev, bool up)
+    {
+        world.rtnl = true;
+        shim_netdev_bring(dev, up);
+        shim_rtnl_unlock();
+        world.run_work();
+    }
+    unsigned int initial_mtu = 0;
+};
+
+TEST_F(ChildrenTest, a_file_makes_one_named_after_the_key_as_written)
+{
+    EXPECT_EQ(create("0x8001\n"), 7);
+    EXPECT_EQ(create("2\n"), 2);
+    ASSERT_EQ(children(), 2U);
+    EXPECT_EQ(child(0)->name, "ib0.8001");
+    EXPECT_EQ(child(1)->name, "ib0.0002");
+    EXPECT_EQ(read(child(1), IPOIB_ATTRIBUTE_PKEY), "0x8002\n");
+    EXPECT_EQ(read(child(1), IPOIB_ATTRIBUTE_PARENT), "ib0\n");
+    EXPECT_EQ(child(0)->broadcast[8], 0x80);
+    EXPECT_EQ(child(0)->broadcast[9], 0x01);
+}
+
+TEST_F(ChildrenTest, keys_that_no_child_can_have_are_refused)
+{
+    for (const char* wrong : {"0", "0x8000", "-1", "65536", "0x18001"})
+        EXPECT_EQ(create(wrong), -22) << wrong;
+    for (const char* wrong : {"", "x", "key"})
+        EXPECT_EQ(create(wrong), -22) << wrong;
+    EXPECT_EQ(create("0xffff"), -76) << "the parent's own";
+    EXPECT_EQ(create("0x7fff"), -76) << "in the same partition";
+    EXPECT_EQ(create("0x8001"), 6);
+    EXPECT_EQ(create("0x8001"), -76);
+    EXPECT_EQ(create("1"), -76) << "1 and 0x8001 are one partition";
+    world.administrator = false;
+    EXPECT_EQ(create("0x8002"), -1);
+    EXPECT_EQ(remove("0x8001"), -1);
+    world.administrator = true;
+    world.rtnl = true;
+    EXPECT_EQ(create("0x8002"), -513);
+    world.rtnl = false;
+    EXPECT_EQ(children(), 1U);
+}
+
+TEST_F(ChildrenTest, a_file_deletes_what_a_file_made)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    ASSERT_EQ(add_link(request(0x8002)), 0);
+    EXPECT_EQ(remove("0x8003"), -19);
+    EXPECT_EQ(remove("0x8002"), -19) << "made by rtnetlink";
+    EXPECT_EQ(remove("0x10000"), -22);
+    EXPECT_EQ(remove("1"), 1);
+    EXPECT_EQ(children(), 1U);
+}
+
+TEST_F(ChildrenTest, files_are_there_for_whom_they_mean_something)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    ASSERT_EQ(add_link(request(0x8002)), 0);
+    for (net_device* dev : {child(0), child(1)}) {
+        EXPECT_FALSE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_CREATE_CHILD));
+        EXPECT_FALSE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_DELETE_CHILD));
+        EXPECT_TRUE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_PARENT));
+        EXPECT_TRUE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_MODE));
+    }
+    EXPECT_TRUE(ipoib_attribute_visible(&world.dev(), IPOIB_ATTRIBUTE_CREATE_CHILD));
+    EXPECT_FALSE(ipoib_attribute_visible(&world.dev(), IPOIB_ATTRIBUTE_PARENT));
+}
+
+TEST_F(ChildrenTest, rtnetlink_makes_several_of_one_key_and_takes_the_parents)
+{
+    ASSERT_EQ(add_link(request(0x8001), "a"), 0);
+    ASSERT_EQ(add_link(request(0x8001), "b"), 0);
+    auto same = request(0);
+    same.has_pkey = false;
+    ASSERT_EQ(add_link(same, "c"), 0);
+    shim_link_info info;
+    ipoib_link_info(child(2), &info);
+    EXPECT_EQ(info.pkey, 0xffff);
+    EXPECT_EQ(ipoib_lower(child(2)), &world.dev());
+    EXPECT_EQ(ipoib_lower(&world.dev()), &world.dev());
+}
+
+TEST_F(ChildrenTest, rtnetlink_says_what_was_wrong)
+{
+    auto wrong = request(0x8001);
+    wrong.has_link = false;
+    EXPECT_EQ(add_link(wrong), -22);
+    EXPECT_EQ(world.extack, "an ipoib child needs a parent: link DEVICE");
+    wrong = request(0x8001);
+    wrong.link = nullptr;
+    EXPECT_EQ(add_link(wrong), -19);
+    EXPECT_EQ(world.extack, "the parent does not exist");
+    for (const std::uint16_t pkey : {0, 0x8000}) {
+        EXPECT_EQ(add_link(request(pkey)), -22);
+        EXPECT_NE(world.extack.find("names no partition"), std::string::npos);
+    }
+    net_device other;
+    other.name = "bond0";
+    other.ours = false;
+    wrong = request(0x8001);
+    wrong.link = &other;
+    EXPECT_EQ(add_link(wrong), -19);
+    EXPECT_EQ(world.extack, "bond0 is no ipoib interface");
+    ASSERT_EQ(add_link(request(0x8001)), 0);
+    wrong.link = child();
+    EXPECT_EQ(add_link(wrong), -22);
+    EXPECT_EQ(world.extack, "child is a child itself");
+    wrong = request(0x8002);
+    wrong.has_mode = true;
+    wrong.mode = 2;
+    EXPECT_EQ(add_link(wrong), -22);
+    EXPECT_EQ(world.extack, "mode 2 is neither datagram (0) nor connected (1)");
+    EXPECT_EQ(children(), 1U);
+}
+
+TEST_F(ChildrenTest, rtnetlink_sets_and_shows_mode_and_umcast)
+{
+    auto wanted = request(0x8001);
+    wanted.has_mode = wanted.has_umcast = true;
+    wanted.mode = wanted.umcast = 1;
+    ASSERT_EQ(add_link(wanted), 0);
+    shim_link_info info;
+    ipoib_link_info(child(), &info);
+    EXPECT_EQ(info.pkey, 0x8001);
+    EXPECT_EQ(info.mode, 1);
+    EXPECT_EQ(info.umcast, 1);
+    EXPECT_EQ(child()->mtu, 65520U);
+    wanted.mode = wanted.umcast = 0;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_changelink(child(), &wanted, nullptr), 0);
+    wanted.mode = 7;
+    EXPECT_EQ(ipoib_changelink(child(), &wanted, nullptr), -22);
+    world.rtnl = false;
+    ipoib_link_info(child(), &info);
+    EXPECT_EQ(info.mode, 0);
+    EXPECT_EQ(info.umcast, 0);
+}
+
+TEST_F(ChildrenTest, an_mtu_at_creation_is_kept_within_bounds)
+{
+    initial_mtu = 1500;
+    ASSERT_EQ(add_link(request(0x8001), "a"), 0);
+    EXPECT_EQ(child(0)->mtu, 1500U);
+    initial_mtu = 9000;
+    ASSERT_EQ(add_link(request(0x8001), "b"), 0);
+    EXPECT_EQ(child(1)->mtu, 4092U);
+}
+
+TEST_F(ChildrenTest, dellink_takes_children_and_leaves_parents)
+{
+    ASSERT_EQ(add_link(request(0x8001)), 0);
+    world.rtnl = true;
+    ipoib_dellink(&world.dev(), nullptr);
+    ipoib_dellink(child(), nullptr);
+    shim_rtnl_unlock();
+    EXPECT_EQ(children(), 0U);
+    EXPECT_EQ(world.netdevs.size(), 1U);
+}
+
+TEST_F(ChildrenTest, children_go_up_and_down_with_their_parent)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    open();
+    EXPECT_TRUE(child()->up);
+    EXPECT_NE(world.join_of(broadcast_gid(PKey(0x8001))), nullptr);
+    close();
+    EXPECT_FALSE(child()->up);
+}
+
+TEST_F(ChildrenTest, a_key_that_is_absent_is_waited_for_and_followed)
+{
+    EXPECT_EQ(create("0x8009"), 6);
+    bring(child(), true);
+    EXPECT_EQ(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
+    EXPECT_EQ(read(child(), IPOIB_ATTRIBUTE_PKEY), "0x8009\n");
+    world.pkeys_found.push_back(0x0009);
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_NE(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
+    world.pkeys_found.pop_back();
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
+}
+
+TEST_F(ChildrenTest, a_key_that_moves_in_the_table_restarts_the_queues)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    bring(child(), true);
+    const unsigned int joins = world.join_questions;
+    world.pkeys_found = {0xffff, 0x0002, 0x8001};
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_GT(world.join_questions, joins);
+}
+
+TEST_F(ChildrenTest, the_parent_takes_its_children_along)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    ASSERT_EQ(add_link(request(0x8001)), 0);
+    open();
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    // TearDown removes the HCA; the World checks that nothing is left.
+}
+
+TEST_F(ChildrenTest, failing_to_make_one_leaves_nothing)
+{
+    for (int i = 1; i <= 6; ++i) {
+        world.fail_allocation = i;
+        (void)create("0x8001");
+        world.fail_allocation = 0;
+        if (children()) {
+            EXPECT_EQ(remove("0x8001"), 6);
+        }
+    }
+}
+
+TEST_F(ChildrenTest, umcast_leaves_groups_of_user_space_alone)
+{
+    EXPECT_EQ(write(IPOIB_ATTRIBUTE_UMCAST, "1\n"), 2);
+    EXPECT_EQ(read(&world.dev(), IPOIB_ATTRIBUTE_UMCAST), "1\n");
+    open();
+    world.known_groups.insert(std::string(reinterpret_cast<const char*>(group(7).bytes), 16));
+    set_groups({7, 8});
+    EXPECT_EQ(world.join_of(group(7)), nullptr);
+    EXPECT_NE(world.join_of(group(8)), nullptr);
+    EXPECT_EQ(write(IPOIB_ATTRIBUTE_UMCAST, "nonsense"), 8);
+    EXPECT_EQ(read(&world.dev(), IPOIB_ATTRIBUTE_UMCAST), "0\n");
+    set_groups({7, 8});
+    EXPECT_NE(world.join_of(group(7)), nullptr);
+}
+
+} // namespace
+} // namespace ipoib

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# P_Key children, made by file and by rtnetlink. Partition blue has all ports, red the first two, the second of them as a
+# limited member; green comes later.
+PORTS=3
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : 0x0002c90300000010=full, 0x0002c90300000110=limited;'
+
+sys() { echo "/sys/class/net/$2/$1"; }                           # FILE INTERFACE
+write_to() { on "$1" sh -c "echo $4 >/sys/class/net/$2/$3"; }    # HOST INTERFACE FILE VALUE
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+no_carrier() { ! has_carrier "$1" "$2"; }
+address() { # HOST INTERFACE SUBNET
+    on "$1" ip addr add "10.$3.0.$1/24" dev "$2"
+    on "$1" ip link set "$2" up
+    wait_for 20 has_carrier "$1" "$2"
+}
+refused() { # WORDS COMMAND...
+    local words=$1
+    shift
+    ! "$@" 2>/run/refusal || fail "was accepted: $*" || return 1
+    [ "$DRIVER" = stock ] || grep -qF "$words" /run/refusal || fail "$(cat /run/refusal)"
+}
+
+test_children_by_file_and_by_rtnetlink_reach_each_other() {
+    write_to 1 ib0 create_child 0x8001
+    on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
+    [ "$(on 1 cat /sys/class/net/ib0.8001/pkey)" = 0x8001 ]
+    on 1 ip link show ib0.8001 | grep -q 'brd 00:ff:ff:ff:ff:12:40:1b:80:01:'
+    address 1 ib0.8001 1
+    address 2 blue 1
+    ping_ok 1 10.1.0.2
+    ping_ok 2 10.1.0.1 -s 10000
+    # The parent is another network.
+    ping_ok 1 10.0.0.2
+}
+
+test_link_shows_kind_key_mode_and_parent() {
+    on 1 ip -d link show ib0.8001 | grep -q 'ipoib pkey *0x8001 mode *datagram umcast *0'
+    on 2 ip -d link show blue | grep -q 'ipoib pkey *0x8001 mode *datagram umcast *0'
+    on 2 ip link show blue | grep -q 'blue@ib1'
+    on 1 ip -d link show ib0 | grep -q 'ipoib pkey *0xffff'
+}
+
+xfail_stock_both_kinds_have_the_same_files='children of rtnetlink have none'
+test_both_kinds_have_the_same_files() {
+    local file
+    for file in mode pkey umcast parent; do
+        on 1 test -e "/sys/class/net/ib0.8001/$file"
+        on 2 test -e "/sys/class/net/blue/$file"
+    done
+    [ "$(on 2 cat /sys/class/net/blue/parent)" = ib1 ]
+    ! on 2 test -e /sys/class/net/blue/create_child || return 1
+    write_to 2 blue mode connected
+    ping_ok 1 10.1.0.2 -s 10000
+    write_to 2 blue mode datagram
+}
+
+test_wrong_keys_are_refused() {
+    local key
+    for key in 0 0x8000 65536 -1 nonsense; do
+        ! write_to 1 ib0 create_child "$key" 2>/dev/null || fail "$key was taken" || return 1
+    done
+    # There is one already; and the parent's own.
+    ! write_to 1 ib0 create_child 0x8001 2>/dev/null || return 1
+    ! write_to 1 ib0 create_child 0xffff 2>/dev/null || return 1
+    ! write_to 1 ib0 delete_child 0x8055 2>/dev/null || return 1
+}
+
+xfail_stock_one_partition_has_one_child_by_file='1 and 0x8001 pass as two'
+test_one_partition_has_one_child_by_file() { ! write_to 1 ib0 create_child 1 2>/dev/null; }
+
+test_refusals_of_rtnetlink_say_what_is_wrong() {
+    refused 'names no partition' on 1 ip link add link ib0 name x type ipoib pkey 0x8000
+    refused 'is a child itself' on 1 ip link add link ib0.8001 name x type ipoib pkey 0x8002
+    on 1 ip link add other type dummy
+    refused 'is no ipoib interface' on 1 ip link add link other name x type ipoib pkey 0x8002
+    on 1 ip link del other
+    ! on 1 ip link show x 2>/dev/null || return 1
+}
+
+test_rtnetlink_makes_several_of_one_key() {
+    on 3 ip link add link ib2 name one type ipoib pkey 0x8001
+    on 3 ip link add link ib2 name two type ipoib pkey 0x8001
+    on 3 ip addr add 10.1.0.3/24 dev one
+    on 3 ip addr add 10.1.0.33/32 dev two
+    on 3 ip link set one up
+    on 3 ip link set two up
+    wait_for 20 has_carrier 3 one
+    wait_for 20 has_carrier 3 two
+    ping_ok 1 10.1.0.3
+    on 3 ip link del one
+    on 3 ip link del two
+}
+
+test_settings_at_creation_and_later() {
+    on 3 ip link add link ib2 name blue type ipoib pkey 0x8001 mode connected umcast 1
+    on 3 ip -d link show blue | grep -q 'mode *connected umcast *0*1\b'
+    [ "$(on 3 cat /sys/class/net/blue/mtu)" = 65520 ]
+    on 3 ip link set blue type ipoib mode datagram umcast 0
+    on 3 ip -d link show blue | grep -q 'mode *datagram umcast *0* '
+    on 3 ip link del blue
+}
+xfail_stock_mtu_at_creation_is_kept='IFLA_MTU is ignored'
+test_mtu_at_creation_is_kept() {
+    on 3 ip link add link ib2 name blue mtu 1500 type ipoib pkey 0x8001
+    [ "$(on 3 cat /sys/class/net/blue/mtu)" = 1500 ]
+    on 3 ip link set blue up
+    wait_for 20 has_carrier 3 blue
+    [ "$(on 3 cat /sys/class/net/blue/mtu)" = 1500 ]
+    on 3 ip link del blue
+}
+
+test_child_follows_its_parent_up_and_down() {
+    on 1 ip link set ib0 down
+    ! on 1 ip link show ib0.8001 | grep -q '[<,]UP[,>]' || return 1
+    on 1 ip link set ib0 up
+    on 1 ip link show ib0.8001 | grep -q '[<,]UP[,>]'
+    on 1 ip addr replace fd00::1/64 dev ib0
+    wait_for 20 has_carrier 1 ib0.8001
+    wait_for 20 reaches 1 10.1.0.2
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_child_in_another_namespace() {
+    ip netns add elsewhere
+    on 1 ip link add link ib0 name red netns elsewhere type ipoib pkey 0x8002
+    ip netns exec elsewhere ip addr add 10.2.0.1/24 dev red
+    ip netns exec elsewhere ip link set red up
+    [ "$(ip netns exec elsewhere cat /sys/class/net/red/carrier 2>/dev/null || ip netns exec elsewhere ip link show red | grep -c LOWER_UP)" != "" ]
+    # A limited member reaches a full one.
+    on 2 ip link add link ib1 name red type ipoib pkey 0x8002
+    address 2 red 2
+    wait_for 20 reaches 2 10.2.0.1
+    ping_ok 2 10.2.0.1
+    # Moved away while it is up, and back.
+    on 1 ip link add link ib0 name moved type ipoib pkey 0x8001
+    on 1 ip link set moved netns elsewhere
+    ip netns exec elsewhere ip link show moved >/dev/null
+    ip netns del elsewhere
+}
+
+test_namespace_gone_leaves_its_children_in_the_first() {
+    refunded() { ip link show red && ip link show moved; }
+    wait_for 10 refunded
+    ip link del red
+    ip link del moved
+}
+
+test_host_outside_the_partition_stays_outside() {
+    on 3 ip link add link ib2 name red type ipoib pkey 0x8002
+    on 3 ip addr add 10.2.0.3/24 dev red
+    on 3 ip link set red up
+    no_carrier 3 red
+    ! reaches 2 10.2.0.3 || return 1
+    on 3 ip link del red
+}
+
+test_key_that_comes_later_brings_the_child_up() {
+    write_to 1 ib0 create_child 0x8003
+    on 1 ip link set ib0.8003 up
+    no_carrier 1 ib0.8003
+    on 3 ip link add link ib2 name green type ipoib pkey 0x8003
+    PARTITIONS+='
+green=0x0003, ipoib : ALL=full;' write_partitions
+    pkill -HUP -x opensm
+    on 1 ip addr add 10.3.0.1/24 dev ib0.8003
+    address 3 green 3
+    wait_for 20 has_carrier 1 ib0.8003
+    ping_ok 1 10.3.0.3
+    # And goes again.
+    write_partitions
+    pkill -HUP -x opensm
+    wait_for 20 no_carrier 1 ib0.8003
+    write_to 1 ib0 delete_child 0x8003
+    on 3 ip link del green
+}
+
+test_both_ways_of_deletion() {
+    write_to 1 ib0 delete_child 0x8001
+    file_gone() { ! on 1 test -e /sys/class/net/ib0.8001; }
+    wait_for 10 file_gone
+    on 2 ip link del blue
+    ! on 2 test -e /sys/class/net/blue || return 1
+    # A parent stays.
+    on 1 ip link del ib0 || true
+    on 1 test -e /sys/class/net/ib0
+}
+
+test_children_come_and_go_under_traffic() {
+    local i
+    on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
+    for i in $(seq 30); do
+        write_to 1 ib0 create_child 0x8001
+        on 1 ip link add link ib0 name another type ipoib pkey 0x8001
+        on 1 ip link set another up
+        on 1 ip link set ib0.8001 up
+        on 1 ip link del another
+        write_to 1 ib0 delete_child 0x8001
+    done
+    stop_traffic
+    ping_ok 1 10.0.0.2
+}
+
+test_hca_is_unplugged_with_children_on_it() {
+    write_to 3 ib2 create_child 0x8001
+    on 3 ip link add link ib2 name blue type ipoib pkey 0x8001
+    on 3 ip link set blue up
+    knob 3 plugged 0
+    ! on 3 test -e /sys/class/net/blue || return 1
+    ! on 3 test -e /sys/class/net/ib2.8001 || return 1
+    knob 3 plugged 1
+    wait_for 30 port_state_is 2 "4: ACTIVE"
+    add_host 3
+    wait_for 30 carrier 3
+    wait_for 20 reaches 3 10.0.0.1
+}

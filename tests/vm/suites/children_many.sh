@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# 126 children on one port, each with a partition of its own.
+PORTS=2
+HOSTS=1
+PARTITIONS=$(for i in $(seq 126); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "$i" $((0x100 + i)); done)
+
+key() { printf '0x%04x' $((0x8100 + $1)); }
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+all_up() { [ "$(on 1 sh -c 'cat /sys/class/net/ib0.*/carrier' | grep -c 1)" = 126 ]; }
+children() { on 1 sh -c 'ls -d /sys/class/net/ib0.*' 2>/dev/null | wc -l; }
+
+test_126_children_are_made_and_come_up() {
+    local i
+    on 1 sh -c "for i in \$(seq 126); do printf '0x%04x\n' \$((0x8100 + i)) >/sys/class/net/ib0/create_child || exit 1; done"
+    [ "$(children)" = 126 ]
+    on 1 sh -c "for i in \$(seq 126); do ip link set \$(printf 'ib0.%04x' \$((0x8100 + i))) up || exit 1; done"
+    wait_for 60 all_up
+}
+
+test_first_last_and_one_between_carry_traffic() {
+    local i name
+    for i in 1 77 126; do
+        name=ib0.$(printf '%04x' $((0x8100 + i)))
+        on 2 ip link add link ib1 name "peer$i" type ipoib pkey "$(key "$i")"
+        on 1 ip addr add "10.$i.0.1/24" dev "$name"
+        on 2 ip addr add "10.$i.0.2/24" dev "peer$i"
+        on 2 ip link set "peer$i" up
+        wait_for 20 has_carrier 2 "peer$i"
+        ping_ok 1 "10.$i.0.2"
+    done
+}
+
+test_they_follow_a_link_flap() {
+    knob 1 link 0
+    none_up() { [ "$(on 1 sh -c 'cat /sys/class/net/ib0.*/carrier' | grep -c 1)" = 0 ]; }
+    wait_for 20 none_up
+    knob 1 link 1
+    wait_for 60 all_up
+    wait_for 20 reaches 1 10.77.0.2
+}
+
+test_they_are_deleted() {
+    on 1 sh -c "for i in \$(seq 60); do printf '0x%04x\n' \$((0x8100 + i)) >/sys/class/net/ib0/delete_child || exit 1; done"
+    sixty_six() { [ "$(children)" = 66 ]; }
+    wait_for 20 sixty_six
+    ping_ok 1 10.77.0.2
+}
