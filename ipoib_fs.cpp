@@ -128,8 +128,20 @@ long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const cha
 
 void ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
 {
-    if (which == IPOIB_DEBUG_CM)
-        ipoib::Interface::of(dev).connections.show(file);
+    auto& interface = ipoib::Interface::of(dev);
+    switch (which) {
+    case IPOIB_DEBUG_CM:
+        interface.connections.show(file);
+        break;
+    case IPOIB_DEBUG_MCG:
+        interface.groups.show(file);
+        break;
+    case IPOIB_DEBUG_PATH:
+        interface.paths.show(file);
+        break;
+    case IPOIB_DEBUG_FILES:
+        break;
+    }
 }
 
 void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).renamed(); }

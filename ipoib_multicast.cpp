@@ -452,6 +452,36 @@ void GroupSet::collect_garbage(unsigned long idle)
         leave(*group);
 }
 
+// debugfs
+
+Group* GroupSet::next_group(const Gid* before)
+{
+    Group* next = nullptr;
+    for (Group& one : all_)
+        if ((!before || *before < one.key()) && (!next || one.key() < next->key()))
+            next = &one;
+    return next;
+}
+
+void GroupSet::show(seq_file* file)
+{
+    Gid shown;
+    const Gid* before = nullptr;
+    // One at a time, so that nobody waits for a long table.
+    for (;; before = &shown) {
+        kernel::Guard guard(lock_);
+        Group* const one = next_group(before);
+        if (!one)
+            return;
+        shown = one->key();
+        shim_seq_printf(file, "GID: %x:%x:%x:%x:%x:%x:%x:%x\n", shown.group(0), shown.group(1), shown.group(2),
+                        shown.group(3), shown.group(4), shown.group(5), shown.group(6), shown.group(7));
+        shim_seq_printf(file, "  created: %10ld\n  queuelen: %9u\n  complete: %9s\n  send_only: %8s\n\n",
+                        static_cast<long>(one->created), one->waiting.length(), one->ah.load() ? "yes" : "no",
+                        one->join.send_only() ? "yes" : "no");
+    }
+}
+
 } // namespace ipoib
 
 void ipoib_ndo_set_rx_mode(net_device* dev) { ipoib::Interface::of(dev).groups.list_changed(); }

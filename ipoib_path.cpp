@@ -329,4 +329,38 @@ void PathTable::collect_garbage(unsigned long idle)
         release(*path);
 }
 
+// debugfs
+
+Path* PathTable::next_path(const Gid* before)
+{
+    Path* next = nullptr;
+    for (Path& one : all_)
+        if ((!before || *before < one.key()) && (!next || one.key() < next->key()))
+            next = &one;
+    return next;
+}
+
+void PathTable::show(seq_file* file)
+{
+    Gid shown;
+    const Gid* before = nullptr;
+    // One at a time, so that nobody waits for a long table.
+    for (;; before = &shown) {
+        kernel::Guard guard(lock);
+        Path* const one = next_path(before);
+        if (!one)
+            return;
+        shown = one->key();
+        shim_seq_printf(file, "GID: %x:%x:%x:%x:%x:%x:%x:%x\n", shown.group(0), shown.group(1), shown.group(2),
+                        shown.group(3), shown.group(4), shown.group(5), shown.group(6), shown.group(7));
+        shim_seq_printf(file, "  complete: %6s\n", one->life.usable() ? "yes" : "no");
+        if (one->life.usable()) {
+            const unsigned int mbps = shim_path_mbps(one->record());
+            shim_seq_printf(file, "  DLID:     0x%04x\n  SL: %12d\n  rate: %8u.%u Gb/sec\n",
+                            shim_path_dlid(one->record()), shim_path_sl(one->record()), mbps / 1000, mbps % 1000);
+        }
+        shim_seq_printf(file, "\n");
+    }
+}
+
 } // namespace ipoib

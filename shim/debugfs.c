@@ -16,12 +16,16 @@ static struct dentry *directory;
 	DEFINE_SHOW_ATTRIBUTE(lower)
 
 DEBUG_FILE(cm, CM);
+DEBUG_FILE(mcg, MCG);
+DEBUG_FILE(path, PATH);
 
 static const struct {
 	const char *name;
 	const struct file_operations *operations;
 } files[] = {
 	[IPOIB_DEBUG_CM] = { "cm", &cm_fops },
+	[IPOIB_DEBUG_MCG] = { "mcg", &mcg_fops },
+	[IPOIB_DEBUG_PATH] = { "path", &path_fops },
 };
 
 SHIM struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_debug_file which)

@@ -56,7 +56,7 @@ SHIM int shim_sa_ask_path(struct ib_device *ca, uint32_t port, const struct shim
 SHIM void shim_sa_cancel(int id, struct ib_sa_query *query) { ib_sa_cancel_query(id, query); }
 SHIM uint32_t shim_path_dlid(struct sa_path_rec *record) { return be32_to_cpu(sa_path_get_dlid(record)); }
 SHIM uint8_t shim_path_sl(const struct sa_path_rec *record) { return record->sl; }
-SHIM uint8_t shim_path_rate(const struct sa_path_rec *record) { return record->rate; }
+SHIM unsigned int shim_path_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
 
 /* The kernel's membership holds one context pointer: this. */
 struct join {

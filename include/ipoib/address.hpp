@@ -46,7 +46,10 @@ struct Gid {
     }
     bool multicast() const { return bytes[0] == 0xff; }
     bool same_interface_id(const Gid& other) const { return std::memcmp(bytes + 8, other.bytes + 8, 8) == 0; }
+    // The i-th of eight groups of 16 bits, as text shows them.
+    unsigned int group(unsigned int i) const { return static_cast<unsigned int>(bytes[2 * i] << 8 | bytes[2 * i + 1]); }
     bool operator==(const Gid&) const = default;
+    auto operator<=>(const Gid&) const = default;
 };
 
 // Flags, the 24-bit UD QPN, the port's GID; for a group: the multicast QPN and the MGID.

@@ -11,6 +11,7 @@
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/work.hpp>
+#include <shim/debugfs.h>
 #include <shim/sa.h>
 
 namespace ipoib {
@@ -29,6 +30,7 @@ public:
     GroupJoin join;
     kernel::PacketQueue waiting;
     unsigned long retry_at = 0;
+    const unsigned long created = shim_jiffies();
     // The SA may have forgotten us; to be told to join.
     bool forgotten = false;
     // Found in the stack's list, during sync_with_stack().
@@ -68,6 +70,8 @@ public:
     void list_changed() TA_EXCLUDES(lock_);
     // Leaves send-only groups that were not used for longer than idle jiffies. CONTEXT: the interface's work queue.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(mutex_, lock_);
+    // For debugfs, in the in-tree driver's format.
+    void show(seq_file* file) TA_EXCLUDES(lock_);
 
     kernel::SharedCounter dropped;
     kernel::SharedCounter joins, refusals;
@@ -82,6 +86,8 @@ private:
     void list(const HwAddr& address) TA_EXCLUDES(lock_);
 
     Group* add(const Gid& mgid, bool send_only) TA_REQUIRES(lock_);
+    // In the order of MGIDs: the first one, or that behind an MGID.
+    Group* next_group(const Gid* before) TA_REQUIRES(lock_);
     // The next group that is to ask now, moved to its asking state; nullptr: none, and next_retry_ is set.
     Group* next_to_ask() TA_EXCLUDES(lock_);
     bool due(Group& group, unsigned long now) TA_REQUIRES(lock_);

@@ -10,6 +10,7 @@
 #include <kernel/hash_table.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
+#include <shim/debugfs.h>
 #include <shim/sa.h>
 
 namespace ipoib {
@@ -84,6 +85,8 @@ public:
     void doubt_all() TA_EXCLUDES(lock);
     // Forgets what was not used for longer than idle jiffies.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
+    // For debugfs, in the in-tree driver's format.
+    void show(seq_file* file) TA_EXCLUDES(lock);
 
     // Lets a neighbour's packets take the way that is right for it now.
     void publish(Neighbour& neighbour) TA_REQUIRES(lock);
@@ -108,6 +111,8 @@ private:
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock);
     bool goes_by_datagram(const Neighbour& neighbour) const;
     Path* path_to(const Gid& gid) TA_REQUIRES(lock);
+    // In the order of GIDs: the first one, or that behind a GID.
+    Path* next_path(const Gid* before) TA_REQUIRES(lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
     bool ask(Path& path) TA_REQUIRES(lock);

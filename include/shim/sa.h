@@ -31,7 +31,8 @@ int shim_sa_ask_path(struct ib_device *ca, uint32_t port, const struct shim_path
 void shim_sa_cancel(int id, struct ib_sa_query *query);
 uint32_t shim_path_dlid(struct sa_path_rec *record);
 uint8_t shim_path_sl(const struct sa_path_rec *record);
-uint8_t shim_path_rate(const struct sa_path_rec *record);
+/* Mb/s. */
+unsigned int shim_path_mbps(const struct sa_path_rec *record);
 
 /* An MCMemberRecord (IBA 15.2.5.17), less what IPoIB never looks at. */
 struct shim_mcmember {

@@ -1250,3 +1250,6 @@ bool shim_sa_group_known(ib_device*, std::uint32_t, const shim_gid* mgid)
 {
     return world->known_groups.contains(text(mgid, 16));
 }
+std::uint32_t shim_path_dlid(sa_path_rec* record) { return record->dlid; }
+std::uint8_t shim_path_sl(const sa_path_rec*) { return 1; }
+unsigned int shim_path_mbps(const sa_path_rec*) { return 40000; }

@@ -114,6 +114,19 @@ test_udp() {
     grep receiver /run/iperf.out | grep -qE '\(0(\.[0-9]+)?%\)'
 }
 
+test_tables_in_debugfs_have_their_format() {
+    local tables=/sys/kernel/debug/ipoib
+    reaches 1 10.0.0.2
+    # A path to the other host, complete.
+    grep -A 5 -x 'GID: fe80:0:0:0:2:c903:0:110' $tables/ib0_path >/run/path
+    printf 'GID: fe80:0:0:0:2:c903:0:110\n  complete:    yes\n  DLID:     0x%04x\n  SL:            0\n  rate:       40.0 Gb/sec\n\n' \
+        "$(lid 2)" | diff - /run/path
+    # The broadcast group, joined.
+    grep -A 5 -x 'GID: ff12:401b:ffff:0:0:0:ffff:ffff' $tables/ib0_mcg | sed -E 's/^(  created: )[ 0-9]{10}$/\1/' >/run/group
+    printf 'GID: ff12:401b:ffff:0:0:0:ffff:ffff\n  created: \n  queuelen:         0\n  complete:       yes\n  send_only:       no\n\n' |
+        diff - /run/group
+}
+
 test_sniffers_see_the_link_header() {
     on 2 timeout 10 tcpdump -i ib1 -c 1 -w /run/capture.pcap icmp 2>/dev/null &
     local sniffer=$!
