@@ -8,6 +8,7 @@
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/ring.hpp>
+#include <kernel/time.hpp>
 #include <shim/netlink.h>
 
 namespace ipoib {
@@ -135,7 +136,7 @@ void Interface::joined()
 {
     // Whoever holds RTNL may be waiting to cancel us: try again rather than wait.
     if (!shim_rtnl_trylock()) {
-        joined_.queue(work_queue, shim_jiffies_per_second() / 50 + 1);
+        joined_.queue(work_queue, kernel::milliseconds(20));
         return;
     }
     if (port_active()) {

@@ -5,7 +5,9 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
+#include <ipoib/table.hpp>
 #include <kernel/log.hpp>
+#include <kernel/time.hpp>
 
 namespace ipoib {
 
@@ -17,8 +19,6 @@ namespace {
 // Join states of an MCMemberRecord (IBA 15.2.5.17).
 constexpr std::uint8_t full_member = 1 << 0;
 constexpr std::uint8_t send_only_full_member = 1 << 3;
-
-bool time_reached(unsigned long now, unsigned long then) { return static_cast<long>(now - then) >= 0; }
 
 } // namespace
 
@@ -108,9 +108,9 @@ bool GroupSet::due(Group& group, unsigned long now)
         return (!group.join.send_only() || !group.waiting.empty()) &&
                group.join.on(Event::wanted).action == GroupJoin::Action::ask;
     case GroupJoin::State::backoff:
-        if (time_reached(now, group.retry_at))
+        if (kernel::reached(group.retry_at, now))
             return group.join.on(Event::retry_due).action == GroupJoin::Action::ask;
-        if (!retry_pending_ || time_reached(next_retry_, group.retry_at))
+        if (!retry_pending_ || kernel::reached(group.retry_at, next_retry_))
             next_retry_ = group.retry_at;
         retry_pending_ = true;
         return false;
@@ -132,7 +132,7 @@ Group* GroupSet::next_to_ask()
         broadcast_ = add(interface_.broadcast().gid(), false);
         if (!broadcast_) {
             retry_pending_ = true;
-            next_retry_ = now + shim_jiffies_per_second();
+            next_retry_ = now + kernel::seconds(1);
             return nullptr;
         }
     }
@@ -167,7 +167,7 @@ void GroupSet::run_joins()
     kernel::Guard guard(lock_);
     if (accepting_ && retry_pending_) {
         const unsigned long now = shim_jiffies();
-        joins_.queue(interface_.work_queue, time_reached(now, next_retry_) ? 0 : next_retry_ - now);
+        joins_.queue(interface_.work_queue, kernel::reached(next_retry_, now) ? 0 : next_retry_ - now);
     }
 }
 
@@ -315,7 +315,7 @@ kernel::PacketQueue GroupSet::settle(Group& group, bool granted)
         dropped.add(group.waiting.drop_all());
         break;
     case GroupJoin::Action::arm_retry:
-        group.retry_at = shim_jiffies() + step.delay_s * shim_jiffies_per_second();
+        group.retry_at = shim_jiffies() + kernel::seconds(step.delay_s);
         break;
     case GroupJoin::Action::ask:
     case GroupJoin::Action::none:
@@ -454,15 +454,6 @@ void GroupSet::collect_garbage(unsigned long idle)
 
 // debugfs
 
-Group* GroupSet::next_group(const Gid* before)
-{
-    Group* next = nullptr;
-    for (Group& one : all_)
-        if ((!before || *before < one.key()) && (!next || one.key() < next->key()))
-            next = &one;
-    return next;
-}
-
 void GroupSet::show(seq_file* file)
 {
     Gid shown;
@@ -470,12 +461,11 @@ void GroupSet::show(seq_file* file)
     // One at a time, so that nobody waits for a long table.
     for (;; before = &shown) {
         kernel::Guard guard(lock_);
-        Group* const one = next_group(before);
+        Group* const one = next_in_order(all_, before);
         if (!one)
             return;
         shown = one->key();
-        shim_seq_printf(file, "GID: %x:%x:%x:%x:%x:%x:%x:%x\n", shown.group(0), shown.group(1), shown.group(2),
-                        shown.group(3), shown.group(4), shown.group(5), shown.group(6), shown.group(7));
+        show_gid(file, shown);
         shim_seq_printf(file, "  created: %10ld\n  queuelen: %9u\n  complete: %9s\n  send_only: %8s\n\n",
                         static_cast<long>(one->created), one->waiting.length(), one->ah.load() ? "yes" : "no",
                         one->join.send_only() ? "yes" : "no");

@@ -4,6 +4,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/path.hpp>
+#include <ipoib/table.hpp>
 #include <kernel/log.hpp>
 
 namespace ipoib {
@@ -331,15 +332,6 @@ void PathTable::collect_garbage(unsigned long idle)
 
 // debugfs
 
-Path* PathTable::next_path(const Gid* before)
-{
-    Path* next = nullptr;
-    for (Path& one : all_)
-        if ((!before || *before < one.key()) && (!next || one.key() < next->key()))
-            next = &one;
-    return next;
-}
-
 void PathTable::show(seq_file* file)
 {
     Gid shown;
@@ -347,12 +339,11 @@ void PathTable::show(seq_file* file)
     // One at a time, so that nobody waits for a long table.
     for (;; before = &shown) {
         kernel::Guard guard(lock);
-        Path* const one = next_path(before);
+        Path* const one = next_in_order(all_, before);
         if (!one)
             return;
         shown = one->key();
-        shim_seq_printf(file, "GID: %x:%x:%x:%x:%x:%x:%x:%x\n", shown.group(0), shown.group(1), shown.group(2),
-                        shown.group(3), shown.group(4), shown.group(5), shown.group(6), shown.group(7));
+        show_gid(file, shown);
         shim_seq_printf(file, "  complete: %6s\n", one->life.usable() ? "yes" : "no");
         if (one->life.usable()) {
             const unsigned int mbps = shim_path_mbps(one->record());

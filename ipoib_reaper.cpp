@@ -3,6 +3,7 @@
 // whoever retires something.
 #include <ipoib/interface.hpp>
 #include <ipoib/reaper.hpp>
+#include <kernel/time.hpp>
 
 namespace ipoib {
 
@@ -35,7 +36,7 @@ void Reaper::run()
     while (Retirable* object = done.pop_front())
         object->free_(*object);
     if (!pending_.empty())
-        work_.queue(interface_.work_queue, shim_jiffies_per_second() / 10 + 1);
+        work_.queue(interface_.work_queue, kernel::milliseconds(100));
 }
 
 void Reaper::collect(kernel::List<Retirable>& done, bool all)

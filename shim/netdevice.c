@@ -191,7 +191,6 @@ SHIM void shim_netdev_bring(struct net_device *dev, bool up)
 SHIM bool shim_may_administer(const struct net_device *dev) { return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN); }
 
 SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->name; }
-SHIM const uint8_t *shim_netdev_address(const struct net_device *dev) { return dev->dev_addr; }
 
 SHIM void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
 {
@@ -203,7 +202,6 @@ SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ON
 SHIM void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu) { dev->mtu = mtu; }
 SHIM void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
 SHIM int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu) { return dev_set_mtu(dev, mtu); }
-SHIM bool shim_netdev_running(const struct net_device *dev) { return netif_running(dev); }
 SHIM bool shim_netdev_rx_checksum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
 
 SHIM void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
@@ -217,7 +215,6 @@ SHIM void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(v
 	netif_addr_unlock_bh(dev);
 }
 
-SHIM bool shim_netdev_carrier(const struct net_device *dev) { return netif_carrier_ok(dev); }
 SHIM void shim_netdev_carrier_on(struct net_device *dev) { netif_carrier_on(dev); }
 SHIM void shim_netdev_carrier_off(struct net_device *dev) { netif_carrier_off(dev); }
 

@@ -12,20 +12,12 @@
 SHIM unsigned char *shim_skb_data(const struct sk_buff *skb) { return skb->data; }
 SHIM unsigned int shim_skb_len(const struct sk_buff *skb) { return skb->len; }
 SHIM unsigned int shim_skb_headlen(const struct sk_buff *skb) { return skb_headlen(skb); }
-SHIM unsigned int shim_skb_headroom(const struct sk_buff *skb) { return skb_headroom(skb); }
 SHIM unsigned int shim_skb_frags(const struct sk_buff *skb) { return skb_shinfo(skb)->nr_frags; }
-
-SHIM void *shim_skb_frag_address(const struct sk_buff *skb, unsigned int frag)
-{
-	return skb_frag_address(&skb_shinfo(skb)->frags[frag]);
-}
 
 SHIM unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag)
 {
 	return skb_frag_size(&skb_shinfo(skb)->frags[frag]);
 }
-
-SHIM struct net_device *shim_skb_device(const struct sk_buff *skb) { return skb->dev; }
 
 SHIM unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes) { return skb_push(skb, bytes); }
 SHIM unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes) { return skb_pull(skb, bytes); }
@@ -39,7 +31,6 @@ SHIM void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes)
 }
 
 SHIM int shim_skb_linearize(struct sk_buff *skb) { return skb_linearize(skb); }
-SHIM int shim_skb_cow_head(struct sk_buff *skb, unsigned int headroom) { return skb_cow_head(skb, headroom); }
 
 SHIM void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype) { skb->protocol = cpu_to_be16(ethertype); }
 SHIM void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev) { skb->dev = dev; }

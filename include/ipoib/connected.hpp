@@ -240,6 +240,13 @@ public:
     static constexpr unsigned int most_draining = 64;
     // With a shared receive queue; without, the parameter max_nonsrq_conn_qp says.
     static constexpr unsigned int most_passive = 8192;
+    // REQs that are taken one after the other; then as many as time allows.
+    static constexpr unsigned int requests_at_once = 1024;
+    // Of a queue pair in its error state: how long its completions may take.
+    static constexpr unsigned int patience_seconds = 5;
+    static constexpr unsigned int look_again_ms = 10;
+    // Sends of a connection that nobody needs any more may still arrive.
+    static constexpr unsigned int grace_ms = 200;
     // Buffers of a connection without a shared receive queue.
     static constexpr unsigned int most_own_buffers = 64;
 
@@ -314,6 +321,9 @@ private:
     bool idle();
     void work_soon();
     void run();
+    // What a REQ and a REP of ours say, and what the peer's said.
+    Introduction introduction() const;
+    static Introduction read_introduction(const std::uint8_t* private_data);
     // One look at everything; returns when to look again, in jiffies, 0: when something happens.
     unsigned long look();
 

@@ -86,8 +86,6 @@ private:
     void list(const HwAddr& address) TA_EXCLUDES(lock_);
 
     Group* add(const Gid& mgid, bool send_only) TA_REQUIRES(lock_);
-    // In the order of MGIDs: the first one, or that behind an MGID.
-    Group* next_group(const Gid* before) TA_REQUIRES(lock_);
     // The next group that is to ask now, moved to its asking state; nullptr: none, and next_retry_ is set.
     Group* next_to_ask() TA_EXCLUDES(lock_);
     bool due(Group& group, unsigned long now) TA_REQUIRES(lock_);

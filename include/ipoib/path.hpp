@@ -111,8 +111,6 @@ private:
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock);
     bool goes_by_datagram(const Neighbour& neighbour) const;
     Path* path_to(const Gid& gid) TA_REQUIRES(lock);
-    // In the order of GIDs: the first one, or that behind a GID.
-    Path* next_path(const Gid* before) TA_REQUIRES(lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
     bool ask(Path& path) TA_REQUIRES(lock);

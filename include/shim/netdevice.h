@@ -42,24 +42,20 @@ bool shim_may_administer(const struct net_device *dev);
 bool shim_parse_int(const char *text, int *value);
 
 const char *shim_netdev_name(const struct net_device *dev);
-const uint8_t *shim_netdev_address(const struct net_device *dev);
 /* Changes bytes [offset, offset + bytes) of the hardware address. CONTEXT: RTNL, or before registration. */
 void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes);
 uint8_t *shim_netdev_broadcast(struct net_device *dev);
 unsigned int shim_netdev_mtu(const struct net_device *dev);
 void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu);
-void shim_netdev_set_max_mtu(struct net_device *dev, unsigned int mtu);
 /* Stores the MTU, from within ndo_change_mtu. */
 void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu);
 /* Changes it as the user would, with notifications. CONTEXT: RTNL. */
 int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu);
-bool shim_netdev_running(const struct net_device *dev);
 bool shim_netdev_rx_checksum(const struct net_device *dev);
 /* Calls visit(context, 20-byte address) for each multicast address, under the address list's lock. */
 void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
 				    void *context);
 
-bool shim_netdev_carrier(const struct net_device *dev);
 void shim_netdev_carrier_on(struct net_device *dev);
 void shim_netdev_carrier_off(struct net_device *dev);
 

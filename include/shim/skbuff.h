@@ -13,11 +13,8 @@ unsigned char *shim_skb_data(const struct sk_buff *skb);
 /* Bytes in all, and those of them in the linear part. */
 unsigned int shim_skb_len(const struct sk_buff *skb);
 unsigned int shim_skb_headlen(const struct sk_buff *skb);
-unsigned int shim_skb_headroom(const struct sk_buff *skb);
 unsigned int shim_skb_frags(const struct sk_buff *skb);
-void *shim_skb_frag_address(const struct sk_buff *skb, unsigned int frag);
 unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag);
-struct net_device *shim_skb_device(const struct sk_buff *skb);
 
 unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes);
 unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes);
@@ -26,8 +23,6 @@ void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes);
 /* Takes bytes off the front and marks them as the link header. */
 void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes);
 int shim_skb_linearize(struct sk_buff *skb);
-/* Gives the packet headroom of its own that may be written. CONTEXT: any. */
-int shim_skb_cow_head(struct sk_buff *skb, unsigned int headroom);
 
 /* Host byte order. */
 void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype);

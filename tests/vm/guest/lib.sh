@@ -157,6 +157,18 @@ iperf() { # FROM TO arguments...
     echo "# $(grep -E 'receiver' /run/iperf.out | tail -n 1 | tr -s ' ')"
 }
 
+# TCP from 1 to 2, 3 to 4, ... at once.
+four_pairs_of_iperf() {
+    local host pids=()
+    for host in 2 4 6 8; do serve_iperf $host; done
+    for host in 1 3 5 7; do
+        on $host timeout 30 iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host" || return 1; done
+}
+
 stop_traffic() {
     pkill -x iperf3 || true
     pkill -x ping || true

@@ -36,16 +36,7 @@ test_all_pairs_at_once() {
     [ "$(connection_ends)" = $((2 * 56)) ] || fail "$(connection_ends) ends"
 }
 test_all_pairs_with_long_packets() { own_answers_only; all_pairs -c 5 -i 0.2 -s 60000; }
-test_four_pairs_of_tcp_at_once() {
-    local host pids=()
-    for host in 2 4 6 8; do serve_iperf $host; done
-    for host in 1 3 5 7; do
-        on $host timeout 30 iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
-    for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host"; done
-}
+test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
 test_connections_are_listed() {
     [ "$DRIVER" = ours ] || return 77
     [ "$(grep -c '^active .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]

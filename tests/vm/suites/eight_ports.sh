@@ -30,14 +30,5 @@ test_all_to_one() {
     wait "${pids[@]}"
     for host in $(seq 2 $PORTS); do grep -q ' 0% packet loss' "/run/flood.$host"; done
 }
-test_four_pairs_of_tcp_at_once() {
-    local host pids=()
-    for host in 2 4 6 8; do serve_iperf $host; done
-    for host in 1 3 5 7; do
-        on $host timeout 30 iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
-    for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host"; done
-}
+test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
 test_fabric_is_seen_whole() { [ "$(ibnetdiscover | grep -c '^Ca')" = 8 ]; }

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Time in jiffies, a free-running count: differences are what matters.
+#pragma once
+#include <shim/sync.h>
+
+namespace kernel {
+
+inline unsigned long seconds(unsigned int count) { return count * shim_jiffies_per_second(); }
+// Rounded up: never no time at all.
+inline unsigned long milliseconds(unsigned int count) { return count * shim_jiffies_per_second() / 1000 + 1; }
+inline bool reached(unsigned long time, unsigned long now) { return static_cast<long>(now - time) >= 0; }
+
+} // namespace kernel

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The active side of connections (RFC 4755): asked for when a packet wants one, used while they are established,
+// released when they broke or nobody needs them.
+#include <algorithm>
+
+#include <ipoib/connected.hpp>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/error_pointer.hpp>
+#include <kernel/log.hpp>
+#include <kernel/time.hpp>
+
+namespace ipoib {
+
+namespace {
+
+constexpr unsigned int longest_rest_seconds = 64;
+
+} // namespace
+
+// Active side: state
+
+ActiveConnection* Connections::connection_of(Neighbour& neighbour, Path& path)
+{
+    if (neighbour.attempt)
+        return neighbour.attempt;
+    auto connection = kernel::make_owned_atomic<ActiveConnection>(*this, on_active_message, neighbour, neighbour.key());
+    if (!connection)
+        return nullptr;
+    shim_path_copy(connection->path(), path.record());
+    neighbour.attempt = connection.get();
+    active_.push_back(*connection);
+    return connection.release();
+}
+
+void Connections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
+{
+    interface_.paths.lock.assert_held();
+    ActiveConnection* connection = connection_of(neighbour, path);
+    if (!connection) {
+        interface_.paths.dropped.add();
+        shim_skb_drop(skb);
+        return;
+    }
+    kernel::PacketQueue none;
+    if (connection->life.state() == ActiveLife::State::idle)
+        shim_path_copy(connection->path(), path.record());
+    perform(*connection, connection->life.on(ActiveLife::Event::needed), none);
+    if (connection->life.state() == ActiveLife::State::established) {
+        shim_skb_pull(skb, sizeof(HwAddr));
+        sends.send(*connection, skb);
+    } else if (connection->waiting.push(skb, most_waiting)) {
+        // It goes with the connection, or with its refusal.
+    } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.longest_frame()) {
+        interface_.paths.send_datagram(skb, neighbour.key(), path);
+    } else {
+        interface_.paths.dropped.add();
+        shim_skb_drop(skb);
+    }
+}
+
+void Connections::abandon(Neighbour& neighbour)
+{
+    interface_.paths.lock.assert_held();
+    if (ActiveConnection* connection = neighbour.attempt) {
+        kernel::PacketQueue none;
+        perform(*connection, connection->life.on(ActiveLife::Event::abandoned), none);
+    }
+}
+
+// What is in ready afterwards is to be transmitted without it.
+void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
+{
+    interface_.paths.lock.assert_held();
+    using Action = ActiveLife::Action;
+    Neighbour* const neighbour = connection.neighbour;
+    if (step.action != Action::none) {
+        connection.since = shim_jiffies();
+        log_debug(interface_.dev(), "connection to %pI6: %s", connection.peer.gid().bytes, ActiveLife::name(step.next));
+    }
+    switch (step.action) {
+    case Action::none:
+    case Action::destroy:
+        break;
+    case Action::ask:
+        work_soon();
+        break;
+    case Action::send:
+        connection.refusals = 0;
+        accepted.add();
+        neighbour->connection.store(&connection);
+        interface_.paths.publish(*neighbour);
+        ready.take(connection.waiting);
+        break;
+    case Action::recover:
+        broken.add();
+        neighbour->connection.store(nullptr);
+        connection.broken = true;
+        connection.release_wanted = true;
+        work_soon();
+        break;
+    case Action::fall_back:
+        ++connection.refusals;
+        neighbour->refused = true;
+        interface_.paths.publish(*neighbour);
+        ready.take(connection.waiting);
+        connection.broken = true;
+        connection.release_wanted = true;
+        work_soon();
+        break;
+    case Action::rest: {
+        const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
+        connection.look_at = shim_jiffies() + kernel::seconds(std::min(doubled, longest_rest_seconds));
+        work_soon();
+        break;
+    }
+    case Action::resume:
+        neighbour->refused = false;
+        interface_.paths.publish(*neighbour);
+        if (!connection.waiting.empty())
+            perform(connection, connection.life.on(ActiveLife::Event::needed), ready);
+        break;
+    case Action::close:
+        if (neighbour) {
+            neighbour->connection.store(nullptr);
+            neighbour->attempt = nullptr;
+            connection.neighbour = nullptr;
+        }
+        interface_.paths.dropped.add(connection.waiting.drop_all());
+        if (connection.release == ActiveConnection::Release::none)
+            connection.release_wanted = true;
+        work_soon();
+        break;
+    }
+}
+
+void Connections::advance(ActiveConnection& connection, ActiveLife::Event event)
+{
+    kernel::PacketQueue ready;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        perform(connection, connection.life.on(event), ready);
+    }
+    transmit(ready);
+}
+
+void Connections::send_failed(ActiveConnection& connection)
+{
+    kernel::Guard guard(interface_.paths.lock);
+    kernel::PacketQueue none;
+    // Established or nothing: there is never a packet to be sent on.
+    if (connection.life.state() == ActiveLife::State::established)
+        perform(connection, connection.life.on(ActiveLife::Event::failed), none);
+}
+
+void Connections::transmit(kernel::PacketQueue& ready)
+{
+    while (sk_buff* skb = ready.pop())
+        shim_skb_transmit_again(skb, interface_.dev());
+}
+
+// Active side: asking
+
+ActiveConnection* Connections::next_wanted()
+{
+    kernel::Guard guard(interface_.paths.lock);
+    for (ActiveConnection& connection : active_)
+        if (connection.life.state() == ActiveLife::State::wanted &&
+            connection.release == ActiveConnection::Release::none) {
+            (void)connection.life.on(ActiveLife::Event::asked);
+            connection.since = shim_jiffies();
+            return &connection;
+        }
+    return nullptr;
+}
+
+void Connections::ask(ActiveConnection& connection)
+{
+    requests.add();
+    if (const kernel::Status status = send_request(connection); !status.ok()) {
+        log_warning(interface_.dev(), "failed to ask %pI6 for a connection, error %d", connection.peer.gid().bytes,
+                    status.code());
+        refusals.add();
+        advance(connection, ActiveLife::Event::failed);
+    }
+}
+
+kernel::Status Connections::send_request(ActiveConnection& connection)
+{
+    const shim_rc_qp wanted{
+        .send_cq = interface_.send_cq(),
+        .recv_cq = interface_.recv_cq(),
+        .srq = srq_,
+        .send_wrs = send_size_,
+        .send_sges = send_sges_,
+        .recv_wrs = srq_ ? 0U : 1U,
+        .recv_sges = 1,
+        .context = nullptr,
+    };
+    connection.qp = shim_rc_qp_create(interface_.pd(), &wanted);
+    TRY(kernel::check(connection.qp));
+    TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
+    connection.id = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection));
+    TRY(kernel::check(connection.id));
+    const Introduction ours = introduction();
+    const shim_cm_request request{
+        .path = connection.path(),
+        .service_id = service_id(connection.peer.qpn()),
+        .qpn = shim_qp_number(connection.qp),
+        .srq = srq_ != nullptr,
+        .private_data = &ours,
+        .private_bytes = sizeof(ours),
+    };
+    return shim_cm_send_req(connection.id, &request);
+}
+
+int Connections::on_active_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+{
+    auto& connection = static_cast<ActiveConnection&>(endpoint);
+    Connections& self = connection.owner;
+    switch (message.event) {
+    case SHIM_CM_REP:
+        self.accept_reply(connection, id, message);
+        break;
+    case SHIM_CM_REJ:
+        self.refuse(connection, message.reason);
+        break;
+    case SHIM_CM_DREQ:
+        (void)shim_cm_send_drep(id);
+        [[fallthrough]];
+    case SHIM_CM_REQ_ERROR:
+    case SHIM_CM_TIMEWAIT_EXIT:
+        if (message.event == SHIM_CM_REQ_ERROR)
+            self.refusals.add();
+        self.advance(connection, ActiveLife::Event::failed);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+void Connections::accept_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
+{
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        if (connection.life.state() != ActiveLife::State::asked)
+            return;
+    }
+    connection.mtu = read_introduction(message.private_data).receive_mtu.value();
+    if (connection.mtu <= sizeof(Encapsulation)) {
+        log_warning(interface_.dev(), "Rejecting connection: mtu %u <= %zu", connection.mtu, sizeof(Encapsulation));
+        malformed.add();
+        shim_cm_send_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
+        advance(connection, ActiveLife::Event::failed);
+        return;
+    }
+    const kernel::Status status = [&]() -> kernel::Status {
+        // It receives nothing, so no PSN but that of our REQ, and no timer, matter.
+        TRY(shim_rc_qp_to_rtr(connection.qp, id, 0, 0));
+        TRY(shim_rc_qp_to_rts(connection.qp, id));
+        return shim_cm_send_rtu(id);
+    }();
+    if (!status.ok())
+        log_warning(interface_.dev(), "failed to make a connection ready, error %d", status.code());
+    advance(connection, status.ok() ? ActiveLife::Event::accepted : ActiveLife::Event::failed);
+}
+
+void Connections::refuse(ActiveConnection& connection, unsigned int reason)
+{
+    refusals.add();
+    bool first;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        const std::uint64_t bit = std::uint64_t(1) << std::min(reason, 63U);
+        first = !(reasons_logged_ & bit);
+        reasons_logged_ |= bit;
+    }
+    if (first)
+        log_warning(interface_.dev(), "connection to %pI6 rejected, reason %u; others for it are not logged",
+                    connection.peer.gid().bytes, reason);
+    advance(connection, reason == SHIM_CM_REJ_STALE_CONN ? ActiveLife::Event::stale : ActiveLife::Event::failed);
+}
+
+// Active side: release
+
+ActiveConnection* Connections::next_to_release(unsigned long now)
+{
+    kernel::Guard guard(interface_.paths.lock);
+    for (ActiveConnection& connection : active_)
+        if (connection.release != ActiveConnection::Release::none && kernel::reached(connection.look_at, now))
+            return &connection;
+    return nullptr;
+}
+
+bool Connections::release(ActiveConnection& connection, unsigned long now)
+{
+    using Release = ActiveConnection::Release;
+    const bool idle = connection.sent.load() == connection.completed.load();
+    const bool patient = !kernel::reached(connection.patience_ends, now);
+    if (connection.release == Release::unpublished && connection.qp) {
+        if (!idle && !connection.broken && patient) {
+            connection.look_at = now + kernel::milliseconds(look_again_ms);
+            return false;
+        }
+        (void)shim_qp_to_error(connection.qp);
+        connection.release = Release::in_error;
+        connection.patience_ends = now + kernel::seconds(patience_seconds);
+        if (!idle) {
+            connection.look_at = now + 1;
+            return false;
+        }
+    } else if (!idle && patient) {
+        connection.look_at = now + 1;
+        return false;
+    }
+    if (!idle)
+        log_warning(interface_.dev(), "timing out; %u sends not completed",
+                    connection.sent.load() - connection.completed.load());
+    if (auto* id = std::exchange(connection.id, nullptr))
+        shim_cm_destroy(id);
+    if (auto* qp = std::exchange(connection.qp, nullptr))
+        shim_qp_destroy(qp);
+    sends.reclaim(connection);
+
+    kernel::PacketQueue ready;
+    bool gone;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        connection.release = Release::none;
+        connection.release_wanted = false;
+        connection.broken = false;
+        perform(connection, connection.life.on(ActiveLife::Event::released), ready);
+        gone = connection.life.state() == ActiveLife::State::gone;
+        if (gone)
+            static_cast<kernel::ListNode<ActiveConnection>&>(connection).unlink();
+    }
+    transmit(ready);
+    if (gone)
+        kernel::Owned<ActiveConnection>(&connection).reset();
+    return true;
+}
+
+} // namespace ipoib

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The passive side of connections (RFC 4755): REQs admitted and answered, messages received, and the end, behind which
+// nothing of the connection is in any queue.
+#include <algorithm>
+
+#include <ipoib/connected.hpp>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/error_pointer.hpp>
+#include <kernel/log.hpp>
+#include <kernel/time.hpp>
+
+namespace ipoib {
+
+namespace {
+
+constexpr unsigned int idle_seconds = 512;
+// REQs taken: so many at once, then so many a second.
+constexpr unsigned int requests_per_second = 256;
+// A receiver that is out of buffers is asked again after 0.64 ms, six times (IBA 9.7.5.2.8).
+constexpr std::uint8_t rnr_timer = 12, rnr_retries = 6;
+
+} // namespace
+
+// Passive side: accepting
+
+int Connections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+{
+    Connections& self = static_cast<Listener&>(endpoint).owner;
+    if (message.event != SHIM_CM_REQ)
+        return 0;
+    auto reason = SHIM_CM_REJ_CONSUMER_DEFINED;
+    const kernel::Status status = self.accept(id, message, reason);
+    if (!status.ok()) {
+        self.turned_away.add();
+        log_debug(self.interface_.dev(), "REQ turned away, reason %d, error %d", reason, status.code());
+        shim_cm_send_rej(id, reason);
+    }
+    return status.code();
+}
+
+// Whether a REQ is to be taken; makes room for it.
+bool Connections::admit(const Gid& peer, std::uint32_t qpn, shim_cm_reason& reason)
+{
+    interface_.paths.lock.assert_held();
+    reason = SHIM_CM_REJ_NO_RESOURCES;
+    if (!accepting_)
+        return false;
+    const unsigned long now = shim_jiffies();
+    const unsigned long more = (now - requests_since_) * requests_per_second / shim_jiffies_per_second();
+    if (more) {
+        requests_left_ = static_cast<unsigned int>(std::min<unsigned long>(requests_left_ + more, requests_at_once));
+        requests_since_ = now;
+    }
+    if (!requests_left_)
+        return false;
+    --requests_left_;
+
+    PassiveConnection* oldest = nullptr;
+    for (PassiveConnection& connection : passive_) {
+        if (connection.life.ending())
+            continue;
+        // Who asks anew has forgotten what it had.
+        if (connection.peer_qpn == qpn && connection.peer_gid == peer)
+            advance(connection, PassiveLife::Event::ended);
+        else if (!oldest || static_cast<long>(connection.last_used.load() - oldest->last_used.load()) < 0)
+            oldest = &connection;
+    }
+    const unsigned int most = srq_ ? most_passive : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
+    if (passive_count_ < most)
+        return true;
+    reason = SHIM_CM_REJ_NO_QP;
+    // Its place for the next who asks.
+    if (oldest && now - oldest->last_used.load() > kernel::seconds(10))
+        advance(*oldest, PassiveLife::Event::ended);
+    return false;
+}
+
+kernel::Status Connections::fill_shared_ring()
+{
+    if (!pool_) {
+        pool_ = shim_pool_create(std::min(receives_ * PageRing::most_pages, 8192U), 0);
+        TRY(kernel::check(pool_));
+    }
+    if (!srq_ || shared_ring_.created())
+        return {};
+    TRY(shared_ring_.create(receives_, shim_ib_max_srq_sge(interface_.ca())));
+    return shared_ring_.post_to(srq_, nullptr);
+}
+
+kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
+{
+    kernel::Guard one_at_a_time(mutex_);
+    const Introduction theirs = read_introduction(message.private_data);
+    if (!message.reliable) {
+        reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;
+        return kernel::not_supported;
+    }
+    // The high byte may be anything (RFC 4755 section 4.2).
+    const std::uint32_t qpn = theirs.qpn.value() & 0xffffff;
+    if (qpn == 0 || theirs.receive_mtu.value() <= sizeof(Encapsulation)) {
+        malformed.add();
+        return kernel::invalid;
+    }
+    const Gid peer = Gid::from(message.peer);
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        if (!admit(peer, qpn, reason))
+            return kernel::try_again;
+        ++passive_count_;
+    }
+    kernel::Owned<PassiveConnection> connection;
+    const std::uint32_t psn = shim_random() & 0xffffff;
+    const kernel::Status status = [&]() -> kernel::Status {
+        reason = SHIM_CM_REJ_NO_RESOURCES;
+        TRY(fill_shared_ring());
+        connection = kernel::make_owned<PassiveConnection>(*this, on_passive_message, interface_);
+        if (!connection)
+            return kernel::no_memory;
+        connection->peer_gid = peer;
+        connection->peer_qpn = qpn;
+        connection->since = shim_jiffies();
+        connection->last_used.store(connection->since);
+        reason = SHIM_CM_REJ_NO_QP;
+        return set_up(*connection, id, psn);
+    }();
+    if (!status.ok()) {
+        log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
+        if (connection && connection->qp)
+            shim_qp_destroy(connection->qp);
+        kernel::Guard guard(interface_.paths.lock);
+        --passive_count_;
+        return status;
+    }
+    PassiveConnection& made = *connection.release();
+    made.id = id;
+    shim_cm_set_context(id, &static_cast<Endpoint&>(made));
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        passive_.push_back(made);
+    }
+    taken.add();
+    const Introduction ours = introduction();
+    const shim_cm_reply reply{
+        .qpn = shim_qp_number(made.qp),
+        .psn = psn,
+        .srq = srq_ != nullptr,
+        .rnr_retries = rnr_retries,
+        .private_data = &ours,
+        .private_bytes = sizeof(ours),
+    };
+    const int error = shim_cm_send_rep(id, &reply);
+    kernel::Guard guard(interface_.paths.lock);
+    // Whether or not it was sent, the identifier is the connection's now.
+    advance(made, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
+    return {};
+}
+
+kernel::Status Connections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
+{
+    const unsigned int own = srq_ ? 0 : std::min(receives_, most_own_buffers);
+    const shim_rc_qp wanted{
+        // The drain is to come behind all that was received.
+        .send_cq = interface_.recv_cq(),
+        .recv_cq = interface_.recv_cq(),
+        .srq = srq_,
+        .send_wrs = 1,
+        .send_sges = 1,
+        .recv_wrs = own,
+        .recv_sges = srq_ ? 0 : PageRing::most_pages,
+        .context = &connection,
+    };
+    connection.qp = shim_rc_qp_create(interface_.pd(), &wanted);
+    TRY(kernel::check(connection.qp));
+    TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
+    if (own) {
+        TRY(connection.ring.create(own, PageRing::most_pages));
+        TRY(connection.ring.post_to(nullptr, connection.qp));
+    }
+    TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
+    // It sends nothing but its drain, for which any state beyond will do.
+    (void)shim_rc_qp_to_rts(connection.qp, id);
+    return {};
+}
+
+int Connections::on_passive_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+{
+    auto& connection = static_cast<PassiveConnection&>(endpoint);
+    Connections& self = connection.owner;
+    switch (message.event) {
+    case SHIM_CM_DREQ:
+        (void)shim_cm_send_drep(id);
+        [[fallthrough]];
+    case SHIM_CM_REJ:
+    case SHIM_CM_DREP:
+    case SHIM_CM_REP_ERROR:
+    case SHIM_CM_DREQ_ERROR:
+    case SHIM_CM_TIMEWAIT_EXIT: {
+        kernel::Guard guard(self.interface_.paths.lock);
+        self.advance(connection, PassiveLife::Event::ended);
+        break;
+    }
+    default:
+        break;
+    }
+    return 0;
+}
+
+// Passive side: receiving and the end
+
+void Connections::received(const shim_wc* wc)
+{
+    auto& connection = *static_cast<PassiveConnection*>(shim_wc_qp_context(wc));
+    if (shim_wc_id(wc) & drain_tag) {
+        connection.drained.store(true);
+        work_soon();
+        return;
+    }
+    (srq_ ? shared_ring_ : connection.ring).handle(wc, connection);
+}
+
+void Connections::advance(PassiveConnection& connection, PassiveLife::Event event)
+{
+    interface_.paths.lock.assert_held();
+    const auto step = connection.life.on(event);
+    if (step.action == PassiveLife::Action::none)
+        return;
+    connection.due = step.action;
+    connection.since = shim_jiffies();
+    connection.patience_ends = connection.since + kernel::seconds(patience_seconds);
+    work_soon();
+}
+
+PassiveConnection* Connections::next_due(PassiveLife::Action& action)
+{
+    kernel::Guard guard(interface_.paths.lock);
+    for (PassiveConnection& connection : passive_) {
+        if (connection.due == PassiveLife::Action::none) {
+            if (connection.drained.load())
+                advance(connection, PassiveLife::Event::drained);
+            else if (connection.flushed.load() && draining_ < most_draining)
+                advance(connection, PassiveLife::Event::flushed);
+            else if (connection.life.ending() && kernel::reached(connection.patience_ends, shim_jiffies()))
+                advance(connection, PassiveLife::Event::timed_out);
+        }
+        action = std::exchange(connection.due, PassiveLife::Action::none);
+        if (action == PassiveLife::Action::none)
+            continue;
+        if (action == PassiveLife::Action::drain) {
+            connection.counted = true;
+            ++draining_;
+        }
+        return &connection;
+    }
+    return nullptr;
+}
+
+void Connections::perform(PassiveConnection& connection, PassiveLife::Action action)
+{
+    switch (action) {
+    case PassiveLife::Action::none:
+        break;
+    case PassiveLife::Action::flush:
+        (void)shim_qp_to_error(connection.qp);
+        break;
+    case PassiveLife::Action::drain: {
+        auto* wr = reinterpret_cast<shim_send_wr*>(connection.drain_wr);
+        shim_send_wr_init(wr, drain_tag, nullptr);
+        shim_send_wr_set_message(wr, 0);
+        shim_send_wr_set_signaled(wr, true);
+        shim_send_wr_set_next(wr, nullptr);
+        if (const int error = shim_post_send(connection.qp, wr)) {
+            log_warning(interface_.dev(), "failed to drain a connection, error %d", error);
+            kernel::Guard guard(interface_.paths.lock);
+            advance(connection, PassiveLife::Event::timed_out);
+        }
+        break;
+    }
+    case PassiveLife::Action::destroy:
+        free(connection);
+        break;
+    }
+}
+
+void Connections::free(PassiveConnection& connection)
+{
+    if (!connection.drained.load())
+        log_warning(interface_.dev(), "RX drain timing out");
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
+        --passive_count_;
+        draining_ -= connection.counted;
+    }
+    shim_cm_destroy(connection.id);
+    shim_qp_destroy(connection.qp);
+    kernel::Owned<PassiveConnection>(&connection).reset();
+}
+
+void Connections::collect_garbage()
+{
+    const unsigned long now = shim_jiffies();
+    kernel::Guard guard(interface_.paths.lock);
+    for (PassiveConnection& connection : passive_)
+        if (!connection.life.ending() && now - connection.last_used.load() > kernel::seconds(idle_seconds))
+            advance(connection, PassiveLife::Event::ended);
+}
+
+} // namespace ipoib
