@@ -14,6 +14,8 @@ children() { on 1 sh -c 'ls -d /sys/class/net/ib0.*' 2>/dev/null | wc -l; }
 test_126_children_are_made_and_come_up() {
     local i
     on 1 sh -c "for i in \$(seq 126); do printf '0x%04x\n' \$((0x8100 + i)) >/sys/class/net/ib0/create_child || exit 1; done"
+    # The kernel's own driver makes them in the initial namespace.
+    [ "$DRIVER" = ours ] || for i in $(seq 126); do ip link set "ib0.$(printf '%04x' $((0x8100 + i)))" netns h1; done
     [ "$(children)" = 126 ]
     on 1 sh -c "for i in \$(seq 126); do ip link set \$(printf 'ib0.%04x' \$((0x8100 + i))) up || exit 1; done"
     wait_for 60 all_up
