@@ -42,7 +42,11 @@ void SendPool::send(ActiveConnection& to, sk_buff* skb)
     const std::uint32_t here = available_.tail();
     const std::uint32_t index = free_slots_[available_.slot(here)];
     Slot& slot = slots_[index];
-    if (available_.empty() || interface_.tx.closed() || !slot.map(interface_.ca(), skb, sges_)) [[unlikely]] {
+    // What the stack made ready for an HCA's offloads before the mode changed: connections have none.
+    const bool plain =
+        !shim_skb_segment_bytes(skb) && (!shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
+    if (available_.empty() || interface_.tx.closed() || !plain || !slot.map(interface_.ca(), skb, 0, sges_))
+        [[unlikely]] {
         interface_.tx_dropped.add();
         shim_skb_drop(skb);
         return;
@@ -57,7 +61,7 @@ void SendPool::send(ActiveConnection& to, sk_buff* skb)
     to.last_slot = index;
     shim_send_wr_init(slot.native(), tag | index, slot.sge);
     shim_send_wr_set_message(slot.native(), slot.sges);
-    shim_send_wr_set_signaled(slot.native(), number % signal_every == 0);
+    shim_send_wr_set_flags(slot.native(), number % signal_every == 0, false);
     shim_send_wr_set_next(slot.native(), nullptr);
     if (open_ != &to)
         ring_doorbell();
@@ -77,7 +81,7 @@ void SendPool::ring_doorbell()
 {
     if (!first_)
         return;
-    shim_send_wr_set_signaled(last_->native(), true);
+    shim_send_wr_signal(last_->native());
     doorbells.add();
     const int error = shim_post_send(open_->qp, first_->native());
     first_ = last_ = nullptr;

@@ -267,7 +267,7 @@ void Connections::perform(PassiveConnection& connection, PassiveLife::Action act
         auto* wr = reinterpret_cast<shim_send_wr*>(connection.drain_wr);
         shim_send_wr_init(wr, drain_tag, nullptr);
         shim_send_wr_set_message(wr, 0);
-        shim_send_wr_set_signaled(wr, true);
+        shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
         if (const int error = shim_post_send(connection.qp, wr)) {
             log_warning(interface_.dev(), "failed to drain a connection, error %d", error);

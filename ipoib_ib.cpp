@@ -21,18 +21,24 @@ struct Completions {
 
 } // namespace
 
-bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int most)
+bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most)
 {
-    if (1 + shim_skb_frags(packet) > most && shim_skb_linearize(packet) != 0)
-        return false;
-    const unsigned int linear = shim_skb_headlen(packet);
+    linear = shim_skb_headlen(packet) > skip;
+    if (linear + shim_skb_frags(packet) > most) {
+        if (shim_skb_linearize(packet) != 0)
+            return false;
+        linear = true;
+    }
     const unsigned int frags = shim_skb_frags(packet);
     skb = packet;
-    sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(packet), linear);
-    sge[0].length = linear;
-    if (shim_dma_failed(ca, sge[0].address)) [[unlikely]]
-        return false;
-    sges = 1;
+    sges = 0;
+    if (linear) [[likely]] {
+        sge[0].length = shim_skb_headlen(packet) - skip;
+        sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(packet) + skip, sge[0].length);
+        if (shim_dma_failed(ca, sge[0].address)) [[unlikely]]
+            return false;
+        sges = 1;
+    }
     for (unsigned int frag = 0; frag < frags; ++frag) {
         sge[sges].address = shim_dma_map_frag(ca, packet, frag);
         sge[sges].length = shim_skb_frag_len(packet, frag);
@@ -47,8 +53,9 @@ bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int most)
 
 void MappedPacket::unmap(ib_device* ca)
 {
-    shim_dma_unmap_to_device(ca, sge[0].address, sge[0].length);
-    for (std::uint32_t i = 1; i < sges; ++i)
+    if (linear) [[likely]]
+        shim_dma_unmap_to_device(ca, sge[0].address, sge[0].length);
+    for (std::uint32_t i = linear; i < sges; ++i)
         shim_dma_unmap_frag(ca, sge[i].address, sge[i].length);
 }
 
@@ -88,26 +95,39 @@ void TxRing::stop()
 void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
 {
     const unsigned int bytes = shim_skb_len(skb);
-    if (bytes > interface_.longest_frame()) [[unlikely]] {
+    // Of a packet that the HCA cuts into segments, each of these headers and so many bytes.
+    const unsigned int segment_bytes = shim_skb_segment_bytes(skb);
+    const unsigned int header_bytes = segment_bytes ? shim_skb_tcp_headers(skb) : 0;
+    const unsigned int frame_bytes = segment_bytes ? header_bytes + segment_bytes : bytes;
+    if (frame_bytes > interface_.longest_frame()) [[unlikely]] {
         // In connected mode the interface's MTU is the connections'.
         if (!interface_.connected())
-            log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", bytes,
+            log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes,
                         interface_.longest_frame());
         interface_.reject_too_long(skb, ip_mtu(interface_.longest_frame()));
         return;
     }
     const std::uint32_t here = index_.head();
     MappedPacket& slot = slots_[index_.slot(here)];
-    if (index_.free() == 0 || closed() || !slot.map(interface_.ca(), skb, sges_)) [[unlikely]] {
+    if (index_.free() == 0 || closed() || (segment_bytes && !shim_skb_pull_headers(skb, header_bytes)) ||
+        !slot.map(interface_.ca(), skb, header_bytes, sges_)) [[unlikely]] {
         interface_.tx_dropped.add();
         shim_skb_drop(skb);
         return;
     }
     slot.queued_bytes = bytes;
+    slot.packets = 1;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
     shim_send_wr_init(slot.native(), here, slot.sge);
     shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.qkey());
-    shim_send_wr_set_signaled(slot.native(), here % signal_every == signal_every - 1);
+    if (segment_bytes) {
+        const unsigned int data_bytes = bytes - header_bytes;
+        slot.packets = (data_bytes + segment_bytes - 1) / segment_bytes;
+        slot.payload_bytes = data_bytes + slot.packets * (header_bytes - sizeof(Encapsulation));
+        segmented.add(slot.packets);
+        shim_send_wr_set_segments(slot.native(), shim_skb_data(skb), header_bytes, segment_bytes);
+    }
+    shim_send_wr_set_flags(slot.native(), here % signal_every == signal_every - 1, shim_skb_wants_checksum(skb));
     shim_send_wr_set_next(slot.native(), nullptr);
     if (here != unposted_)
         shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
@@ -145,7 +165,7 @@ void TxRing::ring_doorbell()
     const std::uint32_t end = index_.head();
     if (unposted_ == end)
         return;
-    shim_send_wr_set_signaled(slots_[index_.slot(end - 1)].native(), true);
+    shim_send_wr_signal(slots_[index_.slot(end - 1)].native());
     doorbells.add();
     const int error = shim_post_send(interface_.qp(), slots_[index_.slot(unposted_)].native());
     unposted_ = end;
@@ -158,22 +178,22 @@ void TxRing::ring_doorbell()
     }
 }
 
-std::uint32_t TxRing::finish_to(std::uint32_t end, int budget)
+void TxRing::finish_to(std::uint32_t end, int budget)
 {
     std::uint32_t count = 0, queued = 0;
     std::uint64_t payload = 0;
-    for (std::uint32_t i = index_.tail(); i != end; ++i, ++count) {
+    for (std::uint32_t i = index_.tail(); i != end; ++i) {
         MappedPacket& slot = slots_[index_.slot(i)];
         slot.unmap(interface_.ca());
+        count += slot.packets;
         queued += slot.queued_bytes;
         payload += slot.payload_bytes;
         shim_skb_consume(slot.skb, budget);
     }
     if (!count)
-        return 0;
+        return;
     index_.consume_to(end);
     finished(count, payload, queued);
-    return count;
 }
 
 void TxRing::handle(const shim_wc* wc, int budget)
@@ -381,10 +401,10 @@ void RxRing::handle(const shim_wc* wc)
     }
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
-    deliver(slot, buffer, wc);
+    deliver(buffer, wc);
 }
 
-void RxRing::deliver(Slot&, page* buffer, const shim_wc* wc)
+void RxRing::deliver(page* buffer, const shim_wc* wc)
 {
     auto* const start = static_cast<std::uint8_t*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
     const Grh& grh = *reinterpret_cast<const Grh*>(start);
@@ -397,6 +417,23 @@ void RxRing::deliver(Slot&, page* buffer, const shim_wc* wc)
     if (to_group)
         type = grh.dgid == interface_.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
 
+    const unsigned int ip_bytes = shim_wc_bytes(wc) - sizeof(Grh) - sizeof(Encapsulation);
+    std::uint8_t* const ip = start + sizeof(Grh) + sizeof(Encapsulation);
+    const auto& encapsulation = *reinterpret_cast<const Encapsulation*>(start + sizeof(Grh));
+    const bool verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
+    SegmentMerger::Segment segment;
+    if (verified && type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
+        encapsulation.type.value() == static_cast<std::uint16_t>(EtherType::ipv4)) {
+        segment = SegmentMerger::Segment(ip, ip_bytes);
+        const auto offset = static_cast<unsigned int>(ip - static_cast<std::uint8_t*>(shim_page_address(buffer)));
+        if (merger_.append(segment, buffer, offset)) {
+            packets.add();
+            bytes.add(ip_bytes);
+            merged.add();
+            return;
+        }
+    }
+
     sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
     if (!skb) [[unlikely]] {
         dropped.add();
@@ -406,21 +443,21 @@ void RxRing::deliver(Slot&, page* buffer, const shim_wc* wc)
     // The link header that sniffers see is a hard header with no destination: the GRH's last bytes become that.
     constexpr unsigned int before_header = sizeof(Grh) - sizeof(HwAddr);
     std::memset(start + before_header, 0, sizeof(HwAddr));
-    const auto& header = *reinterpret_cast<const HardHeader*>(start + before_header);
     shim_skb_reserve(skb, shim_skb_buffer_headroom() + before_header);
     shim_skb_put(skb, shim_wc_bytes(wc) - before_header);
-    shim_skb_set_protocol(skb, header.encapsulation.type.value());
+    shim_skb_set_protocol(skb, encapsulation.type.value());
     shim_skb_set_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
     shim_skb_set_packet_type(skb, type);
-    if (shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev()))
+    if (verified)
         shim_skb_checksum_verified(skb);
 
     packets.add();
-    bytes.add(shim_skb_len(skb));
+    bytes.add(ip_bytes);
     if (type == SHIM_PACKET_MULTICAST)
         multicast.add();
-    napi_.receive(skb);
+    if (!merger_.hold(segment, skb))
+        pass_up(skb);
 }
 
 int RxRing::poll(int budget)
@@ -437,6 +474,7 @@ int RxRing::poll(int budget)
         if (got < wanted)
             break;
     }
+    merger_.deliver_all();
     if (done < budget && napi_.complete(done) && shim_cq_arm(interface_.recv_cq()) > 0)
         napi_.schedule();
     return done;

@@ -196,6 +196,7 @@ kernel::Status Interface::set_connected(bool wanted)
     }
     if (!wanted)
         admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
+    shim_netdev_update_features(dev_);
     const unsigned int mtu = wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame()));
     return shim_netdev_change_mtu(dev_, mtu);
 }
@@ -254,9 +255,7 @@ struct Hca {
 
 kernel::Status add_port(Hca& hca, ib_device* ca, std::uint32_t port)
 {
-    net_device* dev =
-        shim_netdev_create(sizeof(Interface), ca, port, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
-                           shim_ib_max_send_sge(ca) > 1);
+    net_device* dev = shim_netdev_create(sizeof(Interface), ca, port);
     if (!dev)
         return kernel::no_memory;
     auto* interface = new (shim_netdev_priv(dev)) Interface(dev, ca, port);
@@ -370,4 +369,5 @@ int ipoib_ndo_change_mtu(net_device* dev, int mtu)
     return Interface::of(dev).change_mtu(static_cast<unsigned int>(mtu)).code();
 }
 void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
+bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).connected(); }
 void ipoib_ndo_get_stats(net_device* dev, shim_stats* stats) { Interface::of(dev).sum_statistics(*stats); }

@@ -77,8 +77,7 @@ kernel::Status Interface::prepare()
     // One that came with the request for the interface.
     if (const unsigned int wanted = shim_netdev_mtu(dev_))
         admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
-    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
-                       shim_ib_max_send_sge(ca_) > 1);
+    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size), shim_ib_abilities(ca_));
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);

@@ -12,6 +12,7 @@
 #include <rdma/ib_verbs.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/verbs.h>
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
@@ -37,6 +38,11 @@ static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 	stats->tx_dropped = sums.tx_dropped;
 }
 
+static netdev_features_t fix_features(struct net_device *dev, netdev_features_t features)
+{
+	return ipoib_offloads_sends(dev) ? features : features & ~(NETIF_F_IP_CSUM | NETIF_F_TSO);
+}
+
 static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_lower(dev)->ifindex); }
 
 static const struct net_device_ops netdev_ops = {
@@ -46,6 +52,7 @@ static const struct net_device_ops netdev_ops = {
 	.ndo_stop = ipoib_ndo_stop,
 	.ndo_start_xmit = start_xmit,
 	.ndo_change_mtu = ipoib_ndo_change_mtu,
+	.ndo_fix_features = fix_features,
 	.ndo_tx_timeout = tx_timeout,
 	.ndo_set_rx_mode = ipoib_ndo_set_rx_mode,
 	.ndo_get_stats64 = get_stats64,
@@ -132,8 +139,7 @@ void shim_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
-SHIM struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port,
-					   unsigned int tx_queue_len, bool scatter_gather)
+SHIM struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port)
 {
 	struct net_device *dev = alloc_netdev(private_bytes, "ib%d", NET_NAME_UNKNOWN, shim_netdev_setup);
 
@@ -142,7 +148,6 @@ SHIM struct net_device *shim_netdev_create(size_t private_bytes, struct ib_devic
 	SET_NETDEV_DEV(dev, ca->dev.parent);
 	dev->dev_port = dev->dev_id = port - 1;
 	shim_set_link_ops(dev);
-	shim_netdev_set_up(dev, tx_queue_len, scatter_gather);
 	return dev;
 }
 
@@ -157,11 +162,19 @@ SHIM struct net_device *shim_netdev_create_child(size_t private_bytes, struct ne
 	return dev;
 }
 
-SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, bool scatter_gather)
+SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities)
 {
 	dev->tx_queue_len = tx_queue_len;
-	if (scatter_gather)
+	if (abilities & SHIM_CAN_GATHER)
 		dev->features |= NETIF_F_SG;
+	if (abilities & SHIM_CAN_CHECKSUM)
+		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
+	if (abilities & SHIM_CAN_SEGMENT)
+		dev->hw_features |= NETIF_F_TSO;
+	dev->features |= dev->hw_features;
+	/* Merging is for the user to switch on. */
+	if (abilities & SHIM_CAN_CHECKSUM)
+		dev->hw_features |= NETIF_F_LRO;
 }
 
 SHIM void *shim_netdev_priv(const struct net_device *dev) { return netdev_priv(dev); }
@@ -203,6 +216,8 @@ SHIM void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu) 
 SHIM void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
 SHIM int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu) { return dev_set_mtu(dev, mtu); }
 SHIM bool shim_netdev_rx_checksum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
+SHIM bool shim_netdev_lro(const struct net_device *dev) { return dev->features & NETIF_F_LRO; }
+SHIM void shim_netdev_update_features(struct net_device *dev) { netdev_update_features(dev); }
 
 SHIM void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
 					 void *context)

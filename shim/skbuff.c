@@ -7,6 +7,7 @@
 #include <net/dst.h>
 #include <net/icmp.h>
 #include <net/ip.h>
+#include <net/tcp.h>
 #include <shim/skbuff.h>
 
 SHIM unsigned char *shim_skb_data(const struct sk_buff *skb) { return skb->data; }
@@ -32,6 +33,12 @@ SHIM void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes)
 
 SHIM int shim_skb_linearize(struct sk_buff *skb) { return skb_linearize(skb); }
 
+SHIM unsigned int shim_skb_segment_bytes(const struct sk_buff *skb) { return skb_shinfo(skb)->gso_size; }
+SHIM unsigned int shim_skb_tcp_headers(const struct sk_buff *skb) { return skb_tcp_all_headers(skb); }
+SHIM bool shim_skb_pull_headers(struct sk_buff *skb, unsigned int bytes) { return pskb_may_pull(skb, bytes); }
+SHIM bool shim_skb_wants_checksum(const struct sk_buff *skb) { return skb->ip_summed == CHECKSUM_PARTIAL; }
+SHIM int shim_skb_fill_checksum(struct sk_buff *skb) { return skb_checksum_help(skb); }
+
 SHIM void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype) { skb->protocol = cpu_to_be16(ethertype); }
 SHIM void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev) { skb->dev = dev; }
 
@@ -43,6 +50,22 @@ SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type ty
 }
 
 SHIM void shim_skb_checksum_verified(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
+SHIM void shim_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes)
+{
+	const struct iphdr *ip = (const struct iphdr *)skb->data;
+	struct tcphdr *tcp = (struct tcphdr *)(ip + 1);
+
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, sizeof(*ip));
+	skb_shinfo(skb)->gso_size = segment_bytes;
+	skb_shinfo(skb)->gso_segs = segments;
+	skb_shinfo(skb)->gso_type = SKB_GSO_TCPV4;
+	tcp->check = ~tcp_v4_check(skb->len - sizeof(*ip), ip->saddr, ip->daddr, 0);
+	skb->csum_start = (unsigned char *)tcp - skb->head;
+	skb->csum_offset = offsetof(struct tcphdr, check);
+	skb->ip_summed = CHECKSUM_PARTIAL;
+}
+
 SHIM void shim_skb_tx_timestamp(struct sk_buff *skb) { skb_tx_timestamp(skb); }
 
 SHIM void shim_skb_consume(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
@@ -118,7 +141,7 @@ SHIM struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes)
 
 SHIM void shim_skb_add_page(struct sk_buff *skb, struct page *page, unsigned int offset, unsigned int bytes)
 {
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, offset, bytes, PAGE_SIZE);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, offset, bytes, page_size(page));
 }
 
 SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }

@@ -16,6 +16,13 @@ static __always_inline const struct ib_wc *completion(const struct shim_wc *wc) 
 
 SHIM const char *shim_ib_device_name(const struct ib_device *ca) { return dev_name(&ca->dev); }
 SHIM unsigned int shim_ib_max_send_sge(const struct ib_device *ca) { return ca->attrs.max_send_sge; }
+SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
+{
+	return (ca->attrs.max_send_sge > 1 ? SHIM_CAN_GATHER : 0) |
+	       (ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM ? SHIM_CAN_CHECKSUM : 0) |
+	       (ca->attrs.kernel_cap_flags & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0);
+}
+
 SHIM unsigned int shim_ib_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
 
 SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes)
@@ -112,6 +119,8 @@ SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struc
 		.qp_type = IB_QPT_UD,
 	};
 
+	if (pd->device->attrs.kernel_cap_flags & IBK_UD_TSO)
+		attr.create_flags |= IB_QP_CREATE_IPOIB_UD_LSO;
 	if (pd->device->attrs.kernel_cap_flags & IBK_BLOCK_MULTICAST_LOOPBACK)
 		attr.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (pd->device->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
@@ -198,24 +207,39 @@ SHIM void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sg
 {
 	wr->wr.wr.wr_id = id;
 	wr->wr.wr.sg_list = (struct ib_sge *)sges;
-	wr->wr.wr.opcode = IB_WR_SEND;
 }
 
 SHIM void shim_send_wr_set_datagram(struct shim_send_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn,
 				    uint32_t qkey)
 {
+	wr->wr.wr.opcode = IB_WR_SEND;
 	wr->wr.wr.num_sge = sges;
 	wr->wr.ah = ah;
 	wr->wr.remote_qpn = qpn;
 	wr->wr.remote_qkey = qkey;
 }
 
-SHIM void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges) { wr->wr.wr.num_sge = sges; }
-
-SHIM void shim_send_wr_set_signaled(struct shim_send_wr *wr, bool signaled)
+SHIM void shim_send_wr_set_segments(struct shim_send_wr *wr, void *headers, unsigned int header_bytes,
+				    unsigned int segment_bytes)
 {
-	wr->wr.wr.send_flags = signaled ? IB_SEND_SIGNALED : 0;
+	wr->wr.wr.opcode = IB_WR_LSO;
+	wr->wr.header = headers;
+	wr->wr.hlen = header_bytes;
+	wr->wr.mss = segment_bytes;
 }
+
+SHIM void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges)
+{
+	wr->wr.wr.opcode = IB_WR_SEND;
+	wr->wr.wr.num_sge = sges;
+}
+
+SHIM void shim_send_wr_set_flags(struct shim_send_wr *wr, bool signaled, bool checksum)
+{
+	wr->wr.wr.send_flags = (signaled ? IB_SEND_SIGNALED : 0) | (checksum ? IB_SEND_IP_CSUM : 0);
+}
+
+SHIM void shim_send_wr_signal(struct shim_send_wr *wr) { wr->wr.wr.send_flags |= IB_SEND_SIGNALED; }
 
 SHIM void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next)
 {

@@ -6,6 +6,7 @@
 
 #include <generated/layout.h>
 #include <ipoib/mapped_packet.hpp>
+#include <ipoib/segment_merger.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/rcu.hpp>
@@ -55,8 +56,8 @@ public:
 
     // Written by the poll.
     kernel::Counter packets, bytes, errors;
-    // Written under the transmit lock.
-    kernel::Counter doorbells, stops;
+    // Written under the transmit lock; segmented: datagrams that the HCA made of larger packets.
+    kernel::Counter doorbells, stops, segmented;
 
 private:
     // Every so many sends of one doorbell report their completion, beside the last.
@@ -64,8 +65,8 @@ private:
 
     // Neither this ring nor the connections' pool is full.
     bool room() const;
-    // Finishes all sends before end. Returns how many.
-    std::uint32_t finish_to(std::uint32_t end, int budget);
+    // Finishes all sends before end.
+    void finish_to(std::uint32_t end, int budget);
     void handle(const shim_wc* wc, int budget);
     void wake_if_room();
 
@@ -103,8 +104,11 @@ public:
     int poll(int budget);
     kernel::Napi<&RxRing::poll>& napi() { return napi_; }
 
-    // Written by the poll.
-    kernel::Counter packets, bytes, multicast, errors, dropped, doorbells;
+    // To the stack. CONTEXT: the poll.
+    void pass_up(sk_buff* skb) { napi_.receive(skb); }
+
+    // Written by the poll; merged: those of packets that became part of another.
+    kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged;
 
 private:
     struct Slot {
@@ -118,7 +122,7 @@ private:
     // Gives the slot a new buffer; false: no memory, and the slot keeps what it has.
     bool refill(Slot& slot);
     void handle(const shim_wc* wc);
-    void deliver(Slot& slot, page* buffer, const shim_wc* wc);
+    void deliver(page* buffer, const shim_wc* wc);
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
     void repost(Slot& slot);
     void post_reposts();
@@ -135,6 +139,7 @@ private:
     unsigned int reposts_ = 0;
     unsigned int batch_ = 1;
     kernel::Published<unsigned int> outstanding_;
+    SegmentMerger merger_{*this};
     kernel::Napi<&RxRing::poll> napi_;
 };
 

@@ -14,11 +14,15 @@ struct MappedPacket {
     static constexpr unsigned int most_sges = 18;
 
     sk_buff* skb;
-    // Of payload, behind the encapsulation.
+    // On the wire: more than one when the HCA cuts it into segments.
+    std::uint32_t packets;
+    // Of payload, behind each one's encapsulation.
     std::uint32_t payload_bytes;
     // Bytes as the stack's byte queue limit saw them.
     std::uint32_t queued_bytes;
     std::uint32_t sges;
+    // The first element is of the linear part; without it, all are fragments.
+    bool linear;
     shim_sge sge[most_sges];
     alignas(SHIM_ALIGNOF_SEND_WR) std::byte wr[SHIM_SIZEOF_SEND_WR];
 
@@ -28,9 +32,9 @@ struct MappedPacket {
         for (auto& element : sge)
             element.lkey = lkey;
     }
-    // Takes the packet, which begins with its encapsulation, in no more than sges elements. False: it can't be mapped,
-    // and stays the caller's.
-    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int most);
+    // Takes the packet, which begins with its encapsulation, without the first skip bytes of its linear part, in no
+    // more than most elements. False: it can't be mapped, and stays the caller's.
+    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most);
     void unmap(ib_device* ca);
 };
 

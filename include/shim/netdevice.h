@@ -18,11 +18,11 @@ struct shim_stats {
 };
 
 /* One "ib%d" interface, with private_bytes of its owner's state, set up but not registered. CONTEXT: process. */
-struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port,
-				      unsigned int tx_queue_len, bool scatter_gather);
+struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port);
 /* A child of parent, in its network namespace. CONTEXT: process. */
 struct net_device *shim_netdev_create_child(size_t private_bytes, struct net_device *parent, const char *name);
-void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, bool scatter_gather);
+/* abilities: bits of enum shim_ability. CONTEXT: before registration. */
+void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities);
 void *shim_netdev_priv(const struct net_device *dev);
 /* On success the kernel calls ipoib_netdev_gone() at the netdev's end, and frees it. CONTEXT: RTNL. */
 int shim_netdev_register(struct net_device *dev);
@@ -51,7 +51,11 @@ void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu);
 void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu);
 /* Changes it as the user would, with notifications. CONTEXT: RTNL. */
 int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu);
+/* Features that the user can switch: received checksums count as verified; TCP segments are merged (LRO). */
 bool shim_netdev_rx_checksum(const struct net_device *dev);
+bool shim_netdev_lro(const struct net_device *dev);
+/* Asks ipoib_offloads_sends() anew. CONTEXT: RTNL. */
+void shim_netdev_update_features(struct net_device *dev);
 /* Calls visit(context, 20-byte address) for each multicast address, under the address list's lock. */
 void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
 				    void *context);
@@ -101,6 +105,8 @@ int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
 /* Always takes the packet. CONTEXT: softirq or BH disabled, under the queue's transmit lock. */
 void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
 void ipoib_ndo_tx_timeout(struct net_device *dev);
+/* Packets may come without checksums, or larger than the MTU: the HCA sees to that. */
+bool ipoib_offloads_sends(const struct net_device *dev);
 void ipoib_ndo_set_rx_mode(struct net_device *dev);
 void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
 /* Pushes the encapsulation and the destination; returns their length, negative when there is no destination. */

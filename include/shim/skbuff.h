@@ -24,12 +24,27 @@ void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes);
 int shim_skb_linearize(struct sk_buff *skb);
 
+/* Bytes of data in each segment of a packet that is to be cut into several; 0: it is to be sent as it is. */
+unsigned int shim_skb_segment_bytes(const struct sk_buff *skb);
+/* Of such a packet: bytes from its data to the end of the TCP header. */
+unsigned int shim_skb_tcp_headers(const struct sk_buff *skb);
+/* The first bytes are in the linear part afterwards; false: no memory. */
+bool shim_skb_pull_headers(struct sk_buff *skb, unsigned int bytes);
+/* The checksum of its TCP or UDP is to be filled in by whoever sends it; here, for one who can't have the HCA do it. */
+bool shim_skb_wants_checksum(const struct sk_buff *skb);
+int shim_skb_fill_checksum(struct sk_buff *skb);
+
 /* Host byte order. */
 void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype);
 void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev);
 enum shim_packet_type { SHIM_PACKET_HOST, SHIM_PACKET_BROADCAST, SHIM_PACKET_MULTICAST };
 void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type);
 void shim_skb_checksum_verified(struct sk_buff *skb);
+/*
+ * The packet, whose data begins with an IPv4 header without options and TCP behind it, was merged from so many, with
+ * segment_bytes of data in each but the last: as if it had come by GRO.
+ */
+void shim_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes);
 void shim_skb_tx_timestamp(struct sk_buff *skb);
 
 /* The end of a packet that arrived or left, from a NAPI poll; budget as the poll was given it. */

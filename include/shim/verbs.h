@@ -51,6 +51,9 @@ struct shim_ah_attributes {
 
 const char *shim_ib_device_name(const struct ib_device *ca);
 unsigned int shim_ib_max_send_sge(const struct ib_device *ca);
+/* What an HCA can do for datagrams: gather elements, do checksums of TCP and UDP over IPv4, cut TCP into segments. */
+enum shim_ability { SHIM_CAN_GATHER = 1, SHIM_CAN_CHECKSUM = 2, SHIM_CAN_SEGMENT = 4 };
+unsigned int shim_ib_abilities(const struct ib_device *ca);
 unsigned int shim_ib_comp_vectors(const struct ib_device *ca);
 /* CONTEXT: process. */
 int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
@@ -112,8 +115,13 @@ void shim_qp_detach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid
 void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sge *sges);
 void shim_send_wr_set_datagram(struct shim_send_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn,
 			       uint32_t qkey);
+/* The datagram's data is cut into segments of so many bytes, each behind a copy of the headers, made to fit it. */
+void shim_send_wr_set_segments(struct shim_send_wr *wr, void *headers, unsigned int header_bytes,
+			       unsigned int segment_bytes);
 void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges);
-void shim_send_wr_set_signaled(struct shim_send_wr *wr, bool signaled);
+/* It reports its completion; the HCA fills in the checksum. */
+void shim_send_wr_set_flags(struct shim_send_wr *wr, bool signaled, bool checksum);
+void shim_send_wr_signal(struct shim_send_wr *wr);
 /* next may be NULL. */
 void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next);
 /* CONTEXT: any. Posts the chain. */

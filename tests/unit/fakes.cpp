@@ -226,8 +226,10 @@ bool World::receive(const std::vector<std::uint8_t>& payload, bool grh, const ip
         std::memcpy(to + 24, dgid.bytes, 16);
     }
     std::copy(payload.begin(), payload.end(), to + 40);
-    qp().recv_cq->push({wr.id, status, static_cast<unsigned int>(40 + payload.size()), source_qpn, slid, grh});
-    run_polls();
+    qp().recv_cq->push(
+        {wr.id, status, static_cast<unsigned int>(40 + payload.size()), source_qpn, slid, grh, nullptr, verified});
+    if (!polls_later)
+        run_polls();
     return true;
 }
 
@@ -563,10 +565,28 @@ void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
     skb->start += bytes;
 }
 int shim_skb_linearize(sk_buff*) { return 0; }
+unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
+unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
+bool shim_skb_pull_headers(sk_buff*, unsigned int) { return true; }
+bool shim_skb_wants_checksum(const sk_buff* skb) { return skb->wants_checksum; }
+int shim_skb_fill_checksum(sk_buff* skb)
+{
+    skb->wants_checksum = false;
+    return 0;
+}
 void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
-void shim_skb_checksum_verified(sk_buff*) {}
+void shim_skb_checksum_verified(sk_buff* skb) { skb->verified = true; }
+void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
+{
+    skb->segments = segments;
+    skb->segment_bytes = segment_bytes;
+    // The headers were changed in the buffer.
+    constexpr unsigned int most_header_bytes = 52;
+    std::copy_n(skb->buffer->bytes.begin() + static_cast<long>(skb->start), most_header_bytes,
+                skb->bytes.begin() + static_cast<long>(skb->start));
+}
 void shim_skb_tx_timestamp(sk_buff*) {}
 void shim_skb_consume(sk_buff* skb, int) { free_skb(skb); }
 void shim_skb_drop(sk_buff* skb)
@@ -653,7 +673,7 @@ unsigned int shim_page_size() { return 4096; }
 
 // netdevice.h
 
-net_device* shim_netdev_create(std::size_t private_bytes, ib_device*, std::uint32_t, unsigned int, bool)
+net_device* shim_netdev_create(std::size_t private_bytes, ib_device*, std::uint32_t)
 {
     auto* dev = new net_device;
     dev->priv.resize(private_bytes);
@@ -669,7 +689,7 @@ net_device* shim_netdev_create_child(std::size_t private_bytes, net_device*, con
     world->netdevs.push_back(dev);
     return dev;
 }
-void shim_netdev_set_up(net_device*, unsigned int, bool) {}
+void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
 int shim_netdev_register(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
@@ -718,7 +738,13 @@ int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
-bool shim_netdev_rx_checksum(const net_device*) { return false; }
+bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
+bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
+void shim_netdev_update_features(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    ++dev->feature_updates;
+}
 void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
 {
     ++world->spinning;
@@ -796,6 +822,7 @@ bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }
 
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
+unsigned int shim_ib_abilities(const ib_device*) { return SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT; }
 unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
 int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
@@ -864,7 +891,7 @@ int shim_wc_status(const shim_wc* wc) { return wc->entry.status; }
 unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
 unsigned int shim_wc_bytes(const shim_wc* wc) { return wc->entry.bytes; }
 bool shim_wc_has_grh(const shim_wc* wc) { return wc->entry.grh; }
-bool shim_wc_checksum_ok(const shim_wc*) { return false; }
+bool shim_wc_checksum_ok(const shim_wc* wc) { return wc->entry.verified; }
 std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qpn; }
 std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
 void* shim_wc_qp_context(const shim_wc* wc)
@@ -961,8 +988,19 @@ void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, s
     wr->qpn = qpn;
     wr->qkey = qkey;
 }
+void shim_send_wr_set_segments(shim_send_wr* wr, void* headers, unsigned int header_bytes, unsigned int segment_bytes)
+{
+    wr->headers = headers;
+    wr->header_bytes = header_bytes;
+    wr->segment_bytes = segment_bytes;
+}
 void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
-void shim_send_wr_set_signaled(shim_send_wr* wr, bool signaled) { wr->signaled = signaled; }
+void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
+{
+    wr->signaled = signaled;
+    wr->checksum = checksum;
+}
+void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
 int shim_post_send(ib_qp* qp, shim_send_wr* first)
 {
@@ -971,7 +1009,11 @@ int shim_post_send(ib_qp* qp, shim_send_wr* first)
     ++world->doorbells;
     for (shim_send_wr* wr = first; wr; wr = wr->next) {
         EXPECT_TRUE(qp->connected || world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
-        Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}};
+        Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}, wr->checksum, wr->segment_bytes, {}};
+        if (wr->header_bytes) {
+            const auto* headers = static_cast<const std::uint8_t*>(wr->headers);
+            sent.headers.assign(headers, headers + wr->header_bytes);
+        }
         for (unsigned int i = 0; i < wr->count; ++i) {
             const auto* from = reinterpret_cast<const std::uint8_t*>(wr->sges[i].address);
             sent.bytes.insert(sent.bytes.end(), from, from + wr->sges[i].length);

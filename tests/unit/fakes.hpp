@@ -38,6 +38,9 @@ struct sk_buff {
     page* buffer = nullptr;
     std::vector<page*> pages;
     unsigned int note = 0;
+    // To be cut into segments of so many bytes, behind headers of so many; or merged from segments.
+    unsigned int segment_bytes = 0, header_bytes = 0, segments = 0;
+    bool wants_checksum = false, verified = false;
 };
 
 struct page_pool {
@@ -60,6 +63,8 @@ struct net_device {
     bool registered = false, carrier = false, stopped = true, up = false, ours = true;
     std::vector<ipoib::HwAddr> multicast;
     int queued_bytes = 0;
+    bool rx_checksum = true, lro = false;
+    unsigned int feature_updates = 0;
 };
 
 struct Sent {
@@ -68,6 +73,9 @@ struct Sent {
     std::uint32_t qpn, qkey;
     bool signaled;
     std::vector<std::uint8_t> bytes;
+    bool checksum = false;
+    unsigned int segment_bytes = 0;
+    std::vector<std::uint8_t> headers;
 };
 
 struct Completion {
@@ -78,6 +86,7 @@ struct Completion {
     std::uint16_t slid;
     bool grh;
     ib_qp* qp = nullptr;
+    bool verified = false;
 };
 
 struct ib_cq {
@@ -108,7 +117,9 @@ struct shim_send_wr {
     unsigned int count;
     ib_ah* ah;
     std::uint32_t qpn, qkey;
-    bool signaled;
+    bool signaled, checksum;
+    void* headers;
+    unsigned int header_bytes, segment_bytes;
     shim_send_wr* next;
 };
 
@@ -208,6 +219,8 @@ public:
     sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);
     // Transmits it; more: others follow at once.
     void transmit(sk_buff* skb, bool more = false);
+    // What arrives has checksums that the HCA verified; polls wait for run_polls().
+    bool verified = false, polls_later = false;
     // Completes the first count outstanding sends, the last with status; only signalled and failed ones report.
     void complete_sends(std::size_t count, int status = 0);
     // A datagram arrives, as the HCA writes it. Empty: nothing was posted.

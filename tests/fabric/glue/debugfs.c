@@ -186,6 +186,7 @@ void soft_debugfs_start(void)
 		slot->dir = debugfs_create_dir(name, root);
 		debugfs_create_file("counters", 0444, slot->dir, slot, &counters_fops);
 		debugfs_create_u32("drop_every", 0644, slot->dir, &slot->drop_every);
+		debugfs_create_u32("corrupt_every", 0644, slot->dir, &slot->corrupt_every);
 		debugfs_create_u32("delay_us", 0644, slot->dir, &slot->delay_us);
 		debugfs_create_u32("fail_sends", 0644, slot->dir, &slot->fail_sends);
 		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);

@@ -43,6 +43,10 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_mcast_qp_attach = 1024;
 	attr->max_total_mcast_qp_attach = 1 << 20;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	if (soft_have_offloads) {
+		attr->device_cap_flags = IB_DEVICE_UD_IP_CSUM;
+		attr->kernel_cap_flags |= IBK_UD_TSO;
+	}
 	return 0;
 }
 

@@ -156,6 +156,22 @@ int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_h
 
 bool soft_every(u32 every, atomic_t *counter) { return every && atomic_inc_return(counter) % every == 0; }
 
+/* What the HCA says of a datagram's inside. The payload of one that can have an IPv4 packet is in one piece. */
+static bool checksums_hold(const struct soft_qp *qp, const struct frame *frame)
+{
+	return soft_have_offloads && qp->ib.qp_type == IB_QPT_UD && frame->sges == 1 &&
+	       fabric_checksums_hold((void *)(uintptr_t)frame->sge->addr, frame->headers->payload_bytes);
+}
+
+static void corrupt_byte(const struct soft_recv *recv, u32 at)
+{
+	static const u8 wrong[] = { 0x5a };
+	struct cursor to = { .recv = recv };
+
+	skip(&to, at);
+	scatter(&to, wrong, sizeof(wrong));
+}
+
 static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	const struct fabric_headers *h = frame->headers;
@@ -168,6 +184,7 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		.port_num = 1,
 		.wc_flags = h->grh ? IB_WC_GRH : 0,
 	};
+	bool corrupt = qp->ib.qp_type == IB_QPT_UD && soft_every(READ_ONCE(slot->corrupt_every), &slot->corrupted_of);
 	struct cursor to = {};
 	unsigned long flags;
 	int pkey_index = soft_admit(slot, qp, h);
@@ -179,6 +196,8 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		return;
 	}
 	wc.pkey_index = pkey_index;
+	if (!corrupt && checksums_hold(qp, frame))
+		wc.wc_flags |= IB_WC_IP_CSUM_OK;
 	spin_lock_irqsave(&qp->rq_lock, flags);
 	if (qp->rq_head != qp->rq_tail)
 		to.recv = &qp->rq[qp->rq_tail % qp->rq_size];
@@ -190,6 +209,8 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		} else {
 			scatter_grh(&to, h);
 			scatter_payload(&to, frame);
+			if (corrupt)
+				corrupt_byte(to.recv, wc.byte_len - 1);
 		}
 		qp->rq_tail++;
 		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, h->solicited, &burst->due);
@@ -336,22 +357,78 @@ static u32 mtu_bytes(const struct soft_slot *slot)
 	return ib_mtu_enum_to_int(fabric_hca_port(soft_fabric, slot->index)->mtu);
 }
 
-static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
+/* Gathers part of a send's elements in the staging area, at an offset there. */
+static void stage(struct soft_hca *hca, u32 at, const struct soft_send *send, u32 from, u32 bytes)
 {
-	struct soft_slot *slot = qp->hca->slot;
+	struct fabric_headers part = { .payload_bytes = bytes };
+	struct frame frame = { .headers = &part, .sge = send->sge, .sges = send->sges, .offset = from };
+	struct soft_recv area = { .sges = 1, .sge[0] = { .addr = (uintptr_t)hca->staging + at, .length = bytes } };
+	struct cursor to = { .recv = &area };
+
+	scatter_payload(&to, &frame);
+}
+
+static void carry_staged(struct soft_qp *qp, const struct fabric_headers *headers, struct burst *burst)
+{
+	struct ib_sge sge = { .addr = (uintptr_t)qp->hca->staging, .length = headers->payload_bytes };
+	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
+
+	soft_carry(qp->hca->slot, &frame, burst);
+}
+
+static void send_whole(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
+{
 	struct frame frame = {
 		.headers = &send->headers,
 		.sge = send->sge,
 		.sges = send->sges,
 	};
 
-	if (send->bytes > mtu_bytes(slot))
+	if (qp->ib.qp_type != IB_QPT_UD || !soft_have_offloads ||
+	    (send->sges == 1 && !(send->flags & IB_SEND_IP_CSUM))) {
+		soft_carry(qp->hca->slot, &frame, burst);
+		return;
+	}
+	stage(qp->hca, 0, send, 0, send->bytes);
+	if (send->flags & IB_SEND_IP_CSUM)
+		fabric_fill_checksums(qp->hca->staging, send->bytes);
+	carry_staged(qp, &send->headers, burst);
+}
+
+static void send_segments(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
+{
+	struct fabric_headers headers = send->headers;
+	u32 offset, index, part;
+
+	for (offset = index = 0; offset < send->bytes; offset += part, index++) {
+		part = min(send->bytes - offset, send->segment_bytes);
+		memcpy(qp->hca->staging, send->header, send->header_bytes);
+		stage(qp->hca, send->header_bytes, send, offset, part);
+		headers.payload_bytes = send->header_bytes + part;
+		headers.psn = send->headers.psn + index;
+		fabric_make_segment(qp->hca->staging, headers.payload_bytes, index, offset,
+				    offset + part == send->bytes);
+		COUNT(qp->hca->slot, segments);
+		carry_staged(qp, &headers, burst);
+		burst->frames++;
+	}
+}
+
+static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
+{
+	struct soft_slot *slot = qp->hca->slot;
+	u32 longest = min_t(u32, mtu_bytes(slot), SOFT_MOST_FRAME);
+
+	if (send->segment_bytes ? send->header_bytes + send->segment_bytes > longest : send->bytes > longest)
 		return IB_WC_LOC_LEN_ERR;
 	if (qp->ib.qp_type == IB_QPT_UD && READ_ONCE(slot->fail_sends)) {
 		WRITE_ONCE(slot->fail_sends, slot->fail_sends - 1);
 		return IB_WC_LOC_PROT_ERR;
 	}
-	soft_carry(slot, &frame, burst);
+	if (send->segment_bytes)
+		send_segments(qp, send, burst);
+	else
+		send_whole(qp, send, burst);
 	return IB_WC_SUCCESS;
 }
 

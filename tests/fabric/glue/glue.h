@@ -18,7 +18,7 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
-enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
+enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32, SOFT_MOST_LSO_HEADER = 128, SOFT_MOST_FRAME = 4096 };
 
 #define SOFT_COUNTERS(X)                                                                                               \
 	X(post_send)                                                                                                   \
@@ -30,6 +30,7 @@ enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32 };
 	X(queue_bytes)                                                                                                 \
 	X(rc_sent)                                                                                                     \
 	X(rc_sent_again)                                                                                               \
+	X(segments)                                                                                                    \
 	X(rnr_nak)                                                                                                     \
 	X(delivered)                                                                                                   \
 	X(drop_no_receive)                                                                                             \
@@ -55,9 +56,9 @@ struct soft_slot {
 	struct platform_device *parent;
 	struct soft_counters counters;
 	/* Knobs. */
-	u32 drop_every, delay_us, fail_sends;
+	u32 drop_every, corrupt_every, delay_us, fail_sends;
 	u32 drop_rc_every, rnr_every, least_retries;
-	atomic_t dropped_of, rc_dropped_of, rnr_of;
+	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
 	struct dentry *dir;
 };
 
@@ -92,6 +93,9 @@ struct soft_send {
 	int flags;
 	/* A datagram's. */
 	struct fabric_headers headers;
+	/* Of a large packet to be cut into segments (LSO): the headers of each, and the bytes of data in each, or 0. */
+	u32 header_bytes, segment_bytes;
+	u8 header[SOFT_MOST_LSO_HEADER];
 	/* A message's, once its first packet was sent. */
 	u32 first_psn, packets;
 	struct ib_sge sge[SOFT_MOST_SGES];
@@ -136,7 +140,7 @@ struct soft_qp {
 	enum ib_qp_state state;
 	u32 qkey, psn;
 	u16 pkey_index;
-	bool signal_all;
+	bool signal_all, segments;
 	struct soft_connection rc;
 	struct ib_qp_cap cap;
 	spinlock_t sq_lock;
@@ -169,6 +173,8 @@ struct soft_hca {
 	spinlock_t groups_lock;
 	struct tasklet_struct engine;
 	struct hrtimer delay;
+	/* The engine's: a datagram's payload as it goes out. */
+	u8 staging[SOFT_MOST_FRAME];
 	struct list_head active;
 	spinlock_t active_lock;
 	bool registered;
@@ -181,6 +187,8 @@ extern unsigned int soft_hca_count;
 /* SRQs are to be had, and elements in each of their receives. */
 extern bool soft_have_srq;
 extern unsigned int soft_srq_sges;
+/* Checksum and segmentation offload are to be had. */
+extern bool soft_have_offloads;
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 

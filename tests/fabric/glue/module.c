@@ -21,6 +21,10 @@ unsigned int soft_srq_sges = SOFT_MOST_SGES;
 module_param_named(srq_sges, soft_srq_sges, uint, 0444);
 MODULE_PARM_DESC(srq_sges, "Elements in each receive of a shared receive queue, 1 to 18 (default 18)");
 
+bool soft_have_offloads = true;
+module_param_named(offloads, soft_have_offloads, bool, 0444);
+MODULE_PARM_DESC(offloads, "Have checksum and segmentation offload of IPoIB datagrams (default 1)");
+
 struct fabric *soft_fabric;
 DEFINE_SPINLOCK(soft_fabric_lock);
 struct soft_slot *soft_slots;

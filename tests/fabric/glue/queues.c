@@ -183,6 +183,9 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
+	qp->segments = attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO;
+	if (qp->segments && (!soft_have_offloads || attr->qp_type != IB_QPT_UD))
+		return -EOPNOTSUPP;
 	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->sq_size = roundup_pow_of_two(max(attr->cap.max_send_wr, 1U));
 	qp->rq_size = roundup_pow_of_two(qp->srq ? 1 : max(attr->cap.max_recv_wr, 1U));
@@ -333,6 +336,18 @@ static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 byte
 	h->payload_bytes = bytes;
 }
 
+static bool record_large_send(struct soft_send *send, const struct ib_send_wr *wr)
+{
+	const struct ib_ud_wr *ud = ud_wr(wr);
+
+	if (wr->opcode != IB_WR_LSO || !ud->mss || !ud->hlen || ud->hlen > SOFT_MOST_LSO_HEADER)
+		return false;
+	send->segment_bytes = ud->mss;
+	send->header_bytes = ud->hlen;
+	memcpy(send->header, ud->header, ud->hlen);
+	return true;
+}
+
 static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 {
 	struct soft_send *send = &qp->sq[qp->sq_head % qp->sq_size];
@@ -342,7 +357,12 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 		return -EINVAL;
 	if (qp->sq_head - qp->sq_tail == qp->sq_size)
 		return -ENOMEM;
-	if (wr->num_sge > qp->cap.max_send_sge || wr->opcode != IB_WR_SEND)
+	if (wr->num_sge > qp->cap.max_send_sge || (wr->opcode != IB_WR_SEND && !qp->segments))
+		return -EINVAL;
+	send->segment_bytes = 0;
+	if (wr->opcode != IB_WR_SEND && !record_large_send(send, wr))
+		return -EINVAL;
+	if ((wr->send_flags & IB_SEND_IP_CSUM) && !soft_have_offloads)
 		return -EINVAL;
 	send->wr_id = wr->wr_id;
 	send->flags = wr->send_flags;

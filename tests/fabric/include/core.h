@@ -222,6 +222,19 @@ static inline bool fabric_ends(uint8_t opcode)
 /* PSNs count modulo 2^24: how far b is ahead of a. */
 static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
 
+/*
+ * Offloads: what is done to the IPv4 packet inside an IPoIB datagram, whose payload begins with the encapsulation.
+ * fill: the checksum of its TCP or UDP; false: it is no such packet, and stays as it is.
+ */
+ENTRY bool fabric_fill_checksums(uint8_t *payload, uint32_t bytes);
+/* It is such a packet, no fragment, and the checksums of IP and of TCP or UDP are right. */
+ENTRY bool fabric_checksums_hold(const uint8_t *payload, uint32_t bytes);
+/*
+ * The payload has a large TCP packet's headers and the part of its data that begins at offset: makes it the segment of
+ * that index, checksums included.
+ */
+ENTRY void fabric_make_segment(uint8_t *payload, uint32_t bytes, uint32_t index, uint32_t offset, bool last);
+
 /* Two P_Keys of one partition, one of them a full member's (IBA 10.9.3). */
 ENTRY bool fabric_pkeys_match(uint16_t a, uint16_t b);
 

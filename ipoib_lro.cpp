@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Merging of received TCP segments: what ethtool -K lro switches.
+#include <cstring>
+
+#include <ipoib/datagram.hpp>
+#include <ipoib/segment_merger.hpp>
+#include <shim/skbuff.h>
+
+namespace ipoib {
+
+SegmentMerger::Segment::Segment(void* start, unsigned int bytes)
+{
+    constexpr std::uint8_t version_4_without_options = 0x45, protocol_tcp = 6;
+    constexpr std::uint16_t fragment_bits = 0x3fff;
+    auto* const header = static_cast<Ipv4Header*>(start);
+    if (bytes < sizeof(Ipv4Header) + sizeof(TcpHeader) || header->version_and_length != version_4_without_options ||
+        header->protocol != protocol_tcp || header->fragment.value() & fragment_bits ||
+        header->total_bytes.value() != bytes)
+        return;
+    ip = header;
+    tcp = reinterpret_cast<TcpHeader*>(header + 1);
+    const unsigned int tcp_bytes = (tcp->length >> 4) * 4U;
+    header_bytes = sizeof(Ipv4Header) + tcp_bytes;
+    if (tcp_bytes < sizeof(TcpHeader) || header_bytes >= bytes)
+        return;
+    data_bytes = bytes - header_bytes;
+    if (tcp_bytes == sizeof(TcpHeader) + sizeof(TcpTimestamps)) {
+        times = reinterpret_cast<TcpTimestamps*>(tcp + 1);
+        if (times->preamble.value() != TcpTimestamps::usual_preamble)
+            return;
+    } else if (tcp_bytes != sizeof(TcpHeader)) {
+        return;
+    }
+    plain = (tcp->flags & ~tcp_psh) == tcp_ack;
+}
+
+SegmentMerger::Flow* SegmentMerger::flow_of(const Segment& segment)
+{
+    constexpr unsigned int address_bytes = 8, port_bytes = 4;
+    for (Flow& flow : flows_)
+        if (flow.skb && std::memcmp(&flow.first.ip->source, &segment.ip->source, address_bytes) == 0 &&
+            std::memcmp(&flow.first.tcp->source, &segment.tcp->source, port_bytes) == 0)
+            return &flow;
+    return nullptr;
+}
+
+bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
+{
+    constexpr unsigned int most_bytes = 65535;
+    const Segment& first = flow.first;
+    const auto not_before = [](kernel::Be32 later, kernel::Be32 earlier) {
+        return static_cast<std::int32_t>(later.value() - earlier.value()) >= 0;
+    };
+    return segment.plain && segment.tcp->sequence.value() == flow.next_sequence &&
+           segment.header_bytes == first.header_bytes && segment.data_bytes <= first.data_bytes &&
+           first.header_bytes + flow.data_bytes + segment.data_bytes <= most_bytes &&
+           segment.ip->service == first.ip->service && segment.ip->time_to_live == first.ip->time_to_live &&
+           not_before(segment.tcp->acknowledgement, first.tcp->acknowledgement) &&
+           (!first.times || not_before(segment.times->value, first.times->value));
+}
+
+bool SegmentMerger::append(const Segment& segment, page* buffer, unsigned int offset)
+{
+    Flow* flow = segment.of_flow() ? flow_of(segment) : nullptr;
+    if (!flow)
+        return false;
+    if (!fits(*flow, segment)) {
+        deliver(*flow);
+        return false;
+    }
+    shim_skb_add_page(flow->skb, buffer, offset + segment.header_bytes, segment.data_bytes);
+    ++flow->segments;
+    flow->data_bytes += segment.data_bytes;
+    flow->next_sequence += segment.data_bytes;
+    // The first one's headers tell the latest of all.
+    TcpHeader& tcp = *flow->first.tcp;
+    tcp.acknowledgement = segment.tcp->acknowledgement;
+    tcp.window = segment.tcp->window;
+    tcp.flags |= segment.tcp->flags;
+    if (flow->first.times)
+        *flow->first.times = *segment.times;
+    // The sender paused here, or there is no room for another.
+    if (segment.tcp->flags & tcp_psh || segment.data_bytes < flow->first.data_bytes || flow->segments == most_segments)
+        deliver(*flow);
+    return true;
+}
+
+bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
+{
+    if (!segment.plain || segment.tcp->flags & tcp_psh)
+        return false;
+    Flow* flow = &flows_[oldest_];
+    oldest_ = (oldest_ + 1) % most_flows;
+    if (flow->skb)
+        deliver(*flow);
+    *flow = Flow{
+        .skb = skb,
+        .first = segment,
+        .segments = 1,
+        .data_bytes = segment.data_bytes,
+        .next_sequence = segment.tcp->sequence.value() + segment.data_bytes,
+    };
+    return true;
+}
+
+void SegmentMerger::deliver(Flow& flow)
+{
+    if (flow.segments > 1) {
+        Ipv4Header& ip = *flow.first.ip;
+        ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(flow.first.header_bytes + flow.data_bytes));
+        ip.checksum = kernel::Be16(0);
+        ip.checksum = kernel::Be16(internet_checksum(&ip, sizeof(ip)));
+        shim_skb_set_merged(flow.skb, flow.segments, flow.first.data_bytes);
+    }
+    ring_.pass_up(flow.skb);
+    flow.skb = nullptr;
+}
+
+void SegmentMerger::deliver_all()
+{
+    for (Flow& flow : flows_)
+        if (flow.skb)
+            deliver(flow);
+}
+
+} // namespace ipoib

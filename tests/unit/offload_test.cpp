@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Offloads: what is left to the HCA when sending, and TCP segments that are merged when receiving.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+class OffloadTest : public DriverTest {
+protected:
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+        meet(peer(1));
+        world.sent.clear();
+        world.verified = true;
+        world.dev().lro = true;
+    }
+
+    struct Tcp {
+        std::uint32_t sequence = 1000, acknowledgement = 5;
+        std::uint8_t flags = tcp_ack;
+        std::size_t data = 100;
+        std::uint16_t port = 7;
+        bool times = false;
+        std::uint32_t time = 0;
+        std::uint8_t time_to_live = 64;
+        std::uint16_t fragment = 0x4000;
+    };
+    static std::vector<std::uint8_t> frame(const Tcp& tcp)
+    {
+        const std::size_t tcp_bytes = sizeof(TcpHeader) + (tcp.times ? sizeof(TcpTimestamps) : 0);
+        std::vector<std::uint8_t> bytes(sizeof(Encapsulation) + sizeof(Ipv4Header) + tcp_bytes + tcp.data);
+        bytes[0] = 0x08;
+        auto& ip = *reinterpret_cast<Ipv4Header*>(&bytes[4]);
+        ip.version_and_length = 0x45;
+        ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size() - 4));
+        ip.fragment = kernel::Be16(tcp.fragment);
+        ip.time_to_live = tcp.time_to_live;
+        ip.protocol = 6;
+        ip.source = kernel::Be32(0x0a000001);
+        ip.destination = kernel::Be32(0x0a000002);
+        auto& header = *reinterpret_cast<TcpHeader*>(&ip + 1);
+        header.source = kernel::Be16(tcp.port);
+        header.sequence = kernel::Be32(tcp.sequence);
+        header.acknowledgement = kernel::Be32(tcp.acknowledgement);
+        header.length = static_cast<std::uint8_t>(tcp_bytes / 4 << 4);
+        header.flags = tcp.flags;
+        header.window = kernel::Be16(static_cast<std::uint16_t>(tcp.sequence));
+        if (tcp.times)
+            *reinterpret_cast<TcpTimestamps*>(&header + 1) = {kernel::Be32(TcpTimestamps::usual_preamble),
+                                                              kernel::Be32(tcp.time), kernel::Be32(0)};
+        for (std::size_t i = 0; i < tcp.data; ++i)
+            bytes[bytes.size() - tcp.data + i] = static_cast<std::uint8_t>(tcp.sequence + i);
+        return bytes;
+    }
+    void arrive(std::initializer_list<Tcp> segments)
+    {
+        world.polls_later = true;
+        for (const Tcp& segment : segments)
+            ASSERT_TRUE(world.receive(frame(segment)));
+        world.polls_later = false;
+        world.run_polls();
+    }
+    // Sizes of the data in what reached the stack.
+    std::vector<std::size_t> received()
+    {
+        std::vector<std::size_t> sizes;
+        for (const sk_buff* skb : world.received)
+            sizes.push_back(skb->bytes.size() - skb->start - sizeof(Ipv4Header) - sizeof(TcpHeader));
+        return sizes;
+    }
+    const Ipv4Header& ip_of(std::size_t n)
+    {
+        return *reinterpret_cast<const Ipv4Header*>(&world.received.at(n)->bytes[world.received.at(n)->start]);
+    }
+    const TcpHeader& tcp_of(std::size_t n) { return *reinterpret_cast<const TcpHeader*>(&ip_of(n) + 1); }
+    using Sizes = std::vector<std::size_t>;
+};
+
+TEST_F(OffloadTest, checksum_is_left_to_the_hca)
+{
+    sk_buff* skb = world.packet(peer(1));
+    skb->wants_checksum = true;
+    world.transmit(skb, true);
+    world.transmit(world.packet(peer(1)));
+    ASSERT_EQ(world.sent.size(), 2U);
+    EXPECT_TRUE(world.sent[0].checksum);
+    EXPECT_FALSE(world.sent[1].checksum);
+    // The last of a burst reports, whatever else it asks for.
+    EXPECT_TRUE(world.sent[1].signaled);
+    world.complete_sends(2);
+}
+
+TEST_F(OffloadTest, large_packet_goes_as_headers_and_data)
+{
+    sk_buff* skb = world.packet(peer(1), 0x0800, 5040);
+    skb->segment_bytes = 1000;
+    skb->header_bytes = 44;
+    skb->wants_checksum = true;
+    const std::uint64_t before = statistics().tx_bytes;
+    world.transmit(skb);
+    ASSERT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.sent[0].segment_bytes, 1000U);
+    EXPECT_EQ(world.sent[0].headers.size(), 44U);
+    EXPECT_EQ(world.sent[0].headers[0], 0x08);
+    EXPECT_EQ(world.sent[0].bytes.size(), 5000U);
+    world.complete_sends(1);
+    // As they were on the wire.
+    EXPECT_EQ(statistics().tx_packets, 1U + 5U);
+    EXPECT_EQ(statistics().tx_bytes - before, 5000U + 5 * 40U);
+    EXPECT_EQ(interface().tx.segmented.value(), 5U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+    // The slot's next packet is an ordinary one.
+    for (int i = 0; i < 128; ++i) {
+        world.transmit(world.packet(peer(1)));
+        EXPECT_EQ(world.sent.back().segment_bytes, 0U);
+        world.complete_sends(1);
+    }
+}
+
+TEST_F(OffloadTest, segments_longer_than_the_link_allows_are_refused)
+{
+    sk_buff* skb = world.packet(peer(1), 0x0800, 9040);
+    skb->segment_bytes = 3000;
+    skb->header_bytes = 44;
+    world.transmit(skb);
+    world.run_work();
+    EXPECT_TRUE(world.sent.empty());
+    EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
+}
+
+TEST_F(OffloadTest, following_segments_become_one_packet)
+{
+    arrive({{.sequence = 1000},
+            {.sequence = 1100, .acknowledgement = 9},
+            {.sequence = 1200, .acknowledgement = 9, .flags = 0x18}});
+    EXPECT_EQ(received(), Sizes{300});
+    EXPECT_EQ(ip_of(0).total_bytes.value(), 340);
+    EXPECT_EQ(internet_checksum(&ip_of(0), sizeof(Ipv4Header)), 0);
+    EXPECT_EQ(tcp_of(0).acknowledgement.value(), 9U);
+    EXPECT_EQ(tcp_of(0).window.value(), 1200);
+    EXPECT_EQ(tcp_of(0).flags, tcp_ack | tcp_psh);
+    const sk_buff& skb = *world.received[0];
+    EXPECT_EQ(skb.segments, 3U);
+    EXPECT_EQ(skb.segment_bytes, 100U);
+    for (std::size_t i = 0; i < 300; ++i)
+        ASSERT_EQ(skb.bytes[skb.start + 40 + i], static_cast<std::uint8_t>(1000 + i)) << i;
+    EXPECT_EQ(statistics().rx_packets, 3U);
+    EXPECT_EQ(statistics().rx_bytes, 3 * 140U);
+    EXPECT_EQ(interface().rx.merged.value(), 2U);
+}
+
+TEST_F(OffloadTest, nothing_is_held_back_when_the_poll_ends)
+{
+    arrive({{.sequence = 1000}});
+    EXPECT_EQ(received(), Sizes{100});
+    EXPECT_EQ(world.received[0]->segments, 0U);
+    EXPECT_TRUE(world.received[0]->verified);
+    arrive({{.sequence = 1100}});
+    EXPECT_EQ(received(), (Sizes{100, 100}));
+}
+
+TEST_F(OffloadTest, what_is_out_of_the_ordinary_goes_by_itself_and_in_order)
+{
+    // A gap; a flag; another time to live; less data, then more; an acknowledgement that goes back.
+    arrive({{.sequence = 1000}, {.sequence = 1300}});
+    arrive({{.sequence = 2000}, {.sequence = 2100, .flags = tcp_ack | 0x01}, {.sequence = 2201}});
+    arrive({{.sequence = 3000}, {.sequence = 3100, .time_to_live = 63}});
+    arrive({{.sequence = 4000, .data = 50}, {.sequence = 4050, .data = 60}});
+    arrive({{.sequence = 5000}, {.sequence = 5100, .acknowledgement = 4}});
+    EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 100, 100, 100, 50, 60, 100, 100}));
+    for (std::size_t i = 0; i + 1 < world.received.size(); ++i)
+        EXPECT_LT(tcp_of(i).sequence.value(), tcp_of(i + 1).sequence.value());
+    EXPECT_EQ(interface().rx.merged.value(), 0U);
+}
+
+TEST_F(OffloadTest, fragments_are_not_merged)
+{
+    arrive({{.sequence = 1000, .fragment = 0x2000}, {.sequence = 1100, .fragment = 0x2000}});
+    EXPECT_EQ(received(), (Sizes{100, 100}));
+}
+
+TEST_F(OffloadTest, shorter_segment_is_a_packets_last)
+{
+    arrive({{.sequence = 1000}, {.sequence = 1100, .data = 30}, {.sequence = 1130}});
+    EXPECT_EQ(received(), (Sizes{130, 100}));
+}
+
+TEST_F(OffloadTest, flows_do_not_mix)
+{
+    arrive({{.sequence = 1000, .port = 1}, {.sequence = 1100, .port = 2}, {.sequence = 1100, .port = 1}});
+    EXPECT_EQ(received(), (Sizes{200, 100}));
+}
+
+TEST_F(OffloadTest, more_flows_than_are_kept)
+{
+    world.polls_later = true;
+    for (std::uint16_t round = 0; round < 2; ++round)
+        for (std::uint16_t port = 0; port < 20; ++port)
+            ASSERT_TRUE(world.receive(frame({.sequence = 1000U + 100U * round, .port = port})));
+    world.polls_later = false;
+    world.run_polls();
+    std::size_t sum = 0;
+    for (const std::size_t size : received())
+        sum += size;
+    EXPECT_EQ(sum, 40U * 100U);
+}
+
+TEST_F(OffloadTest, packet_has_room_for_so_many_segments)
+{
+    world.polls_later = true;
+    for (std::uint32_t i = 0; i < 20; ++i)
+        ASSERT_TRUE(world.receive(frame({.sequence = 1000 + 100 * i})));
+    world.polls_later = false;
+    world.run_polls();
+    EXPECT_EQ(received(), (Sizes{1700, 300}));
+}
+
+TEST_F(OffloadTest, timestamps_move_forward)
+{
+    arrive({{.sequence = 1000, .times = true, .time = 5}, {.sequence = 1100, .times = true, .time = 6}});
+    arrive({{.sequence = 2000, .times = true, .time = 6}, {.sequence = 2100, .times = true, .time = 5}});
+    arrive({{.sequence = 3000, .times = true, .time = 6}, {.sequence = 3100}});
+    EXPECT_EQ(received(), (Sizes{212, 112, 112, 112, 100}));
+    EXPECT_EQ(reinterpret_cast<const TcpTimestamps*>(&tcp_of(0) + 1)->value.value(), 6U);
+}
+
+TEST_F(OffloadTest, without_verified_checksums_or_lro_nothing_is_merged)
+{
+    world.verified = false;
+    arrive({{.sequence = 1000}, {.sequence = 1100}});
+    world.verified = true;
+    world.dev().rx_checksum = false;
+    arrive({{.sequence = 1200}, {.sequence = 1300}});
+    EXPECT_FALSE(world.received.back()->verified);
+    world.dev().rx_checksum = true;
+    world.dev().lro = false;
+    arrive({{.sequence = 1400}, {.sequence = 1500}});
+    EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 100, 100}));
+}
+
+TEST_F(OffloadTest, connections_take_no_offloads)
+{
+    world.rtnl = true;
+    EXPECT_TRUE(ipoib_offloads_sends(&world.dev()));
+    EXPECT_TRUE(interface().set_connected(true).ok());
+    EXPECT_FALSE(ipoib_offloads_sends(&world.dev()));
+    EXPECT_EQ(world.dev().feature_updates, 1U);
+    EXPECT_TRUE(interface().set_connected(false).ok());
+    EXPECT_EQ(world.dev().feature_updates, 2U);
+    world.rtnl = false;
+}
+
+} // namespace
+} // namespace ipoib
