@@ -40,6 +40,7 @@ constexpr Statistic statistics[] = {
     COUNTER("tx_ring_stops", tx.stops),
     COUNTER("tx_segmented", tx.segmented),
     COUNTER("rx_doorbells", rx.doorbells),
+    COUNTER("rx_events", rx.events),
     COUNTER("rx_merged", rx.merged),
     COUNTER("rx_copied", connections.copied),
     COUNTER("tx_dropped_no_path", paths.dropped),
@@ -107,17 +108,24 @@ unsigned int lanes(unsigned int code)
 
 } // namespace
 
-kernel::Status Interface::set_moderation(unsigned int usecs, unsigned int frames)
+kernel::Status Interface::set_moderation(Moderation wanted, bool adaptive)
 {
-    if (usecs > 0xffff || frames > 0xffff) {
-        log_warning(dev_, "moderation of %u us or %u frames is more than 65535", usecs, frames);
+    if (wanted.usecs > 0xffff || wanted.frames > 0xffff) {
+        log_warning(dev_, "moderation of %u us or %u frames is more than 65535", wanted.usecs, wanted.frames);
         return kernel::invalid;
     }
+    rx.set_adaptive(adaptive);
+    return moderate(wanted);
+}
+
+kernel::Status Interface::moderate(Moderation wanted)
+{
     // An HCA without moderation is no reason to refuse.
-    const int error = shim_cq_moderate(recv_cq_, frames, usecs);
+    const int error = recv_cq_ ? shim_cq_moderate(recv_cq_, wanted.frames, wanted.usecs) : 0;
     if (error && error != kernel::not_supported)
         return error;
-    moderation_ = {usecs, frames};
+    moderation_usecs_.store(wanted.usecs);
+    moderation_frames_.store(wanted.frames);
     return {};
 }
 
@@ -155,14 +163,25 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
         *values++ = statistic.value(interface, sums);
 }
 
-void ipoib_ethtool_get_moderation(const net_device* dev, unsigned int* usecs, unsigned int* frames)
+void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)
 {
-    const auto& moderation = Interface::of(dev).moderation();
-    *usecs = moderation.usecs;
-    *frames = moderation.frames;
+    const Interface& interface = Interface::of(dev);
+    const auto [usecs, frames] = interface.moderation();
+    *moderation = {usecs, frames, interface.rx.adaptive()};
 }
 
-int ipoib_ethtool_set_moderation(net_device* dev, unsigned int usecs, unsigned int frames)
+int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderation)
 {
-    return Interface::of(dev).set_moderation(usecs, frames).code();
+    return Interface::of(dev).set_moderation({moderation->usecs, moderation->frames}, moderation->adaptive).code();
+}
+
+void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
+{
+    const auto [sends, receives] = Interface::of(dev).ring_sizes();
+    *rings = {sends, receives, Interface::largest_rings.sends, Interface::largest_rings.receives};
+}
+
+int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)
+{
+    return Interface::of(dev).set_ring_sizes({sends, receives}).code();
 }

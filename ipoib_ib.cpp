@@ -251,6 +251,16 @@ int TxRing::poll(int budget)
 
 // Receive
 
+RxRing::RxRing(Interface& interface) : interface_(interface)
+{
+    shim_dim_init(
+        dim(),
+        [](void* context, unsigned int usecs, unsigned int frames) {
+            (void)static_cast<Interface*>(context)->moderate({usecs, frames}).ok();
+        },
+        &interface);
+}
+
 kernel::Status RxRing::create(unsigned int size)
 {
     size_ = size;
@@ -291,7 +301,11 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
 
 void RxRing::start() { napi_.start(); }
 
-void RxRing::stop() { napi_.disable(); }
+void RxRing::stop()
+{
+    napi_.disable();
+    shim_dim_cancel(dim());
+}
 
 void RxRing::empty()
 {
@@ -475,7 +489,11 @@ int RxRing::poll(int budget)
             break;
     }
     merger_.deliver_all();
-    if (done < budget && napi_.complete(done) && shim_cq_arm(interface_.recv_cq()) > 0)
+    if (done == budget)
+        return done;
+    if (adaptive())
+        shim_dim_look(dim(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
+    if (napi_.complete(done) && shim_cq_arm(interface_.recv_cq()) > 0)
         napi_.schedule();
     return done;
 }

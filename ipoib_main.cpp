@@ -42,8 +42,11 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
         paths.doubt_all();
     if (step.actions & InterfaceLife::rejoin_groups)
         groups.rejoin_all();
-    if (step.actions & InterfaceLife::carrier_on)
+    if (step.actions & InterfaceLife::carrier_on) {
         shim_netdev_carrier_on(dev_);
+        if (announcements_left_)
+            announce_.queue(work_queue);
+    }
     return {};
 }
 
@@ -61,6 +64,7 @@ void Interface::bring_down()
     groups.leave_all();
     // No answer can queue it any more.
     joined_.cancel();
+    announce_.cancel();
     paths.flush();
 }
 
@@ -143,6 +147,19 @@ void Interface::joined()
         apply_mtu();
         (void)perform(InterfaceLife::Event::joined).ok();
     }
+    shim_rtnl_unlock();
+}
+
+void Interface::announce()
+{
+    if (!shim_rtnl_trylock()) {
+        announce_.queue(work_queue, kernel::milliseconds(20));
+        return;
+    }
+    shim_netdev_notify_peers(dev_);
+    // The stack may take its time with the carrier, and drop what it is to send until then.
+    if (--announcements_left_)
+        announce_.queue(work_queue, kernel::seconds(1));
     shim_rtnl_unlock();
 }
 

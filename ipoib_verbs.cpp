@@ -7,6 +7,7 @@
 #include <ipoib/mgid.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
+#include <kernel/ring.hpp>
 
 namespace ipoib {
 
@@ -17,7 +18,7 @@ namespace {
 constexpr unsigned int drain_timeout_ms = 5000;
 
 void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.napi().schedule(); }
-void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.napi().schedule(); }
+void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.notified(); }
 
 } // namespace
 
@@ -91,13 +92,6 @@ kernel::Status Interface::prepare()
 
 kernel::Status Interface::init()
 {
-    const unsigned int sends = static_cast<unsigned int>(shim_parameters.send_queue_size);
-    const unsigned int receives = static_cast<unsigned int>(shim_parameters.recv_queue_size);
-    const unsigned int most = shim_ib_max_send_sge(ca_);
-    const unsigned int sges = most < MappedPacket::most_sges ? most : MappedPacket::most_sges;
-    const unsigned int vectors = shim_ib_comp_vectors(ca_) ? shim_ib_comp_vectors(ca_) : 1;
-    const unsigned int vector = 2 * (port_ - 1);
-
     kernel::Status status = [&]() -> kernel::Status {
         if (!work_queue.create("ipoib_wq"))
             return kernel::no_memory;
@@ -108,28 +102,17 @@ kernel::Status Interface::init()
         pd_ = shim_pd_create(ca_);
         TRY(kernel::check(pd_));
         lkey_ = shim_pd_lkey(pd_);
-        recv_cq_ = shim_cq_create(ca_, receives + connections.receive_completions(receives), vector % vectors,
-                                  receive_completed, this);
-        TRY(kernel::check(recv_cq_));
-        send_cq_ = shim_cq_create(ca_, 2 * sends, (vector + 1) % vectors, send_completed, this);
-        TRY(kernel::check(send_cq_));
-        qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
-        TRY(kernel::check(qp_));
-        qpn_ = shim_qp_number(qp_);
-        TRY(connections.create(sends, receives, sges));
-        TRY(tx.create(sends, sges));
-        return rx.create(receives);
+        return create_queues();
     }();
     if (!status.ok()) {
         log_warning(dev_, "%s: failed to create the queues of port %u, error %d", shim_ib_device_name(ca_), port_,
                     status.code());
-        destroy_queues();
+        destroy();
         return status;
     }
     tx.napi().add(dev_, tx, kernel::Direction::transmit);
     rx.napi().add(dev_, rx, kernel::Direction::receive);
-    const HwAddr address = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
-    shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
+    set_address();
     alive_ = true;
     return {};
 }
@@ -142,7 +125,48 @@ void Interface::uninit()
     reaper.drain();
     rx.napi().remove();
     tx.napi().remove();
+    destroy();
+}
+
+void Interface::destroy()
+{
     destroy_queues();
+    if (auto* pd = std::exchange(pd_, nullptr))
+        shim_pd_destroy(pd);
+    if (std::exchange(groups_created_, false))
+        groups.destroy();
+    if (std::exchange(paths_created_, false))
+        paths.destroy();
+    work_queue.destroy();
+}
+
+void Interface::set_address()
+{
+    const HwAddr address = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
+    shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
+}
+
+// Queues
+
+kernel::Status Interface::create_queues()
+{
+    const unsigned int sends = ring_sizes_.sends, receives = ring_sizes_.receives;
+    const unsigned int most = shim_ib_max_send_sge(ca_);
+    const unsigned int sges = most < MappedPacket::most_sges ? most : MappedPacket::most_sges;
+    const unsigned int vectors = shim_ib_comp_vectors(ca_) ? shim_ib_comp_vectors(ca_) : 1;
+    const unsigned int vector = 2 * (port_ - 1);
+
+    recv_cq_ = shim_cq_create(ca_, receives + connections.receive_completions(receives), vector % vectors,
+                              receive_completed, this);
+    TRY(kernel::check(recv_cq_));
+    send_cq_ = shim_cq_create(ca_, 2 * sends, (vector + 1) % vectors, send_completed, this);
+    TRY(kernel::check(send_cq_));
+    qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
+    TRY(kernel::check(qp_));
+    qpn_ = shim_qp_number(qp_);
+    TRY(connections.create(sends, receives, sges));
+    TRY(tx.create(sends, sges));
+    return rx.create(receives);
 }
 
 void Interface::destroy_queues()
@@ -156,13 +180,49 @@ void Interface::destroy_queues()
         shim_cq_destroy(cq);
     if (auto* cq = std::exchange(recv_cq_, nullptr))
         shim_cq_destroy(cq);
-    if (auto* pd = std::exchange(pd_, nullptr))
-        shim_pd_destroy(pd);
-    if (std::exchange(groups_created_, false))
-        groups.destroy();
-    if (std::exchange(paths_created_, false))
-        paths.destroy();
-    work_queue.destroy();
+}
+
+kernel::Status Interface::replace_queues(RingSizes sizes)
+{
+    destroy_queues();
+    ring_sizes_ = sizes;
+    if (kernel::Status status = create_queues(); !status.ok()) {
+        destroy_queues();
+        return status;
+    }
+    set_address();
+    announcements_left_ = most_announcements;
+    shim_netdev_address_changed(dev_);
+    return moderate(moderation());
+}
+
+kernel::Status Interface::set_ring_sizes(RingSizes wanted)
+{
+    const auto round = [](unsigned int size, unsigned int least, unsigned int most) {
+        return static_cast<unsigned int>(kernel::clamp_ring_size(static_cast<int>(std::min(size, most)),
+                                                                 static_cast<int>(least), static_cast<int>(most)));
+    };
+    const RingSizes before = ring_sizes_;
+    wanted = {round(wanted.sends, smallest_rings.sends, largest_rings.sends),
+              round(wanted.receives, smallest_rings.receives, largest_rings.receives)};
+    if (wanted.sends == before.sends && wanted.receives == before.receives)
+        return {};
+    const bool open = life_.state() != InterfaceLife::State::closed;
+    if (open)
+        (void)perform(InterfaceLife::Event::closed).ok();
+    kernel::Status status = replace_queues(wanted);
+    if (!status.ok()) {
+        log_warning(dev_, "no rings of %u sends and %u receives, error %d", wanted.sends, wanted.receives,
+                    status.code());
+        // Without these either, it has none until it is next opened.
+        (void)replace_queues(before).ok();
+    }
+    if (open) {
+        const kernel::Status opened =
+            perform(pkey_found_ ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey);
+        return status.ok() ? opened : status;
+    }
+    return status;
 }
 
 // In and out of service
@@ -181,6 +241,8 @@ kernel::Status Interface::queue_pair_to_service()
 
 kernel::Status Interface::start_queues()
 {
+    if (!qp_)
+        TRY(replace_queues(ring_sizes_));
     if (kernel::Status status = queue_pair_to_service(); !status.ok()) {
         log_warning(dev_, "failed to put the queue pair into service, error %d", status.code());
         (void)shim_qp_to_reset(qp_);

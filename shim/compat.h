@@ -13,6 +13,13 @@
 #include <net/page_pool.h>
 #endif
 
+/* The sample that net_dim() takes. */
+#ifdef HAVE_DIM_SAMPLE_POINTER
+#define SHIM_DIM_SAMPLE(sample) (&(sample))
+#else
+#define SHIM_DIM_SAMPLE(sample) (sample)
+#endif
+
 /* The number of records in a path answer. */
 #ifdef HAVE_SA_PATH_COUNT_UNSIGNED
 typedef unsigned int shim_path_count;

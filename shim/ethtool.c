@@ -51,18 +51,53 @@ static void get_ethtool_stats(struct net_device *dev, struct ethtool_stats *stat
 static int get_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
 			struct kernel_ethtool_coalesce *kernel_coalesce, struct netlink_ext_ack *extack)
 {
-	ipoib_ethtool_get_moderation(dev, &coalesce->rx_coalesce_usecs, &coalesce->rx_max_coalesced_frames);
+	struct shim_moderation moderation;
+
+	ipoib_ethtool_get_moderation(dev, &moderation);
+	coalesce->rx_coalesce_usecs = moderation.usecs;
+	coalesce->rx_max_coalesced_frames = moderation.frames;
+	coalesce->use_adaptive_rx_coalesce = moderation.adaptive;
 	return 0;
 }
 
 static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
 			struct kernel_ethtool_coalesce *kernel_coalesce, struct netlink_ext_ack *extack)
 {
-	return ipoib_ethtool_set_moderation(dev, coalesce->rx_coalesce_usecs, coalesce->rx_max_coalesced_frames);
+	const struct shim_moderation moderation = {
+		.usecs = coalesce->rx_coalesce_usecs,
+		.frames = coalesce->rx_max_coalesced_frames,
+		.adaptive = coalesce->use_adaptive_rx_coalesce,
+	};
+
+	return ipoib_ethtool_set_moderation(dev, &moderation);
+}
+
+static void get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
+			  struct kernel_ethtool_ringparam *kernel_ring, struct netlink_ext_ack *extack)
+{
+	struct shim_rings rings;
+
+	ipoib_ethtool_get_rings(dev, &rings);
+	ring->tx_pending = rings.sends;
+	ring->rx_pending = rings.receives;
+	ring->tx_max_pending = rings.most_sends;
+	ring->rx_max_pending = rings.most_receives;
+}
+
+static int set_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
+			 struct kernel_ethtool_ringparam *kernel_ring, struct netlink_ext_ack *extack)
+{
+	return ipoib_ethtool_set_rings(dev, ring->tx_pending, ring->rx_pending);
+}
+
+static void get_channels(struct net_device *dev, struct ethtool_channels *channels)
+{
+	channels->max_combined = channels->combined_count = 1;
 }
 
 static const struct ethtool_ops ethtool_ops = {
-	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS | ETHTOOL_COALESCE_RX_MAX_FRAMES,
+	.supported_coalesce_params =
+		ETHTOOL_COALESCE_RX_USECS | ETHTOOL_COALESCE_RX_MAX_FRAMES | ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
 	.get_drvinfo = get_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = get_link_ksettings,
@@ -71,6 +106,9 @@ static const struct ethtool_ops ethtool_ops = {
 	.get_ethtool_stats = get_ethtool_stats,
 	.get_coalesce = get_coalesce,
 	.set_coalesce = set_coalesce,
+	.get_ringparam = get_ringparam,
+	.set_ringparam = set_ringparam,
+	.get_channels = get_channels,
 };
 
 void shim_set_ethtool_ops(struct net_device *dev) { dev->ethtool_ops = &ethtool_ops; }

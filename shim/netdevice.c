@@ -210,6 +210,14 @@ SHIM void shim_netdev_set_address(struct net_device *dev, unsigned int offset, c
 	dev_addr_mod(dev, offset, address, bytes);
 }
 
+SHIM void shim_netdev_address_changed(struct net_device *dev)
+{
+	if (dev->reg_state == NETREG_REGISTERED)
+		call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
+}
+
+SHIM void shim_netdev_notify_peers(struct net_device *dev) { __netdev_notify_peers(dev); }
+
 SHIM uint8_t *shim_netdev_broadcast(struct net_device *dev) { return dev->broadcast; }
 SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ONCE(dev->mtu); }
 SHIM void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu) { dev->mtu = mtu; }

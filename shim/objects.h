@@ -2,6 +2,7 @@
 /* What the storage that C++ embeds holds, for the shims that fill it and for layout.c. Never read by C++. */
 #pragma once
 #include <linux/completion.h>
+#include <linux/dim.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/rhashtable.h>
@@ -24,6 +25,12 @@ struct shim_hash_node {
 struct shim_napi {
 	struct napi_struct napi;
 	int (*poll)(void *context, int budget);
+	void *context;
+};
+
+struct shim_dim {
+	struct dim dim;
+	void (*apply)(void *context, unsigned int usecs, unsigned int frames);
 	void *context;
 };
 

@@ -12,6 +12,7 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/ring.hpp>
+#include <shim/dim.h>
 #include <shim/skbuff.h>
 #include <shim/verbs.h>
 
@@ -83,7 +84,7 @@ private:
 
 class RxRing {
 public:
-    explicit RxRing(Interface& interface) : interface_(interface) {}
+    explicit RxRing(Interface& interface);
 
     kernel::Status create(unsigned int size);
     void destroy() { slots_.reset(); }
@@ -97,6 +98,17 @@ public:
     // Frees every buffer. CONTEXT: process; the queue pair is out of service and the poll stopped.
     void empty();
 
+    // The completion queue got entries. CONTEXT: any.
+    void notified()
+    {
+        events.add();
+        napi_.schedule();
+    }
+    // The moderation of its completion queue follows the traffic from now on, or stays as it is.
+    void set_adaptive(bool adaptive) { adaptive_.store(adaptive); }
+    bool adaptive() const { return adaptive_.load_relaxed(); }
+    unsigned int size() const { return size_; }
+
     // Buffers that the HCA has.
     unsigned int outstanding() const { return outstanding_.load(); }
     // The largest datagram that buffers are made for.
@@ -109,6 +121,8 @@ public:
 
     // Written by the poll; merged: those of packets that became part of another.
     kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged;
+    // Written by the completion queue, which waits for the poll before the next.
+    kernel::Counter events;
 
 private:
     struct Slot {
@@ -140,6 +154,9 @@ private:
     unsigned int batch_ = 1;
     kernel::Published<unsigned int> outstanding_;
     SegmentMerger merger_{*this};
+    kernel::Published<bool> adaptive_;
+    alignas(SHIM_ALIGNOF_DIM) std::byte dim_[SHIM_SIZEOF_DIM] = {};
+    shim_dim* dim() { return reinterpret_cast<shim_dim*>(dim_); }
     kernel::Napi<&RxRing::poll> napi_;
 };
 

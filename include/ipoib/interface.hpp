@@ -80,9 +80,20 @@ public:
     struct Moderation {
         unsigned int usecs, frames;
     };
-    const Moderation& moderation() const { return moderation_; }
-    // CONTEXT: RTNL.
-    kernel::Status set_moderation(unsigned int usecs, unsigned int frames);
+    Moderation moderation() const { return {moderation_usecs_.load_relaxed(), moderation_frames_.load_relaxed()}; }
+    // What the user wants; adaptive: what the traffic wants, from this on. CONTEXT: RTNL.
+    kernel::Status set_moderation(Moderation wanted, bool adaptive);
+    // CONTEXT: process.
+    kernel::Status moderate(Moderation wanted);
+    // Slots of the send ring and the receive ring.
+    struct RingSizes {
+        unsigned int sends, receives;
+    };
+    static constexpr RingSizes smallest_rings{128, 2}, largest_rings{8192, 8192};
+    const RingSizes& ring_sizes() const { return ring_sizes_; }
+    // Also of a running interface, which gets another queue pair, and so another address: neighbours are told.
+    // Rounded up to powers of two. On failure the sizes are as before. CONTEXT: RTNL.
+    kernel::Status set_ring_sizes(RingSizes wanted);
     // The files in debugfs get the interface's present name. CONTEXT: RTNL.
     void renamed();
     // Groups that user space joined directly are not joined for the stack. CONTEXT: RTNL.
@@ -140,7 +151,11 @@ private:
     void stop_queues();
     kernel::Status queue_pair_to_service();
     void drain();
+    kernel::Status create_queues();
     void destroy_queues();
+    kernel::Status replace_queues(RingSizes sizes);
+    void set_address();
+    void destroy();
 
     kernel::Status read_pkey();
     void read_gid();
@@ -154,6 +169,7 @@ private:
     void recover();
     void joined();
     void collect_garbage();
+    void announce();
     kernel::Status prepare();
     // Fabric events reach the interface from here on.
     void listen();
@@ -193,7 +209,12 @@ private:
     unsigned int max_ib_mtu_ = 0;
     unsigned int admin_mtu_ = 0;
     bool adopting_mtu_ = false;
-    Moderation moderation_ = {};
+    RingSizes ring_sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
+                          static_cast<unsigned int>(shim_parameters.recv_queue_size)};
+    // Neighbours know it by an address that it has no more, until they are told; more than once, as that may be lost.
+    static constexpr unsigned int most_announcements = 3;
+    unsigned int announcements_left_ = 0;
+    kernel::Published<unsigned int> moderation_usecs_, moderation_frames_;
 
     kernel::Published<bool> connected_, umcast_;
     bool has_debug_files_ = false;
@@ -221,6 +242,7 @@ private:
     kernel::Work<&Interface::recover> recover_{*this};
     kernel::Work<&Interface::joined> joined_{*this};
     kernel::Work<&Interface::collect_garbage> garbage_{*this};
+    kernel::Work<&Interface::announce> announce_{*this};
     kernel::Work<&Interface::send_rejections> send_rejections_{*this};
 };
 

@@ -44,6 +44,10 @@ bool shim_parse_int(const char *text, int *value);
 const char *shim_netdev_name(const struct net_device *dev);
 /* Changes bytes [offset, offset + bytes) of the hardware address. CONTEXT: RTNL, or before registration. */
 void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes);
+/* It was changed: whoever knows the old one is to forget it. CONTEXT: RTNL. */
+void shim_netdev_address_changed(struct net_device *dev);
+/* Neighbours are told of the addresses, unasked. CONTEXT: RTNL. */
+void shim_netdev_notify_peers(struct net_device *dev);
 uint8_t *shim_netdev_broadcast(struct net_device *dev);
 unsigned int shim_netdev_mtu(const struct net_device *dev);
 void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu);

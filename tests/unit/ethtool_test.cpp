@@ -75,22 +75,143 @@ TEST_F(EthtoolTest, speed_is_that_of_a_lane_times_lanes)
 
 TEST_F(EthtoolTest, moderation_reaches_the_queue_and_is_remembered)
 {
-    unsigned int usecs = 1, frames = 1;
-    ipoib_ethtool_get_moderation(&world.dev(), &usecs, &frames);
-    EXPECT_EQ(usecs + frames, 0U);
-    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), 20, 0xffff), 0);
+    const auto set = [&](unsigned int usecs, unsigned int frames) {
+        const shim_moderation moderation{usecs, frames, false};
+        return ipoib_ethtool_set_moderation(&world.dev(), &moderation);
+    };
+    const auto usecs = [&] {
+        shim_moderation moderation;
+        ipoib_ethtool_get_moderation(&world.dev(), &moderation);
+        return moderation.usecs;
+    };
+    EXPECT_EQ(usecs(), 0U);
+    EXPECT_EQ(set(20, 0xffff), 0);
     EXPECT_EQ(world.ca.moderated_usecs, 20U);
     EXPECT_EQ(world.ca.moderated_entries, 0xffffU);
-    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), 0x10000, 1), -22);
-    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), 1, 0x10000), -22);
+    EXPECT_EQ(set(0x10000, 1), -22);
+    EXPECT_EQ(set(1, 0x10000), -22);
     world.ca.moderation_error = -22;
-    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), 1, 1), -22);
-    ipoib_ethtool_get_moderation(&world.dev(), &usecs, &frames);
-    EXPECT_EQ(usecs, 20U);
+    EXPECT_EQ(set(1, 1), -22);
+    EXPECT_EQ(usecs(), 20U);
     world.ca.moderation_error = -95;
-    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), 1, 1), 0);
-    ipoib_ethtool_get_moderation(&world.dev(), &usecs, &frames);
-    EXPECT_EQ(usecs, 1U);
+    EXPECT_EQ(set(1, 1), 0);
+    EXPECT_EQ(usecs(), 1U);
+}
+
+TEST_F(EthtoolTest, adaptive_moderation_does_as_the_traffic_wants)
+{
+    open();
+    EXPECT_TRUE(world.dim_looks.empty());
+    const shim_moderation on{0, 0, true};
+    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &on), 0);
+    const auto before = interface().rx.packets.value();
+    ASSERT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
+    ASSERT_FALSE(world.dim_looks.empty());
+    EXPECT_EQ(world.dim_looks.back().second, before + 1);
+    ASSERT_NE(world.dim, nullptr);
+    world.dim->apply(world.dim->context, 64, 256);
+    shim_moderation now;
+    ipoib_ethtool_get_moderation(&world.dev(), &now);
+    EXPECT_EQ(now.usecs, 64U);
+    EXPECT_TRUE(now.adaptive);
+    EXPECT_EQ(world.ca.moderated_usecs, 64U);
+    close();
+    EXPECT_EQ(world.dim, nullptr);
+}
+
+TEST_F(EthtoolTest, rings_change_on_a_running_interface)
+{
+    shim_rings rings;
+    ipoib_ethtool_get_rings(&world.dev(), &rings);
+    EXPECT_EQ(rings.sends, 128U);
+    EXPECT_EQ(rings.receives, 256U);
+    EXPECT_EQ(rings.most_sends, 8192U);
+    const shim_moderation moderation{20, 30, false};
+    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), 0);
+    open();
+    meet(peer(1));
+    const std::uint32_t before = interface().qpn();
+    const unsigned int moderated = std::exchange(world.ca.moderated_usecs, 0);
+    world.transmit(world.packet(peer(1)));
+
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1000, 500), 0);
+    world.rtnl = false;
+    EXPECT_EQ(world.qp().send_wrs, 1024U);
+    EXPECT_EQ(world.qp().recv_wrs, 512U);
+    EXPECT_EQ(world.qp().receives.size(), 512U);
+    EXPECT_EQ(world.ca.moderated_usecs, moderated);
+    // Another queue pair is another address: whoever knows the old one must hear of it.
+    EXPECT_NE(interface().qpn(), before);
+    EXPECT_EQ(HwAddr::from(world.dev().address.data()).qpn(), interface().qpn());
+    EXPECT_EQ(world.dev().address_changes, 1U);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(world.dev().announcements, 1U);
+    world.advance(10000);
+    world.run_work();
+    EXPECT_GT(world.dev().announcements, 1U);
+    meet(peer(1));
+    EXPECT_EQ(world.sent.back().qpn, 0x100U);
+    EXPECT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
+}
+
+TEST_F(EthtoolTest, rings_of_the_same_size_stay)
+{
+    open();
+    const ib_qp* before = &world.qp();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 100, 256), 0);
+    world.rtnl = false;
+    EXPECT_EQ(&world.qp(), before);
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(EthtoolTest, rings_that_are_not_to_be_had_leave_those_there_were)
+{
+    open();
+    world.fail_qps = 1;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 4096, 4096), -12);
+    world.rtnl = false;
+    EXPECT_EQ(interface().ring_sizes().sends, 128U);
+    EXPECT_EQ(world.qp().send_wrs, 128U);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    meet(peer(1));
+}
+
+TEST_F(EthtoolTest, without_any_rings_the_next_open_makes_some)
+{
+    open();
+    world.fail_qps = 3;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 4096, 4096), -12);
+    EXPECT_TRUE(world.qps.empty());
+    const shim_moderation moderation{20, 30, false};
+    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), 0);
+    ipoib_ndo_stop(&world.dev());
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), 0);
+    world.rtnl = false;
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    meet(peer(1));
+}
+
+TEST_F(EthtoolTest, rings_change_while_the_interface_is_down)
+{
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 256, 1024), 0);
+    world.rtnl = false;
+    EXPECT_EQ(world.qp().recv_wrs, 1024U);
+    open();
+    EXPECT_EQ(world.qp().receives.size(), 1024U);
 }
 
 } // namespace

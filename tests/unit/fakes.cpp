@@ -671,6 +671,19 @@ unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 320; }
 unsigned int shim_page_size() { return 4096; }
 
+// dim.h
+
+void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+{
+    *dim = {apply, context};
+}
+void shim_dim_look(shim_dim* dim, std::uint16_t events, std::uint64_t packets, std::uint64_t)
+{
+    world->dim_looks.push_back({events, packets});
+    world->dim = dim;
+}
+void shim_dim_cancel(shim_dim*) { world->dim = nullptr; }
+
 // netdevice.h
 
 net_device* shim_netdev_create(std::size_t private_bytes, ib_device*, std::uint32_t)
@@ -740,6 +753,16 @@ int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
 bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
 bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
+void shim_netdev_address_changed(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    dev->address_changes += dev->registered;
+}
+void shim_netdev_notify_peers(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    ++dev->announcements;
+}
 void shim_netdev_update_features(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
@@ -900,9 +923,17 @@ void* shim_wc_qp_context(const shim_wc* wc)
         << "a completion is looked at when its queue pair is gone";
     return wc->entry.qp->context;
 }
-ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int)
+ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
+                      unsigned int)
 {
+    if (world->fail_qps > 0) {
+        --world->fail_qps;
+        return reinterpret_cast<ib_qp*>(std::intptr_t(-12));
+    }
     auto* qp = new ib_qp;
+    qp->number += world->qps_made++;
+    qp->send_wrs = send_wrs;
+    qp->recv_wrs = recv_wrs;
     qp->send_cq = send_cq;
     qp->recv_cq = recv_cq;
     world->qps.push_back(qp);

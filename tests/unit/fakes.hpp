@@ -16,6 +16,7 @@
 #include <ipoib/address.hpp>
 #include <shim/cm.h>
 #include <shim/debugfs.h>
+#include <shim/dim.h>
 #include <shim/hash.h>
 #include <shim/memory.h>
 #include <shim/module.h>
@@ -64,7 +65,7 @@ struct net_device {
     std::vector<ipoib::HwAddr> multicast;
     int queued_bytes = 0;
     bool rx_checksum = true, lro = false;
-    unsigned int feature_updates = 0;
+    unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
 };
 
 struct Sent {
@@ -124,6 +125,7 @@ struct shim_send_wr {
 };
 
 struct ib_qp {
+    unsigned int send_wrs = 0, recv_wrs = 0;
     ib_cq* send_cq;
     ib_cq* recv_cq;
     std::string state = "reset";
@@ -153,6 +155,11 @@ struct ib_cm_id {
     std::vector<std::uint8_t> private_data;
     unsigned int reason = 0;
     std::uint8_t rnr_retries = 0;
+};
+
+struct shim_dim {
+    void (*apply)(void* context, unsigned int usecs, unsigned int frames);
+    void* context;
 };
 
 struct ib_pd {
@@ -284,6 +291,9 @@ public:
     std::vector<std::string> log;
 
     unsigned long now = 1000;
+    // What the library was shown, and who asked it.
+    std::vector<std::pair<std::uint16_t, std::uint64_t>> dim_looks;
+    shim_dim* dim = nullptr;
     bool more = false;
     int spinning = 0;
     bool rtnl = false;
@@ -291,6 +301,8 @@ public:
     int fail_allocation = 0;
     bool fail_pages = false;
     int fail_post = 0;
+    // Queue pairs that were made so far, and how many of the next are not.
+    unsigned int qps_made = 0, fail_qps = 0;
     // A join's answer comes while its membership is being left.
     bool answer_while_leaving = false;
     std::uint8_t group_mtu = 4;

@@ -23,7 +23,8 @@ test_link_settings() {
     on 1 ip link set ib0 down
     on 1 ethtool ib0 | grep -q 'Speed: Unknown'
     on 1 ip link set ib0 up
-    wait_for 20 carrier 1
+    on 1 ip addr replace fd00::1/64 dev ib0
+    wait_for 20 addresses_ready 1
 }
 
 test_first_statistics_are_those_that_programs_know() {
@@ -61,4 +62,111 @@ test_moderation_out_of_range_is_refused() {
     ! on 1 ethtool -C ib0 rx-usecs 65536 2>/dev/null || return 1
     ! on 1 ethtool -C ib0 rx-frames 65536 2>/dev/null || return 1
     ! on 1 ethtool -C ib0 tx-usecs 1 2>/dev/null || return 1
+}
+
+ring() { on "$1" ethtool -g "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { value = $2 } END { print value }'; } # HOST RX|TX
+set_rings() { on "$1" ethtool -G "$(interface_of "$1")" tx "$2" rx "$3"; }                                               # HOST TX RX
+
+xfail_stock_rings_change_under_traffic='rings have the size they were loaded with'
+test_rings_change_under_traffic() {
+    local qpn posted size
+    qpn=$(on 1 cat /sys/class/net/ib0/address | cut -c4-11)
+    posted=$(counter 1 recv_wr)
+    serve_iperf 2
+    on 1 timeout 60 iperf3 -c 10.0.0.2 -t 12 >/run/iperf.out 2>&1 &
+    local pid=$!
+    for size in 256 1024 4096 128; do
+        set_rings 1 $size $size
+        set_rings 2 $size $((size * 2))
+        [ "$(ring 1 TX) $(ring 1 RX) $(ring 2 RX)" = "$size $size $((size * 2))" ]
+        wait_for 20 carrier 1
+        wait_for 20 carrier 2
+        wait_for 5 reaches 1 10.0.0.2
+    done
+    # All of each ring was posted.
+    [ $(($(counter 1 recv_wr) - posted)) -ge $((256 + 1024 + 4096 + 128)) ]
+    [ "$(on 1 cat /sys/class/net/ib0/address | cut -c4-11)" != "$qpn" ]
+    wait $pid
+    grep -q receiver /run/iperf.out
+    echo "# $(grep receiver /run/iperf.out | tr -s ' ')"
+    wait_for 5 reaches 1 fd00::2
+    ping_ok 2 fd00::1
+}
+
+xfail_stock_rings_change_in_connected_mode='rings have the size they were loaded with'
+test_rings_change_in_connected_mode() {
+    set_mode 1 connected
+    set_mode 2 connected
+    ping_ok 1 10.0.0.2 -s 30000
+    set_rings 1 512 512
+    wait_for 20 carrier 1
+    wait_for 20 reaches 1 10.0.0.2
+    wait_for 20 reaches 2 10.0.0.1
+    iperf 1 2 -t 1
+    iperf 2 1 -t 1
+    set_mode 1 datagram
+    set_mode 2 datagram
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+xfail_stock_memory_of_rings_comes_back='rings have the size they were loaded with'
+test_memory_of_rings_comes_back() {
+    local before after i
+    free_kb() { awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo; }
+    set_rings 1 128 256
+    wait_for 20 reaches 1 10.0.0.2
+    before=$(free_kb)
+    for i in $(seq 10); do
+        set_rings 1 8192 8192
+        set_rings 1 128 256
+    done
+    wait_for 20 reaches 1 10.0.0.2
+    after=$(free_kb)
+    echo "# $before kB free before, $after kB after"
+    [ $((before - after)) -lt 16384 ]
+}
+
+xfail_stock_ring_sizes_out_of_range='rings have the size they were loaded with'
+test_ring_sizes_out_of_range() {
+    ! on 1 ethtool -G ib0 rx 8193 2>/dev/null || return 1
+    ! on 1 ethtool -G ib0 rx-mini 5 2>/dev/null || return 1
+    # Rounded, as the module's parameters are.
+    set_rings 1 1 300
+    [ "$(ring 1 TX) $(ring 1 RX)" = "128 512" ]
+    set_rings 1 128 256
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+xfail_stock_one_channel='it does not say'
+test_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | grep -qE 'Combined:\s+1'; }
+
+moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
+
+# The mean of what the library chose in 6 s, after 2 to find its way.
+mean_moderation() { # HOST
+    local i sum=0
+    sleep 2
+    for i in $(seq 30); do
+        sum=$((sum + $(moderation "$1" rx-usecs)))
+        sleep 0.2
+    done
+    echo $((sum / 30))
+}
+
+xfail_stock_adaptive_moderation_follows_the_traffic='it has none'
+test_adaptive_moderation_follows_the_traffic() {
+    local pingpong stream
+    on 2 ethtool -C ib1 adaptive-rx on
+    on 2 ethtool -c ib1 | grep -q 'Adaptive RX: on'
+    on 1 ping -q -f 10.0.0.2 >/dev/null &
+    pingpong=$(mean_moderation 2)
+    stop_traffic
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -t 15 >/dev/null &
+    stream=$(mean_moderation 2)
+    stop_traffic
+    echo "# rx-usecs, mean of 30 looks: $pingpong for a ping-pong, $stream for a stream"
+    on 2 ethtool -C ib1 adaptive-rx off rx-usecs 0 rx-frames 0
+    on 2 ethtool -c ib1 | grep -q 'Adaptive RX: off'
+    [ "$pingpong" -lt "$stream" ]
 }
