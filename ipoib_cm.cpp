@@ -107,7 +107,7 @@ void Connections::stop()
         for (PassiveConnection& connection : passive_)
             advance(connection, PassiveLife::Event::ended);
         for (ActiveConnection& connection : active_)
-            perform(connection, connection.life.on(ActiveLife::Event::abandoned), none);
+            perform(connection, step(connection, ActiveLife::Event::abandoned), none);
     }
     // The polls still run, and end what was begun; nothing takes longer than its patience.
     for ((void)look(); !idle(); (void)look())
@@ -147,7 +147,7 @@ unsigned long Connections::look()
         for (ActiveConnection& connection : active_) {
             if (connection.post_failed.load()) {
                 connection.post_failed.store(false);
-                perform(connection, connection.life.on(ActiveLife::Event::failed), ready);
+                perform(connection, step(connection, ActiveLife::Event::failed), ready);
             }
             if (!std::exchange(connection.release_wanted, false))
                 continue;
@@ -178,7 +178,7 @@ unsigned long Connections::look()
                 if (!kernel::reached(connection.look_at, now))
                     sooner(connection.look_at - now);
                 else
-                    perform(connection, connection.life.on(ActiveLife::Event::rested), ready);
+                    perform(connection, step(connection, ActiveLife::Event::rested), ready);
             }
         }
         for (PassiveConnection& connection : passive_)

@@ -6,6 +6,7 @@
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
+#include <ipoib/trace.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
@@ -39,13 +40,13 @@ void Connections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
     ActiveConnection* connection = connection_of(neighbour, path);
     if (!connection) {
         interface_.paths.dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, SHIM_DROP_NO_MEMORY);
         return;
     }
     kernel::PacketQueue none;
     if (connection->life.state() == ActiveLife::State::idle)
         shim_path_copy(connection->path(), path.record());
-    perform(*connection, connection->life.on(ActiveLife::Event::needed), none);
+    perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     if (connection->life.state() == ActiveLife::State::established) {
         shim_skb_pull(skb, sizeof(HwAddr));
         sends.send(*connection, skb);
@@ -55,8 +56,13 @@ void Connections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
         interface_.paths.send_datagram(skb, neighbour.key(), path);
     } else {
         interface_.paths.dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, SHIM_DROP_WAITING);
     }
+}
+
+ActiveLife::Step Connections::step(ActiveConnection& connection, ActiveLife::Event event)
+{
+    return traced_step(interface_.dev(), SHIM_TRACE_ACTIVE, connection.peer.gid(), connection.life, event);
 }
 
 void Connections::abandon(Neighbour& neighbour)
@@ -64,7 +70,7 @@ void Connections::abandon(Neighbour& neighbour)
     interface_.paths.lock.assert_held();
     if (ActiveConnection* connection = neighbour.attempt) {
         kernel::PacketQueue none;
-        perform(*connection, connection->life.on(ActiveLife::Event::abandoned), none);
+        perform(*connection, step(*connection, ActiveLife::Event::abandoned), none);
     }
 }
 
@@ -118,7 +124,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         neighbour->refused = false;
         interface_.paths.publish(*neighbour);
         if (!connection.waiting.empty())
-            perform(connection, connection.life.on(ActiveLife::Event::needed), ready);
+            perform(connection, this->step(connection, ActiveLife::Event::needed), ready);
         break;
     case Action::close:
         if (neighbour) {
@@ -126,7 +132,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
             neighbour->attempt = nullptr;
             connection.neighbour = nullptr;
         }
-        interface_.paths.dropped.add(connection.waiting.drop_all());
+        interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         if (connection.release == ActiveConnection::Release::none)
             connection.release_wanted = true;
         work_soon();
@@ -139,7 +145,7 @@ void Connections::advance(ActiveConnection& connection, ActiveLife::Event event)
     kernel::PacketQueue ready;
     {
         kernel::Guard guard(interface_.paths.lock);
-        perform(connection, connection.life.on(event), ready);
+        perform(connection, step(connection, event), ready);
     }
     transmit(ready);
 }
@@ -150,7 +156,7 @@ void Connections::send_failed(ActiveConnection& connection)
     kernel::PacketQueue none;
     // Established or nothing: there is never a packet to be sent on.
     if (connection.life.state() == ActiveLife::State::established)
-        perform(connection, connection.life.on(ActiveLife::Event::failed), none);
+        perform(connection, step(connection, ActiveLife::Event::failed), none);
 }
 
 void Connections::transmit(kernel::PacketQueue& ready)
@@ -167,7 +173,7 @@ ActiveConnection* Connections::next_wanted()
     for (ActiveConnection& connection : active_)
         if (connection.life.state() == ActiveLife::State::wanted &&
             connection.release == ActiveConnection::Release::none) {
-            (void)connection.life.on(ActiveLife::Event::asked);
+            (void)step(connection, ActiveLife::Event::asked);
             connection.since = shim_jiffies();
             return &connection;
         }
@@ -330,7 +336,7 @@ bool Connections::release(ActiveConnection& connection, unsigned long now)
         connection.release = Release::none;
         connection.release_wanted = false;
         connection.broken = false;
-        perform(connection, connection.life.on(ActiveLife::Event::released), ready);
+        perform(connection, step(connection, ActiveLife::Event::released), ready);
         gone = connection.life.state() == ActiveLife::State::gone;
         if (gone)
             static_cast<kernel::ListNode<ActiveConnection>&>(connection).unlink();

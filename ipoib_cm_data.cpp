@@ -48,7 +48,7 @@ void SendPool::send(ActiveConnection& to, sk_buff* skb)
     if (available_.empty() || interface_.tx.closed() || !plain || !slot.map(interface_.ca(), skb, 0, sges_))
         [[unlikely]] {
         interface_.tx_dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, interface_.tx.why_dropped());
         return;
     }
     available_.consume_to(here + 1);
@@ -73,6 +73,7 @@ void SendPool::send(ActiveConnection& to, sk_buff* skb)
     open_ = &to;
     to.sent.store(number);
     shim_skb_tx_timestamp(skb);
+    log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
     if (interface_.tx.account(bytes))
         ring_doorbell();
 }
@@ -250,6 +251,7 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
         log_warning(interface_.dev(), "cm receive completion for index %u of %u", index, size_);
         return;
     }
+    log_connected_data(interface_.dev(), "cm recv completion: id %u, status: %d", index, shim_wc_status(wc));
     outstanding_.store(outstanding_.load_relaxed() - 1);
     Slot& slot = slots_[index];
     if (shim_wc_ok(wc)) [[likely]] {
@@ -314,7 +316,7 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
             shim_pool_put(pool, fresh[got], true);
         }
         if (skb)
-            shim_skb_drop(skb);
+            shim_skb_drop(skb, SHIM_DROP_NO_MEMORY);
         return nullptr;
     }
     shim_skb_mark_for_recycle(skb);

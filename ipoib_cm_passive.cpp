@@ -6,6 +6,7 @@
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
+#include <ipoib/trace.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
@@ -222,7 +223,7 @@ void Connections::received(const shim_wc* wc)
 void Connections::advance(PassiveConnection& connection, PassiveLife::Event event)
 {
     interface_.paths.lock.assert_held();
-    const auto step = connection.life.on(event);
+    const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer_gid, connection.life, event);
     if (step.action == PassiveLife::Action::none)
         return;
     connection.due = step.action;

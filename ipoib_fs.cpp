@@ -136,6 +136,9 @@ void ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
     case IPOIB_DEBUG_MCG:
         interface.groups.show(file);
         break;
+    case IPOIB_DEBUG_NEIGH:
+        interface.paths.show_neighbours(file);
+        break;
     case IPOIB_DEBUG_PATH:
         interface.paths.show(file);
         break;

@@ -7,6 +7,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
+#include <shim/trace.h>
 
 namespace ipoib {
 
@@ -112,7 +113,7 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     if (index_.free() == 0 || closed() || (segment_bytes && !shim_skb_pull_headers(skb, header_bytes)) ||
         !slot.map(interface_.ca(), skb, header_bytes, sges_)) [[unlikely]] {
         interface_.tx_dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, why_dropped());
         return;
     }
     slot.queued_bytes = bytes;
@@ -132,9 +133,15 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     if (here != unposted_)
         shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
     shim_skb_tx_timestamp(skb);
+    log_data(interface_.dev(), "sending packet, length=%u address=%p dqpn=0x%06x", bytes, static_cast<void*>(ah), qpn);
     index_.produce();
     if (account(bytes))
         ring_doorbell();
+}
+
+shim_drop TxRing::why_dropped() const
+{
+    return closed() ? SHIM_DROP_CLOSED : room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
 }
 
 bool TxRing::room() const { return index_.free() != 0 && interface_.connections.sends.free() != 0; }
@@ -145,6 +152,7 @@ bool TxRing::account(unsigned int bytes)
     if (room()) [[likely]]
         return ring_now;
     stops.add();
+    shim_trace_ring(interface_.dev(), "send", "stopped", index_.used(), index_.size());
     shim_tx_queue_stop(interface_.dev());
     // Pairs with the one in wake_if_room(): either it sees the stopped queue, or we see the room it made.
     shim_smp_mb();
@@ -223,8 +231,10 @@ void TxRing::wake_if_room()
 {
     shim_smp_mb();
     if (shim_tx_queue_stopped(interface_.dev()) && index_.free() >= index_.size() / 2 &&
-        interface_.connections.sends.free() >= interface_.connections.sends.size() / 2 && !closed_.load())
+        interface_.connections.sends.free() >= interface_.connections.sends.size() / 2 && !closed_.load()) {
+        shim_trace_ring(interface_.dev(), "send", "woken", index_.used(), index_.size());
         shim_tx_queue_wake(interface_.dev());
+    }
 }
 
 int TxRing::poll(int budget)
@@ -388,6 +398,8 @@ void RxRing::handle(const shim_wc* wc)
                     size_);
         return;
     }
+    log_data(interface_.dev(), "recv completion: id %llu, status: %d", static_cast<unsigned long long>(index),
+             shim_wc_status(wc));
     outstanding_.store(outstanding_.load_relaxed() - 1);
     Slot& slot = slots_[index];
     if (!shim_wc_ok(wc)) [[unlikely]] {
@@ -410,6 +422,7 @@ void RxRing::handle(const shim_wc* wc)
     const std::uint64_t mapped = slot.sge.address;
     if (!refill(slot)) [[unlikely]] {
         dropped.add();
+        shim_trace_ring(interface_.dev(), "receive", "no memory", outstanding(), size_);
         repost(slot);
         return;
     }
@@ -504,7 +517,7 @@ void Interface::transmit(sk_buff* skb)
 {
     if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]] {
         tx_dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, SHIM_DROP_MALFORMED);
     } else {
         // SAFETY: the header is in the linear part, is bytes throughout, and stays there until the tables below
         // pull it, having read it.
@@ -518,7 +531,7 @@ void Interface::transmit(sk_buff* skb)
             paths.send_address_resolution(skb, header.destination);
         } else {
             tx_dropped.add();
-            shim_skb_drop(skb);
+            shim_skb_drop(skb, SHIM_DROP_TYPE);
         }
     }
     // Whatever became of this packet, those before it must not wait for one that may never come.

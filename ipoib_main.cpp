@@ -10,6 +10,7 @@
 #include <kernel/ring.hpp>
 #include <kernel/time.hpp>
 #include <shim/netlink.h>
+#include <shim/trace.h>
 
 namespace ipoib {
 
@@ -21,8 +22,10 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
 {
     const auto before = life_.state();
     const auto step = life_.on(event);
-    if (step.next != before)
+    if (step.next != before) {
+        shim_trace_interface(dev_, InterfaceLife::name(before), InterfaceLife::name(step.next));
         log_debug(dev_, "%s -> %s", InterfaceLife::name(before), InterfaceLife::name(step.next));
+    }
     if (step.actions & InterfaceLife::bring_down)
         bring_down();
     if (step.actions & InterfaceLife::stop_queues)
@@ -232,7 +235,7 @@ void Interface::reject_too_long(sk_buff* skb, unsigned int mtu)
             skb = nullptr;
     }
     if (skb)
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, SHIM_DROP_TOO_LONG);
     // The answer may come back to us as a packet to be sent: not under the transmit lock.
     send_rejections_.queue(work_queue);
 }

@@ -6,6 +6,7 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
 #include <ipoib/table.hpp>
+#include <ipoib/trace.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
 
@@ -25,10 +26,10 @@ constexpr std::uint8_t send_only_full_member = 1 << 3;
 kernel::Status GroupSet::create() { return groups_.create(); }
 void GroupSet::destroy() { groups_.destroy(); }
 
-void GroupSet::drop(sk_buff* skb)
+void GroupSet::drop(sk_buff* skb, shim_drop why)
 {
     dropped.add();
-    shim_skb_drop(skb);
+    shim_skb_drop(skb, why);
 }
 
 void GroupSet::send(sk_buff* skb, const HwAddr& to)
@@ -48,14 +49,14 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     }
     kernel::Guard guard(lock_);
     if (!accepting_ || !broadcast_ || broadcast_->ah.load() == nullptr) {
-        drop(skb);
+        drop(skb, accepting_ ? SHIM_DROP_UNREACHABLE : SHIM_DROP_CLOSED);
         return;
     }
     group = groups_.find(mgid);
     if (!group)
         group = add(mgid, true);
     if (!group || !group->waiting.push(skb, most_waiting)) {
-        drop(skb);
+        drop(skb, group ? SHIM_DROP_WAITING : SHIM_DROP_NO_MEMORY);
         return;
     }
     group->last_used.store(shim_jiffies());
@@ -98,18 +99,23 @@ void GroupSet::rejoin_all()
     joins_.requeue(interface_.work_queue);
 }
 
+GroupJoin::Step GroupSet::step(Group& group, GroupJoin::Event event)
+{
+    return traced_step(interface_.dev(), SHIM_TRACE_GROUP, group.key(), group.join, event);
+}
+
 bool GroupSet::due(Group& group, unsigned long now)
 {
     using Event = GroupJoin::Event;
-    if (std::exchange(group.forgotten, false) && group.join.on(Event::forgotten).action == GroupJoin::Action::ask)
+    if (std::exchange(group.forgotten, false) && step(group, Event::forgotten).action == GroupJoin::Action::ask)
         return true;
     switch (group.join.state()) {
     case GroupJoin::State::idle:
         return (!group.join.send_only() || !group.waiting.empty()) &&
-               group.join.on(Event::wanted).action == GroupJoin::Action::ask;
+               step(group, Event::wanted).action == GroupJoin::Action::ask;
     case GroupJoin::State::backoff:
         if (kernel::reached(group.retry_at, now))
-            return group.join.on(Event::retry_due).action == GroupJoin::Action::ask;
+            return step(group, Event::retry_due).action == GroupJoin::Action::ask;
         if (!retry_pending_ || kernel::reached(group.retry_at, next_retry_))
             next_retry_ = group.retry_at;
         retry_pending_ = true;
@@ -306,16 +312,16 @@ kernel::PacketQueue GroupSet::settle(Group& group, bool granted)
 {
     kernel::PacketQueue ready;
     kernel::Guard guard(lock_);
-    const auto step = group.join.on(granted ? GroupJoin::Event::granted : GroupJoin::Event::refused);
-    switch (step.action) {
+    const auto next = step(group, granted ? GroupJoin::Event::granted : GroupJoin::Event::refused);
+    switch (next.action) {
     case GroupJoin::Action::send_waiting:
         ready.take(group.waiting);
         break;
     case GroupJoin::Action::drop_waiting:
-        dropped.add(group.waiting.drop_all());
+        dropped.add(group.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         break;
     case GroupJoin::Action::arm_retry:
-        group.retry_at = shim_jiffies() + kernel::seconds(step.delay_s);
+        group.retry_at = shim_jiffies() + kernel::seconds(next.delay_s);
         break;
     case GroupJoin::Action::ask:
     case GroupJoin::Action::none:
@@ -356,7 +362,7 @@ void GroupSet::leave(Group& group)
         const shim_gid mgid = group.key().native();
         shim_qp_detach(interface_.qp(), &mgid, group.mlid);
     }
-    dropped.add(group.waiting.drop_all());
+    dropped.add(group.waiting.drop_all(SHIM_DROP_FORGOTTEN));
     interface_.reaper.retire(std::move(group.handle));
     interface_.reaper.retire(kernel::Owned<Group>(&group));
 }

@@ -5,7 +5,9 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/path.hpp>
 #include <ipoib/table.hpp>
+#include <ipoib/trace.hpp>
 #include <kernel/log.hpp>
+#include <kernel/time.hpp>
 
 namespace ipoib {
 
@@ -83,7 +85,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
         dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, accepting_ ? SHIM_DROP_NO_MEMORY : SHIM_DROP_CLOSED);
         return;
     }
     touch(*path);
@@ -97,7 +99,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
             send_datagram(skb, to, *path);
     } else if (!asked || !path->waiting.push(skb, most_waiting)) {
         dropped.add();
-        shim_skb_drop(skb);
+        shim_skb_drop(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
     }
 }
 
@@ -144,9 +146,14 @@ Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
     return neighbour.release();
 }
 
+PathLife::Step PathTable::step(Path& path, PathLife::Event event)
+{
+    return traced_step(interface_.dev(), SHIM_TRACE_PATH, path.key(), path.life, event);
+}
+
 bool PathTable::ask(Path& path)
 {
-    return path.life.on(PathLife::Event::needed).action != PathLife::Action::ask || send_question(path);
+    return step(path, PathLife::Event::needed).action != PathLife::Action::ask || send_question(path);
 }
 
 bool PathTable::send_question(Path& path)
@@ -164,9 +171,9 @@ bool PathTable::send_question(Path& path)
     if (id < 0) {
         log_warning(interface_.dev(), "ib_sa_path_rec_get failed: %d", id);
         failures.add();
-        path.life.on(PathLife::Event::failed);
+        (void)step(path, PathLife::Event::failed);
         interface_.reaper.retire(install(path, {}));
-        dropped.add(path.waiting.drop_all());
+        dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         return false;
     }
     path.query_id = id;
@@ -198,22 +205,22 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
     {
         kernel::Guard guard(lock);
         path.query = nullptr;
-        const auto step = path.life.on(handle                                      ? PathLife::Event::answered
-                                       : status == kernel::timed_out && accepting_ ? PathLife::Event::unanswered
-                                                                                   : PathLife::Event::failed);
-        if (step.action == PathLife::Action::ask) {
+        const auto next = step(path, handle                                      ? PathLife::Event::answered
+                                     : status == kernel::timed_out && accepting_ ? PathLife::Event::unanswered
+                                                                                 : PathLife::Event::failed);
+        if (next.action == PathLife::Action::ask) {
             log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
             (void)send_question(path);
-        } else if (step.action == PathLife::Action::send_waiting) {
+        } else if (next.action == PathLife::Action::send_waiting) {
             shim_path_copy(path.record(), record);
             interface_.reaper.retire(install(path, std::move(handle)));
             ready.take(path.waiting);
-        } else if (step.action == PathLife::Action::drop_waiting) {
+        } else if (next.action == PathLife::Action::drop_waiting) {
             log_debug(interface_.dev(), "no path to %pI6: status %d", path.key().bytes, status);
             failures.add();
             interface_.reaper.retire(install(path, {}));
             forget_neighbours(path);
-            dropped.add(path.waiting.drop_all());
+            dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         }
     }
     while (sk_buff* skb = ready.pop())
@@ -257,7 +264,7 @@ void PathTable::unlink(Path& path)
 
 void PathTable::release(Path& path)
 {
-    dropped.add(path.waiting.drop_all());
+    dropped.add(path.waiting.drop_all(SHIM_DROP_FORGOTTEN));
     interface_.reaper.retire(std::move(path.handle));
     interface_.reaper.retire(kernel::Owned<Path>(&path));
 }
@@ -301,7 +308,7 @@ void PathTable::doubt_all()
 {
     kernel::Guard guard(lock);
     for (Path& path : all_) {
-        path.life.on(PathLife::Event::doubted);
+        (void)step(path, PathLife::Event::doubted);
         // Sends go on with the handle, by way of send_slowly(), which asks.
         path.ah.store(nullptr);
         for (Neighbour& neighbour : path.neighbours)
@@ -351,6 +358,26 @@ void PathTable::show(seq_file* file)
                             shim_path_dlid(one->record()), shim_path_sl(one->record()), mbps / 1000, mbps % 1000);
         }
         shim_seq_printf(file, "\n");
+    }
+}
+
+void PathTable::show_neighbours(seq_file* file)
+{
+    Gid shown;
+    const Gid* before = nullptr;
+    for (;; before = &shown) {
+        kernel::Guard guard(lock);
+        Path* const path = next_in_order(all_, before);
+        if (!path)
+            return;
+        shown = path->key();
+        for (Neighbour& neighbour : path->neighbours) {
+            const char* const way = neighbour.connection.load() ? "connection"
+                                    : neighbour.ah.load()       ? "datagram"
+                                                                : "waiting";
+            shim_seq_printf(file, "%20phC %-10s unused for %lu s\n", neighbour.key().bytes, way,
+                            (shim_jiffies() - neighbour.last_used.load_relaxed()) / kernel::seconds(1));
+        }
     }
 }
 

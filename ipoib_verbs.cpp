@@ -8,6 +8,7 @@
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/ring.hpp>
+#include <shim/trace.h>
 
 namespace ipoib {
 
@@ -332,6 +333,7 @@ void Interface::flush_light()
     kernel::Guard guard(kernel::rtnl);
     if (!alive_)
         return;
+    shim_trace_flush(dev_, "light");
     read_gid();
     read_lid();
     (void)perform(InterfaceLife::Event::reregister).ok();
@@ -342,6 +344,7 @@ void Interface::flush_normal()
     kernel::Guard guard(kernel::rtnl);
     if (!alive_)
         return;
+    shim_trace_flush(dev_, "normal");
     read_gid();
     read_lid();
     shim_port attributes;
@@ -354,6 +357,7 @@ void Interface::flush_heavy()
     kernel::Guard guard(kernel::rtnl);
     if (!alive_)
         return;
+    shim_trace_flush(dev_, "heavy");
     const bool found_before = pkey_found_;
     const PKey before = pkey_;
     const std::uint16_t index_before = pkey_index_;

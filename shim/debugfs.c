@@ -17,6 +17,7 @@ static struct dentry *directory;
 
 DEBUG_FILE(cm, CM);
 DEBUG_FILE(mcg, MCG);
+DEBUG_FILE(neigh, NEIGH);
 DEBUG_FILE(path, PATH);
 
 static const struct {
@@ -25,6 +26,7 @@ static const struct {
 } files[] = {
 	[IPOIB_DEBUG_CM] = { "cm", &cm_fops },
 	[IPOIB_DEBUG_MCG] = { "mcg", &mcg_fops },
+	[IPOIB_DEBUG_NEIGH] = { "neigh", &neigh_fops },
 	[IPOIB_DEBUG_PATH] = { "path", &path_fops },
 };
 

@@ -23,6 +23,8 @@ PARAMETER(recv_queue_size, 0444, "Descriptors in the receive ring: a power of tw
 PARAMETER(max_nonsrq_conn_qp, 0444, "Connections per interface when the HCA has no shared receive queue (default 128)");
 PARAMETER(debug_level, 0644, "Trace to the kernel log if > 0");
 PARAMETER(mcast_debug_level, 0644, "Trace multicast to the kernel log if > 0");
+PARAMETER(data_debug_level, 0644, "Trace every datagram to the kernel log if > 0");
+PARAMETER(cm_data_debug_level, 0644, "Trace every packet of connected mode to the kernel log if > 0");
 
 /* Here because of the current task, which some kernels keep in a section of its own. */
 int shim_restart_syscall(void) { return restart_syscall(); }

@@ -69,7 +69,27 @@ SHIM void shim_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsign
 SHIM void shim_skb_tx_timestamp(struct sk_buff *skb) { skb_tx_timestamp(skb); }
 
 SHIM void shim_skb_consume(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
-SHIM void shim_skb_drop(struct sk_buff *skb) { dev_kfree_skb_any(skb); }
+
+#ifdef HAVE_DROP_REASONS
+SHIM void shim_skb_drop(struct sk_buff *skb, enum shim_drop why)
+{
+	static const enum skb_drop_reason reasons[] = {
+		[SHIM_DROP_MALFORMED] = SKB_DROP_REASON_HDR_TRUNC,
+		[SHIM_DROP_TYPE] = SKB_DROP_REASON_UNHANDLED_PROTO,
+		[SHIM_DROP_UNREACHABLE] = SKB_DROP_REASON_NEIGH_FAILED,
+		[SHIM_DROP_WAITING] = SKB_DROP_REASON_NEIGH_QUEUEFULL,
+		[SHIM_DROP_FORGOTTEN] = SKB_DROP_REASON_NEIGH_DEAD,
+		[SHIM_DROP_TOO_LONG] = SKB_DROP_REASON_PKT_TOO_BIG,
+		[SHIM_DROP_FULL] = SKB_DROP_REASON_FULL_RING,
+		[SHIM_DROP_CLOSED] = SKB_DROP_REASON_DEV_READY,
+		[SHIM_DROP_NO_MEMORY] = SKB_DROP_REASON_NOMEM,
+	};
+
+	kfree_skb_reason(skb, reasons[why]);
+}
+#else
+SHIM void shim_skb_drop(struct sk_buff *skb, enum shim_drop why) { kfree_skb(skb); }
+#endif
 
 SHIM void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev)
 {
@@ -90,7 +110,7 @@ SHIM void shim_skb_reject_too_big(struct sk_buff *skb, struct net_device *dev, u
 	else if (skb->protocol == htons(ETH_P_IPV6))
 		icmpv6_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
 	local_bh_enable();
-	kfree_skb(skb);
+	shim_skb_drop(skb, SHIM_DROP_TOO_LONG);
 }
 
 struct packet_note {

@@ -295,6 +295,7 @@ private:
 
     // Active
     ActiveConnection* connection_of(Neighbour& neighbour, Path& path);
+    ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event);
     void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready);
     void advance(ActiveConnection& connection, ActiveLife::Event event);
     void ask(ActiveConnection& connection);

@@ -50,6 +50,8 @@ public:
     // So many packets left. CONTEXT: the poll.
     void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued);
     bool closed() const { return closed_.load_relaxed(); }
+    // Of a packet that could not be built.
+    shim_drop why_dropped() const;
 
     const kernel::RingIndex& index() const { return index_; }
     int poll(int budget);

@@ -88,6 +88,7 @@ private:
     Group* add(const Gid& mgid, bool send_only) TA_REQUIRES(lock_);
     // The next group that is to ask now, moved to its asking state; nullptr: none, and next_retry_ is set.
     Group* next_to_ask() TA_EXCLUDES(lock_);
+    GroupJoin::Step step(Group& group, GroupJoin::Event event) TA_REQUIRES(lock_);
     bool due(Group& group, unsigned long now) TA_REQUIRES(lock_);
     void ask(Group& group) TA_REQUIRES(mutex_);
     kernel::Status use(Group& group, const shim_mcmember& member) TA_REQUIRES(mutex_);
@@ -97,7 +98,7 @@ private:
     void unlink(Group& group) TA_REQUIRES(lock_);
     // Ends an unlinked group.
     void leave(Group& group) TA_EXCLUDES(mutex_, lock_);
-    void drop(sk_buff* skb);
+    void drop(sk_buff* skb, shim_drop why);
 
     Interface& interface_;
     static kernel::LockClass lock_class_;

@@ -87,6 +87,8 @@ public:
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
     // For debugfs, in the in-tree driver's format.
     void show(seq_file* file) TA_EXCLUDES(lock);
+    // A line for each neighbour: its address, the way its packets go, since when it is unused.
+    void show_neighbours(seq_file* file) TA_EXCLUDES(lock);
 
     // Lets a neighbour's packets take the way that is right for it now.
     void publish(Neighbour& neighbour) TA_REQUIRES(lock);
@@ -112,6 +114,7 @@ private:
     bool goes_by_datagram(const Neighbour& neighbour) const;
     Path* path_to(const Gid& gid) TA_REQUIRES(lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
+    PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(lock);
     // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
     bool ask(Path& path) TA_REQUIRES(lock);
     bool send_question(Path& path) TA_REQUIRES(lock);

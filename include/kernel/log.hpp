@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The kernel log: log_warning(dev, "..."), log_info, log_debug; the last only when debug_level is set.
+// The kernel log: log_warning(dev, "..."), log_info; and, when the module parameter that belongs to it is set,
+// log_debug, log_multicast, and for every packet log_data and log_connected_data.
 #pragma once
 #include <shim/module.h>
 
 #define log_warning(dev, ...) shim_log(dev, SHIM_LOG_WARNING, __VA_ARGS__)
 #define log_info(dev, ...) shim_log(dev, SHIM_LOG_INFO, __VA_ARGS__)
-#define log_debug(dev, ...)                                                                                            \
+
+#define LOG_WHEN(level, dev, ...)                                                                                      \
     do {                                                                                                               \
-        if (shim_parameters.debug_level > 0)                                                                           \
+        if (shim_parameters.level > 0) [[unlikely]]                                                                    \
             shim_log(dev, SHIM_LOG_DEBUG, __VA_ARGS__);                                                                \
     } while (0)
-#define log_multicast(dev, ...)                                                                                        \
-    do {                                                                                                               \
-        if (shim_parameters.mcast_debug_level > 0)                                                                     \
-            shim_log(dev, SHIM_LOG_DEBUG, __VA_ARGS__);                                                                \
-    } while (0)
+#define log_debug(dev, ...) LOG_WHEN(debug_level, dev, __VA_ARGS__)
+#define log_multicast(dev, ...) LOG_WHEN(mcast_debug_level, dev, __VA_ARGS__)
+#define log_data(dev, ...) LOG_WHEN(data_debug_level, dev, __VA_ARGS__)
+#define log_connected_data(dev, ...) LOG_WHEN(cm_data_debug_level, dev, __VA_ARGS__)

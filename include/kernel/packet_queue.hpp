@@ -11,13 +11,13 @@ public:
     PacketQueue(PacketQueue&& other) noexcept { take(other); }
     PacketQueue& operator=(PacketQueue&& other) noexcept
     {
-        drop_all();
+        drop_all(SHIM_DROP_FORGOTTEN);
         take(other);
         return *this;
     }
     PacketQueue(const PacketQueue&) = delete;
     PacketQueue& operator=(const PacketQueue&) = delete;
-    ~PacketQueue() { drop_all(); }
+    ~PacketQueue() { drop_all(SHIM_DROP_FORGOTTEN); }
 
     unsigned int length() const { return length_; }
     bool empty() const { return !first_; }
@@ -55,11 +55,11 @@ public:
             (void)push(skb, ~0U);
     }
     // Returns how many.
-    unsigned int drop_all()
+    unsigned int drop_all(shim_drop why)
     {
         unsigned int dropped = 0;
         for (; sk_buff* skb = pop(); ++dropped)
-            shim_skb_drop(skb);
+            shim_skb_drop(skb, why);
         return dropped;
     }
 

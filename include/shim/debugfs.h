@@ -8,7 +8,7 @@ struct dentry;
 struct net_device;
 struct seq_file;
 
-enum ipoib_debug_file { IPOIB_DEBUG_CM, IPOIB_DEBUG_MCG, IPOIB_DEBUG_PATH, IPOIB_DEBUG_FILES };
+enum ipoib_debug_file { IPOIB_DEBUG_CM, IPOIB_DEBUG_MCG, IPOIB_DEBUG_NEIGH, IPOIB_DEBUG_PATH, IPOIB_DEBUG_FILES };
 
 int shim_debugfs_start(void);
 void shim_debugfs_stop(void);

@@ -10,7 +10,7 @@ struct net_device;
 /* Module parameters, as given; ipoib_start() writes the values in force back. */
 struct shim_parameters {
 	int send_queue_size, recv_queue_size, max_nonsrq_conn_qp;
-	int debug_level, mcast_debug_level;
+	int debug_level, mcast_debug_level, data_debug_level, cm_data_debug_level;
 };
 extern struct shim_parameters shim_parameters ENTRY;
 

@@ -49,8 +49,22 @@ void shim_skb_tx_timestamp(struct sk_buff *skb);
 
 /* The end of a packet that arrived or left, from a NAPI poll; budget as the poll was given it. */
 void shim_skb_consume(struct sk_buff *skb, int budget);
-/* The end of a packet that did not. CONTEXT: any. */
-void shim_skb_drop(struct sk_buff *skb);
+/* The end of a packet that did not, and why, for those who watch drops. CONTEXT: process or softirq. */
+enum shim_drop {
+	/* It begins with no hard header; of a type that IPoIB does not carry. */
+	SHIM_DROP_MALFORMED,
+	SHIM_DROP_TYPE,
+	/* No path, group or connection leads to its destination; too many packets wait for one; it was forgotten. */
+	SHIM_DROP_UNREACHABLE,
+	SHIM_DROP_WAITING,
+	SHIM_DROP_FORGOTTEN,
+	SHIM_DROP_TOO_LONG,
+	/* The ring is full; out of service; memory, or a mapping of it, was not to be had. */
+	SHIM_DROP_FULL,
+	SHIM_DROP_CLOSED,
+	SHIM_DROP_NO_MEMORY,
+};
+void shim_skb_drop(struct sk_buff *skb, enum shim_drop why);
 /* Hands a packet with its hard header to the device's queue once more. CONTEXT: process or softirq, no tx lock. */
 void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev);
 

@@ -58,5 +58,60 @@ TEST_F(DebugfsTest, groups_in_the_order_of_their_mgids)
                                      "\n");
 }
 
+TEST_F(DebugfsTest, neighbours_and_the_way_their_packets_go)
+{
+    open();
+    meet(peer(2));
+    world.transmit(world.packet(peer(1)));
+    world.now += 5 * shim_jiffies_per_second();
+    const std::string text = show(IPOIB_DEBUG_NEIGH);
+    EXPECT_NE(text.find("waiting    unused for 5 s\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("datagram   unused for 5 s\n"), std::string::npos) << text;
+    EXPECT_LT(text.find("waiting"), text.find("datagram"));
+}
+
+TEST_F(DebugfsTest, steps_reach_the_tracepoints)
+{
+    open();
+    meet(peer(2));
+    const auto traced = [&](const std::string& line) {
+        return std::count(world.trace.begin(), world.trace.end(), line) == 1;
+    };
+    EXPECT_TRUE(traced("interface closed starting"));
+    EXPECT_TRUE(traced("interface starting running"));
+    EXPECT_TRUE(traced("group idle joining"));
+    EXPECT_TRUE(traced("group joining joined"));
+    EXPECT_TRUE(traced("path unknown asking"));
+    EXPECT_TRUE(traced("path asking known"));
+    world.trace.clear();
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    EXPECT_TRUE(traced("flush light"));
+    meet(peer(2));
+    for (int i = 0; i < 128; ++i)
+        world.transmit(world.packet(peer(2)), i < 127);
+    EXPECT_TRUE(traced("send stopped"));
+    world.complete_sends(world.qp().outstanding.size());
+    EXPECT_TRUE(traced("send woken"));
+}
+
+TEST_F(DebugfsTest, drops_say_why)
+{
+    open();
+    meet(peer(1));
+    world.transmit(world.packet(peer(1), 0x88cc));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_TYPE));
+    for (int i = 0; i < 200; ++i)
+        world.transmit(world.packet(peer(3)));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_WAITING));
+    world.answer_path(-22);
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_UNREACHABLE));
+    world.transmit(world.packet(peer(1), 0x0800, 3000));
+    world.run_work();
+    close();
+    world.transmit(world.packet(peer(1)));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_CLOSED));
+}
+
 } // namespace
 } // namespace ipoib

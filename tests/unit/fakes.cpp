@@ -101,7 +101,7 @@ World& World::get() { return *world; }
 World::World()
 {
     world = this;
-    shim_parameters = {128, 256, 128, 0, 0};
+    shim_parameters = {128, 256, 128, 0, 0, 0, 0};
 }
 
 World::~World()
@@ -589,8 +589,9 @@ void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segme
 }
 void shim_skb_tx_timestamp(sk_buff*) {}
 void shim_skb_consume(sk_buff* skb, int) { free_skb(skb); }
-void shim_skb_drop(sk_buff* skb)
+void shim_skb_drop(sk_buff* skb, shim_drop why)
 {
+    world->reasons.insert(why);
     ++world->drops;
     free_skb(skb);
 }
@@ -670,6 +671,27 @@ sk_buff* shim_skb_build(page* buffer, unsigned int)
 unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 320; }
 unsigned int shim_page_size() { return 4096; }
+
+// trace.h
+
+void shim_trace_step(const net_device*, shim_trace_machine machine, const std::uint8_t*, const char* before,
+                     const char* after)
+{
+    EXPECT_LT(std::strlen(before), 12U);
+    EXPECT_LT(std::strlen(after), 12U);
+    static const char* const names[] = {"path", "group", "active", "passive"};
+    world->trace.push_back(std::string(names[machine]) + " " + before + " " + after);
+}
+void shim_trace_interface(const net_device*, const char* before, const char* after)
+{
+    world->trace.push_back(std::string("interface ") + before + " " + after);
+}
+void shim_trace_flush(const net_device*, const char* level) { world->trace.push_back(std::string("flush ") + level); }
+void shim_trace_ring(const net_device*, const char* ring, const char* what, unsigned int used, unsigned int size)
+{
+    EXPECT_LE(used, size);
+    world->trace.push_back(std::string(ring) + " " + what);
+}
 
 // dim.h
 

@@ -25,6 +25,7 @@
 #include <shim/sa.h>
 #include <shim/skbuff.h>
 #include <shim/sync.h>
+#include <shim/trace.h>
 #include <shim/verbs.h>
 #include <shim/work.h>
 
@@ -288,7 +289,8 @@ public:
     std::set<void*> memory;
     std::multiset<std::uint64_t> mappings;
     std::set<page_pool*> pools;
-    std::vector<std::string> log;
+    std::vector<std::string> log, trace;
+    std::set<shim_drop> reasons;
 
     unsigned long now = 1000;
     // What the library was shown, and who asked it.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Outside link-time optimisation, as tracepoints live in sections of their own. */
+#define CREATE_TRACE_POINTS
+#include "events.h"
+#include <shim/trace.h>
+
+void shim_trace_step(const struct net_device *dev, enum shim_trace_machine machine, const uint8_t *gid,
+		     const char *before, const char *after)
+{
+	switch (machine) {
+	case SHIM_TRACE_PATH:
+		trace_ipoib_path(dev, gid, before, after);
+		break;
+	case SHIM_TRACE_GROUP:
+		trace_ipoib_group(dev, gid, before, after);
+		break;
+	case SHIM_TRACE_ACTIVE:
+		trace_ipoib_connection_active(dev, gid, before, after);
+		break;
+	case SHIM_TRACE_PASSIVE:
+		trace_ipoib_connection_passive(dev, gid, before, after);
+		break;
+	}
+}
+
+void shim_trace_interface(const struct net_device *dev, const char *before, const char *after)
+{
+	trace_ipoib_interface(dev, before, after);
+}
+
+void shim_trace_flush(const struct net_device *dev, const char *level) { trace_ipoib_flush(dev, level); }
+
+void shim_trace_ring(const struct net_device *dev, const char *ring, const char *what, unsigned int used,
+		     unsigned int size)
+{
+	trace_ipoib_ring(dev, ring, what, used, size);
+}

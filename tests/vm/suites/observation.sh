@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What the driver shows of itself: debugfs, tracepoints, reasons of drops, debug levels.
+PORTS=2
+HOSTS=1
+
+tracing=/sys/kernel/tracing
+# Events of a system while a command runs, in /run/trace.
+trace() { # SYSTEM/EVENT|SYSTEM COMMAND...
+    local event=$1
+    shift
+    mountpoint -q $tracing || mount -t tracefs tracefs $tracing
+    echo >$tracing/trace
+    echo 1 >"$tracing/events/$event/enable"
+    "$@"
+    echo 0 >"$tracing/events/$event/enable"
+    cp $tracing/trace /run/trace
+}
+seen() { grep -qE "$1" /run/trace || { fail "no '$1' in the trace:"; tail -n 20 /run/trace | sed 's/^/# /'; return 1; }; }
+file_of() { cat "/sys/kernel/debug/ipoib/$(interface_of "$1")_$2"; } # HOST FILE
+
+test_paths_and_groups_are_shown() {
+    ping_ok 1 10.0.0.2
+    file_of 1 path >/run/file
+    grep -qx 'GID: fe80:0:0:0:2:c903:0:110' /run/file
+    grep -qx '  complete:    yes' /run/file
+    grep -qE '^  DLID:     0x[0-9a-f]{4}$' /run/file
+    grep -qE '^  SL: {12}0$' /run/file
+    grep -qE '^  rate: +[0-9]+\.[0-9]+ Gb/sec$' /run/file
+    file_of 1 mcg >/run/file
+    grep -qx 'GID: ff12:401b:ffff:0:0:0:ffff:ffff' /run/file
+    grep -qE '^  created: +[0-9]+$' /run/file
+    grep -qx '  queuelen:         0' /run/file
+    grep -qx '  complete:       yes' /run/file
+    grep -qx '  send_only:       no' /run/file
+}
+
+test_files_follow_renames() {
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 name renamed
+    ls /sys/kernel/debug/ipoib/renamed_path /sys/kernel/debug/ipoib/renamed_mcg >/dev/null
+    ! ls /sys/kernel/debug/ipoib/ib0_path 2>/dev/null || return 1
+    on 1 ip link set renamed name ib0
+    on 1 ip link set ib0 up
+    wait_for 20 carrier 1
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+xfail_stock_neighbours_are_shown='it does not show them'
+test_neighbours_are_shown() {
+    local address
+    ping_ok 1 10.0.0.2
+    address=$(on 2 cat /sys/class/net/ib1/address)
+    # The first byte is flags that the peer's ARP entry has too.
+    file_of 1 neigh | grep -qE "^${address} datagram +unused for [0-9]+ s$" || fail "$(file_of 1 neigh)"
+    set_mode 1 connected
+    ping_ok 1 10.0.0.2
+    in_a_connection() { file_of 1 neigh | grep -qE "^${address} connection"; }
+    wait_for 10 in_a_connection
+    set_mode 1 datagram
+    wait_for 10 reaches 1 10.0.0.2
+}
+
+xfail_stock_tracepoints_tell_of_steps='it has none'
+test_tracepoints_tell_of_steps() {
+    local down_and_up
+    down_and_up() {
+        on 1 ip link set ib0 down
+        on 1 ip link set ib0 up
+        wait_for 20 carrier 1
+        wait_for 20 reaches 1 10.0.0.2
+    }
+    trace ipoib down_and_up
+    seen 'ipoib_interface: ib0 running -> closed'
+    seen 'ipoib_interface: ib0 closed -> starting'
+    seen 'ipoib_interface: ib0 starting -> running'
+    seen 'ipoib_group: ib0 ff12:401b:ffff:0000:0000:0000:ffff:ffff joining -> joined'
+    seen 'ipoib_path: ib0 fe80:0000:0000:0000:0002:c903:0000:0110 unknown -> asking'
+    seen 'ipoib_path: ib0 fe80:0000:0000:0000:0002:c903:0000:0110 asking -> known'
+    connect() {
+        set_mode 1 connected
+        ping_ok 1 10.0.0.2
+        set_mode 1 datagram
+    }
+    trace ipoib connect
+    seen 'ipoib_connection_active: ib0 fe80.*-> established'
+    seen 'ipoib_connection_passive: ib1 fe80.*-> established'
+    pull_and_plug() {
+        knob 1 link 0
+        knob 1 link 1
+        wait_for 20 carrier 1
+    }
+    trace ipoib pull_and_plug
+    seen 'ipoib_flush: ib0 normal'
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+xfail_stock_full_ring_shows_in_the_trace='it has none'
+test_full_ring_shows_in_the_trace() {
+    # Byte queue limits would keep it from ever being full.
+    on 1 sh -c 'echo 1000000 >/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min'
+    knob 1 delay_us 20000
+    trace ipoib/ipoib_ring iperf 1 2 -u -b 0 -l 100 -P 4 -t 2
+    on 1 sh -c 'echo 0 >/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min'
+    knob 1 delay_us 0
+    seen 'ipoib_ring: ib0 send stopped, 128 of 128 in use'
+    seen 'ipoib_ring: ib0 send woken'
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+xfail_stock_drops_have_reasons='its drops have none'
+test_drops_have_reasons() {
+    knob 2 link 0
+    on 1 ip neigh replace 10.0.0.77 lladdr 00:00:00:48:fe:80:00:00:00:00:00:00:00:02:c9:03:00:00:99:99 dev ib0
+    into_the_void() { on 1 ping -q -c 3 -i 0.2 -W 1 10.0.0.77 >/dev/null 2>&1 || true; }
+    trace skb/kfree_skb into_the_void
+    seen 'reason: NEIGH_FAILED'
+    knob 2 link 1
+    on 1 ip neigh del 10.0.0.77 dev ib0
+    wait_for 20 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    send_other_type() { on 1 python3 -c 'import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("ib0", 0x88cc))
+s.send(bytes(20) + bytes.fromhex("88cc0000") + bytes(50))'; }
+    trace skb/kfree_skb send_other_type
+    seen 'reason: UNHANDLED_PROTO'
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_debug_levels_trace_to_the_log() {
+    local name
+    for name in debug_level mcast_debug_level; do
+        [ "$(parameter $name)" = 0 ]
+        echo 1 >/sys/module/ib_ipoib/parameters/$name
+    done
+    dmesg -C
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 up
+    wait_for 20 carrier 1
+    dmesg | grep -q 'ib0: .*joining'
+    for name in debug_level mcast_debug_level; do echo 0 >/sys/module/ib_ipoib/parameters/$name; done
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_debug_levels_of_data() {
+    [ "$DRIVER" = ours ] || return 77
+    echo 1 >/sys/module/ib_ipoib/parameters/data_debug_level
+    echo 1 >/sys/module/ib_ipoib/parameters/cm_data_debug_level
+    dmesg -C
+    reaches 1 10.0.0.2
+    dmesg | grep -q 'ib0: sending packet, length='
+    set_mode 1 connected
+    ping_ok 1 10.0.0.2
+    dmesg | grep -q 'ib0: sending packet: length .*, connection to qpn'
+    set_mode 1 datagram
+    echo 0 >/sys/module/ib_ipoib/parameters/data_debug_level
+    echo 0 >/sys/module/ib_ipoib/parameters/cm_data_debug_level
+    wait_for 20 reaches 1 10.0.0.2
+}
