@@ -22,8 +22,8 @@ namespace soft_ib {
 void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
 {
     port = {};
-    port.guid = guid;
-    port.subnet_prefix = 0xfe80000000000000;
+    port.guids[0] = guid;
+    port.subnet_prefix = default_subnet_prefix;
     port.mtu = mtu;
     port.pkeys[0] = 0xffff;
     port.subnet_timeout = 18;
@@ -104,6 +104,18 @@ bool link_is_up(const struct fabric& f, unsigned int switch_port)
 // One of the LIDs that the port answers to; 2^LMC of them.
 bool is_own_lid(const Port& port, std::uint16_t lid) { return port.lid && (lid >> port.lmc) == (port.lid >> port.lmc); }
 
+// One of the port's GIDs; the default subnet prefix will do always (IBA 4.1.1).
+bool is_own_gid(const Port& port, const std::uint8_t* gid)
+{
+    const auto prefix = load<std::uint64_t>(gid), guid = load<std::uint64_t>(gid + 8);
+    if (prefix != port.subnet_prefix && prefix != default_subnet_prefix)
+        return false;
+    for (const std::uint64_t own : port.guids)
+        if (own && own == guid)
+            return true;
+    return false;
+}
+
 // Both ends of the cable pass data.
 bool cable_active(const struct fabric& f, unsigned int hca)
 {
@@ -168,7 +180,7 @@ const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { r
 void fabric_renew_hca(struct fabric* f, unsigned int hca)
 {
     Port& port = f->hcas[hca].port;
-    reset_port(port, port.guid, port.mtu);
+    reset_port(port, port.guids[0], port.mtu);
     port.capabilities = reregister_capability;
 }
 
@@ -185,6 +197,15 @@ void fabric_set_description(struct fabric* f, unsigned int hca, const char* text
     for (; text[i] && i < sizeof(f->hcas[hca].description) - 1; ++i)
         to[i] = text[i];
     std::memset(to + i, 0, sizeof(f->hcas[hca].description) - i);
+}
+
+unsigned int fabric_set_alias(struct fabric* f, unsigned int hca, unsigned int index, std::uint64_t guid)
+{
+    std::uint64_t& alias = f->hcas[hca].port.guids[index];
+    if (alias == guid)
+        return 0;
+    alias = guid;
+    return FABRIC_GID_CHANGE;
 }
 
 unsigned int fabric_set_link(struct fabric* f, unsigned int hca, bool up)
@@ -418,7 +439,9 @@ bool fabric_accepts(const struct fabric* f, unsigned int hca, const fabric_heade
     const Port& port = f->hcas[hca].port;
     if (port.port_state() == PortState::down)
         return false;
-    return multicast(h->dlid) || h->dlid == FABRIC_PERMISSIVE_LID || is_own_lid(port, h->dlid);
+    if (multicast(h->dlid))
+        return true;
+    return (h->dlid == FABRIC_PERMISSIVE_LID || is_own_lid(port, h->dlid)) && (!h->grh || is_own_gid(port, h->dgid));
 }
 
 void fabric_count_received(struct fabric* f, unsigned int hca, const fabric_headers* h)

@@ -11,6 +11,7 @@ namespace soft_ib {
 
 enum class PortState : std::uint8_t { no_change = 0, down = 1, initialise = 2, armed = 3, active = 4 };
 inline constexpr std::uint8_t link_up = 5, polling = 2;
+inline constexpr std::uint64_t default_subnet_prefix = 0xfe80000000000000;
 
 // Of one port, in frames and in 4-byte words (IBA 16.1.3.5).
 struct PortCounters {

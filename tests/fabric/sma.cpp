@@ -52,7 +52,7 @@ void write_node_info(const Node& node, unsigned int port, std::uint64_t port_gui
     data[39] = 1;
 }
 
-void write_port_info(const Port& port, unsigned int local_port, std::uint8_t* data)
+void write_port_info(const Port& port, unsigned int local_port, std::uint8_t guid_count, std::uint8_t* data)
 {
     std::memset(data, 0, smp_data_bytes);
     store(data + 8, port.subnet_prefix);
@@ -72,7 +72,7 @@ void write_port_info(const Port& port, unsigned int local_port, std::uint8_t* da
     data[39] = data[40] = 8;
     data[41] = port.mtu;
     data[43] = 1 << 4;
-    data[50] = 1;
+    data[50] = guid_count;
     data[51] = port.subnet_timeout;
     data[52] = 16;
 }
@@ -118,6 +118,22 @@ unsigned int set_port_state(Port& port, PortState wanted)
     if (before == PortState::active && !port.active())
         return FABRIC_PORT_ERROR;
     return 0;
+}
+
+// The GUIDs of a port. True: something changed. The first cannot be set.
+bool access_guids(Port& port, bool set, std::uint8_t* data)
+{
+    bool changed = false;
+    for (unsigned int i = 0; i < FABRIC_GUIDS; ++i) {
+        std::uint64_t& guid = port.guids[i];
+        const auto value = load<std::uint64_t>(data + 8 * i);
+        if (set && i > 0 && value != guid) {
+            guid = value;
+            changed = true;
+        }
+        store(data + 8 * i, guid);
+    }
+    return changed;
 }
 
 constexpr unsigned int pkeys_per_block = 32;
@@ -232,19 +248,21 @@ bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
         describe(hca, mad.data());
         break;
     case node_info:
-        write_node_info(hca, 1, hca.port.guid, mad.data());
+        write_node_info(hca, 1, hca.port.guids[0], mad.data());
         break;
     case guid_info:
-        std::memset(mad.data(), 0, smp_data_bytes);
-        if (mad.modifier() == 0)
-            store(mad.data(), hca.port.guid);
+        // There is one block.
+        if (mad.modifier() != 0)
+            status = Mad::invalid_value;
+        else if (access_guids(hca.port, set, mad.data()))
+            events |= FABRIC_GID_CHANGE;
         break;
     case port_info:
         if (set) {
             events = set_port_info(hca.port, mad.data());
             events |= set_port_state(hca.port, static_cast<PortState>(mad.data()[32] & 0x0f));
         }
-        write_port_info(hca.port, 1, mad.data());
+        write_port_info(hca.port, 1, FABRIC_GUIDS, mad.data());
         break;
     case pkey_table:
         if (!is_pkey_block(mad)) {
@@ -293,7 +311,7 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
                 set_port_info(*port, mad.data());
                 set_port_state(*port, static_cast<PortState>(mad.data()[32] & 0x0f));
             }
-            write_port_info(*port, ingress, mad.data());
+            write_port_info(*port, ingress, 1, mad.data());
         }
         break;
     case linear_forwarding_table:

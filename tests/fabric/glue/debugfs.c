@@ -75,6 +75,30 @@ static int kill_rc_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(kill_rc_fops, NULL, kill_rc_set, "%llu\n");
 
+/* "index GUID" */
+static ssize_t alias_guid_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
+{
+	char text[64];
+	u32 index;
+	u64 guid;
+
+	if (bytes >= sizeof(text))
+		return -EMSGSIZE;
+	if (copy_from_user(text, from, bytes))
+		return -EFAULT;
+	text[bytes] = 0;
+	if (sscanf(text, "%u %llx", &index, &guid) != 2 || index < 1 || index >= FABRIC_GUIDS)
+		return -EINVAL;
+	soft_set_alias(file->private_data, index, guid);
+	return bytes;
+}
+
+static const struct file_operations alias_guid_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = alias_guid_write,
+};
+
 static int parse_gid(const char *text, u8 *gid)
 {
 	/* 32 hexadecimal digits. */
@@ -193,6 +217,7 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("rnr_every", 0644, slot->dir, &slot->rnr_every);
 		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);
 		debugfs_create_file_unsafe("kill_rc", 0200, slot->dir, slot, &kill_rc_fops);
+		debugfs_create_file("alias_guid", 0200, slot->dir, slot, &alias_guid_fops);
 		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);
 		debugfs_create_file_unsafe("plugged", 0644, slot->dir, slot, &plugged_fops);
 		debugfs_create_file("inject", 0200, slot->dir, slot, &inject_fops);

@@ -57,7 +57,7 @@ static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *att
 	attr->state = port->state;
 	attr->phys_state = port->physical_state;
 	attr->max_mtu = attr->active_mtu = port->mtu;
-	attr->gid_tbl_len = 1;
+	attr->gid_tbl_len = FABRIC_GUIDS;
 	attr->pkey_tbl_len = FABRIC_PKEYS;
 	attr->port_cap_flags = port->capabilities;
 	attr->max_msg_sz = 1 << 30;
@@ -75,7 +75,7 @@ static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *att
 static int get_port_immutable(struct ib_device *ib, u32 number, struct ib_port_immutable *immutable)
 {
 	immutable->pkey_tbl_len = FABRIC_PKEYS;
-	immutable->gid_tbl_len = 1;
+	immutable->gid_tbl_len = FABRIC_GUIDS;
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	return 0;
@@ -83,10 +83,22 @@ static int get_port_immutable(struct ib_device *ib, u32 number, struct ib_port_i
 
 static enum rdma_link_layer get_link_layer(struct ib_device *ib, u32 number) { return IB_LINK_LAYER_INFINIBAND; }
 
+union ib_gid soft_gid(const struct fabric_port *port, unsigned int index)
+{
+	union ib_gid gid = {};
+
+	if (port->guids[index]) {
+		gid.global.subnet_prefix = cpu_to_be64(port->subnet_prefix);
+		gid.global.interface_id = cpu_to_be64(port->guids[index]);
+	}
+	return gid;
+}
+
 static int query_gid(struct ib_device *ib, u32 number, int index, union ib_gid *gid)
 {
-	gid->global.subnet_prefix = cpu_to_be64(port_of(ib)->subnet_prefix);
-	gid->global.interface_id = cpu_to_be64(port_of(ib)->guid);
+	if (index >= FABRIC_GUIDS)
+		return -EINVAL;
+	*gid = soft_gid(port_of(ib), index);
 	return 0;
 }
 
@@ -220,6 +232,16 @@ void soft_set_link(struct soft_slot *slot, bool up)
 	spin_unlock_irq(&soft_fabric_lock);
 	soft_dispatch(slot, events);
 	soft_send_traps();
+}
+
+void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid)
+{
+	unsigned int events;
+
+	spin_lock_irq(&soft_fabric_lock);
+	events = fabric_set_alias(soft_fabric, slot->index, index, guid);
+	spin_unlock_irq(&soft_fabric_lock);
+	soft_dispatch(slot, events);
 }
 
 /* Plugging. Under soft_plug_lock. */

@@ -204,6 +204,10 @@ int soft_plug(struct soft_slot *slot);
 void soft_unplug(struct soft_slot *slot);
 void soft_dispatch(struct soft_slot *slot, unsigned int events);
 void soft_set_link(struct soft_slot *slot, bool up);
+/* An alias of the port: index 1 to FABRIC_GUIDS - 1; 0 removes it. */
+void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid);
+/* All zeros where the port's table has none. */
+union ib_gid soft_gid(const struct fabric_port *port, unsigned int index);
 
 /* queues.c */
 extern const struct ib_device_ops soft_queue_ops;

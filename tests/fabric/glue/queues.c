@@ -310,13 +310,13 @@ void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, c
 	h->grh = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
 	if (h->grh) {
 		const struct ib_global_route *grh = rdma_ah_read_grh(attr);
-		__be64 sgid[2] = { cpu_to_be64(port->subnet_prefix), cpu_to_be64(port->guid) };
+		union ib_gid sgid = soft_gid(port, grh->sgid_index % FABRIC_GUIDS);
 
 		h->traffic_class = grh->traffic_class;
 		h->hop_limit = grh->hop_limit;
 		h->flow_label = grh->flow_label;
 		memcpy(h->dgid, &grh->dgid, sizeof(h->dgid));
-		memcpy(h->sgid, sgid, sizeof(h->sgid));
+		memcpy(h->sgid, sgid.raw, sizeof(h->sgid));
 	}
 }
 

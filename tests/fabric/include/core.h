@@ -25,6 +25,7 @@ extern "C" {
 enum {
 	FABRIC_MOST_HCAS = 40,
 	FABRIC_PKEYS = 128,
+	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
 	/* LRH, GRH, BTH and DETH. */
 	FABRIC_MOST_HEADER_BYTES = 8 + 40 + 12 + 8,
@@ -47,7 +48,9 @@ enum fabric_events {
 };
 
 struct fabric_port {
-	uint64_t guid, subnet_prefix;
+	/* The first is the port's own, others are aliases; 0: none. A GID is the prefix and one of them. */
+	uint64_t guids[FABRIC_GUIDS];
+	uint64_t subnet_prefix;
 	uint32_t capabilities;
 	uint16_t lid, sm_lid;
 	uint16_t pkeys[FABRIC_PKEYS];
@@ -106,6 +109,9 @@ ENTRY void fabric_renew_hca(struct fabric *fabric, unsigned int hca);
 /* The HCA's name, up to 63 characters, for NodeDescription. */
 ENTRY void fabric_set_description(struct fabric *fabric, unsigned int hca, const char *text);
 
+/* Gives the port an alias, or takes it away (0). Returns events for the HCA. The index is 1 to FABRIC_GUIDS - 1. */
+ENTRY unsigned int fabric_set_alias(struct fabric *fabric, unsigned int hca, unsigned int index, uint64_t guid);
+
 /* Plugs or pulls the cable. Returns events for the HCA. */
 ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool up);
 
@@ -135,7 +141,7 @@ ENTRY bool fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct 
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
 					     const struct fabric_headers *headers);
-/* The HCA's link is up, and the frame's DLID is its own, a group's or permissive. */
+/* The HCA's link is up, the frame's DLID is its own, a group's or permissive, and so is the DGID if it has one. */
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 /* Counts a frame that came by cable, at both ends. */
 ENTRY void fabric_count_received(struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);

@@ -14,7 +14,7 @@
 namespace soft_ib {
 namespace {
 
-constexpr std::uint16_t node_info = 0x11, switch_info = 0x12, port_info = 0x15, pkey_table = 0x16;
+constexpr std::uint16_t node_info = 0x11, switch_info = 0x12, guid_info = 0x14, port_info = 0x15, pkey_table = 0x16;
 constexpr std::uint16_t linear_table = 0x19, multicast_table = 0x1b, port_counters = 0x12, class_port_info = 0x01;
 
 class FabricTest : public testing::Test {
@@ -208,6 +208,69 @@ TEST_F(FabricTest, pkey_table_is_set_and_read)
     EXPECT_EQ(events, 0U);
 }
 
+TEST_F(FabricTest, guid_table_is_set_and_read_but_for_the_first)
+{
+    std::array<std::uint8_t, 256> mad{}, reply{};
+    mad[1] = 0x81;
+    mad[3] = 2;
+    store(mad.data() + 16, guid_info);
+    store<std::uint64_t>(mad.data() + 64, 0x1111);
+    store<std::uint64_t>(mad.data() + 64 + 8 * 7, 0x0002c9030000abcd);
+    unsigned int events = 0;
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
+    EXPECT_EQ(events, unsigned(FABRIC_GID_CHANGE));
+    EXPECT_EQ(load<std::uint64_t>(reply.data() + 64), fabric_guid(1));
+    EXPECT_EQ(load<std::uint64_t>(reply.data() + 64 + 8 * 7), 0x0002c9030000abcd);
+    EXPECT_EQ(fabric_hca_port(f(), 1)->guids[0], fabric_guid(1));
+    EXPECT_EQ(fabric_hca_port(f(), 1)->guids[7], 0x0002c9030000abcd);
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
+    EXPECT_EQ(events, 0U) << "the same again";
+    store<std::uint32_t>(mad.data() + 20, 1);
+    ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
+    EXPECT_NE(load<std::uint16_t>(reply.data() + 4) & 0x7fff, 0) << "there is no second block";
+}
+
+TEST_F(FabricTest, guid_capability_is_that_of_the_table)
+{
+    std::array<std::uint8_t, 256> mad{}, reply{};
+    unsigned int events = 0;
+    mad[1] = 0x81;
+    mad[3] = 1;
+    store(mad.data() + 16, port_info);
+    ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+    EXPECT_EQ(reply[64 + 50], FABRIC_GUIDS);
+    auto of_switch = directed(Method::get, port_info, 0, {});
+    ASSERT_TRUE(ask_switch(of_switch));
+    EXPECT_EQ(of_switch[64 + 50], 1);
+}
+
+TEST_F(FabricTest, frame_with_a_grh_is_accepted_for_the_ports_gids_alone)
+{
+    activate(0, 1);
+    auto h = datagram(2, 1);
+    const auto accepts = [&](std::uint64_t prefix, std::uint64_t guid) {
+        h.grh = true;
+        store(h.dgid, prefix);
+        store(h.dgid + 8, guid);
+        return fabric_accepts(f(), 0, &h);
+    };
+    const std::uint64_t alias = 0x0002c9030000abcd;
+    EXPECT_TRUE(fabric_accepts(f(), 0, &h)) << "no GRH";
+    EXPECT_TRUE(accepts(default_subnet_prefix, fabric_guid(0)));
+    EXPECT_FALSE(accepts(default_subnet_prefix, fabric_guid(1)));
+    EXPECT_FALSE(accepts(default_subnet_prefix, 0)) << "an empty entry is no GID";
+    EXPECT_FALSE(accepts(default_subnet_prefix, alias));
+    EXPECT_EQ(fabric_set_alias(f(), 0, 1, alias), unsigned(FABRIC_GID_CHANGE));
+    EXPECT_EQ(fabric_set_alias(f(), 0, 1, alias), 0U);
+    EXPECT_TRUE(accepts(default_subnet_prefix, alias));
+    EXPECT_FALSE(accepts(0xfec0000000000001, alias)) << "another subnet";
+    EXPECT_EQ(fabric_set_alias(f(), 0, 1, 0), unsigned(FABRIC_GID_CHANGE));
+    EXPECT_FALSE(accepts(default_subnet_prefix, alias));
+    fabric_set_alias(f(), 0, 1, alias);
+    fabric_renew_hca(f(), 0);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->guids[1], 0U) << "another HCA has none";
+}
+
 TEST_F(FabricTest, sm_info_and_other_classes_are_left_to_the_agents)
 {
     std::array<std::uint8_t, 256> mad{}, reply{};
@@ -294,7 +357,7 @@ TEST_F(FabricTest, replugged_hca_knows_nothing_of_the_subnet)
     fabric_set_link(f(), 0, true);
     EXPECT_EQ(fabric_hca_port(f(), 0)->lid, 0);
     EXPECT_EQ(fabric_hca_port(f(), 0)->state, 2);
-    EXPECT_EQ(fabric_hca_port(f(), 0)->guid, fabric_guid(0));
+    EXPECT_EQ(fabric_hca_port(f(), 0)->guids[0], fabric_guid(0));
 }
 
 TEST_F(FabricTest, headers_survive_the_wire)
