@@ -263,7 +263,7 @@ int soft_plug(struct soft_slot *slot)
 	INIT_LIST_HEAD(&hca->groups);
 	spin_lock_init(&hca->groups_lock);
 	soft_engine_init(hca);
-	hca->ib.dev.parent = &slot->parent->dev;
+	hca->ib.dev.parent = slot->parent;
 	hca->ib.node_type = RDMA_NODE_IB_CA;
 	hca->ib.node_guid = cpu_to_be64(fabric_guid(slot->index));
 	hca->ib.phys_port_cnt = 1;
@@ -274,6 +274,8 @@ int soft_plug(struct soft_slot *slot)
 	ib_set_device_ops(&hca->ib, &soft_queue_ops);
 	if (soft_have_srq)
 		ib_set_device_ops(&hca->ib, &soft_srq_ops);
+	if (soft_vf_count)
+		ib_set_device_ops(&hca->ib, &soft_vf_ops);
 	ib_set_device_ops(&hca->ib, &device_ops);
 	spin_lock_irq(&soft_fabric_lock);
 	fabric_renew_hca(soft_fabric, slot->index);

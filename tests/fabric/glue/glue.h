@@ -10,15 +10,21 @@
 #pragma once
 #include <core.h>
 #include <linux/debugfs.h>
+#include <linux/device.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/mutex.h>
-#include <linux/platform_device.h>
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
-enum { SOFT_MOST_SGES = 18, SOFT_BURST = 32, SOFT_MOST_LSO_HEADER = 128, SOFT_MOST_FRAME = 4096 };
+enum {
+	SOFT_MOST_SGES = 18,
+	SOFT_BURST = 32,
+	SOFT_MOST_LSO_HEADER = 128,
+	SOFT_MOST_FRAME = 4096,
+	SOFT_MOST_VFS = 16,
+};
 
 #define SOFT_COUNTERS(X)                                                                                               \
 	X(post_send)                                                                                                   \
@@ -50,15 +56,23 @@ struct soft_counters {
 
 struct soft_hca;
 
+/* A virtual function, as far as it was told what to be. */
+struct soft_vf {
+	u64 node_guid, port_guid;
+	/* IFLA_VF_LINK_STATE_*. */
+	int link_state;
+};
+
 struct soft_slot {
 	unsigned int index;
 	struct soft_hca __rcu *hca;
-	struct platform_device *parent;
+	struct device *parent;
 	struct soft_counters counters;
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends;
 	u32 drop_rc_every, rnr_every, least_retries;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
+	struct soft_vf vfs[SOFT_MOST_VFS];
 	struct dentry *dir;
 };
 
@@ -189,6 +203,8 @@ extern bool soft_have_srq;
 extern unsigned int soft_srq_sges;
 /* Checksum and segmentation offload are to be had. */
 extern bool soft_have_offloads;
+/* Virtual functions of each HCA. */
+extern unsigned int soft_vf_count;
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 
@@ -223,6 +239,13 @@ void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr);
 extern const struct ib_device_ops soft_srq_ops;
 /* Takes the next receive; false: there is none. CONTEXT: softirq. */
 bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv);
+
+/* vf.c */
+extern const struct ib_device_ops soft_vf_ops;
+int soft_bus_start(void);
+void soft_bus_stop(void);
+/* The device that an HCA is a function of. */
+struct device *soft_add_parent(unsigned int index);
 
 /* rc.c */
 void soft_rc_init(struct soft_qp *qp);

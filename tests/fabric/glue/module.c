@@ -25,6 +25,10 @@ bool soft_have_offloads = true;
 module_param_named(offloads, soft_have_offloads, bool, 0444);
 MODULE_PARM_DESC(offloads, "Have checksum and segmentation offload of IPoIB datagrams (default 1)");
 
+unsigned int soft_vf_count;
+module_param_named(vfs, soft_vf_count, uint, 0444);
+MODULE_PARM_DESC(vfs, "Virtual functions of each HCA, 0 to 16 (default 0)");
+
 struct fabric *soft_fabric;
 DEFINE_SPINLOCK(soft_fabric_lock);
 struct soft_slot *soft_slots;
@@ -39,9 +43,10 @@ static void stop(void)
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < soft_hca_count; i++) {
 		soft_unplug(&soft_slots[i]);
-		platform_device_unregister(soft_slots[i].parent);
+		device_unregister(soft_slots[i].parent);
 	}
 	mutex_unlock(&soft_plug_lock);
+	soft_bus_stop();
 	/* Groups that were detached. */
 	rcu_barrier();
 	kfree(soft_slots);
@@ -53,7 +58,7 @@ static int add_slot(unsigned int index)
 	struct soft_slot *slot = &soft_slots[index];
 
 	slot->index = index;
-	slot->parent = platform_device_register_simple("soft_ib", index, NULL, 0);
+	slot->parent = soft_add_parent(index);
 	if (IS_ERR(slot->parent))
 		return PTR_ERR(slot->parent);
 	soft_hca_count = index + 1;
@@ -73,12 +78,17 @@ static int __init soft_ib_init(void)
 		pr_err("soft_ib: srq_sges=%u is not 1 to %u\n", soft_srq_sges, SOFT_MOST_SGES);
 		return -EINVAL;
 	}
+	if (soft_vf_count > SOFT_MOST_VFS) {
+		pr_err("soft_ib: vfs=%u is more than %u\n", soft_vf_count, SOFT_MOST_VFS);
+		return -EINVAL;
+	}
 	soft_fabric = vzalloc(fabric_bytes());
 	soft_slots = kcalloc(hcas, sizeof(*soft_slots), GFP_KERNEL);
-	if (!soft_fabric || !soft_slots) {
+	ret = soft_fabric && soft_slots ? soft_bus_start() : -ENOMEM;
+	if (ret) {
 		vfree(soft_fabric);
 		kfree(soft_slots);
-		return -ENOMEM;
+		return ret;
 	}
 	fabric_construct(soft_fabric, hcas, ib_mtu_int_to_enum(mtu));
 	mutex_lock(&soft_plug_lock);
