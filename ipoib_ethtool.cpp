@@ -133,8 +133,6 @@ kernel::Status Interface::moderate(Moderation wanted)
 
 using ipoib::Interface;
 
-ib_device* ipoib_ethtool_device(const net_device* dev) { return Interface::of(dev).ca(); }
-
 unsigned int ipoib_ethtool_speed(const net_device* dev)
 {
     const Interface& interface = Interface::of(dev);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The module's start and stop, the HCAs that come and go, and an interface from birth to death: what the user's and
-// the fabric's events make of it, its MTU and its carrier.
+// The module's start and stop, and an interface from birth to death: what the user's and the fabric's events make of
+// it, its MTU and its carrier.
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
@@ -73,9 +73,12 @@ void Interface::bring_down()
 
 kernel::Status Interface::open()
 {
-    if (!pkey_found_)
+    const bool found = pkey_found_.load_relaxed();
+    if (!found)
         log_warning(dev_, "P_Key 0x%04x is not found", pkey_.value());
-    TRY(perform(pkey_found_ ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
+    if (gid_index() < 0)
+        log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", gid_.bytes);
+    TRY(perform(found ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
     bring_children(true);
     return {};
 }
@@ -264,30 +267,9 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
 }
 
-// HCAs
+// The module
 
 namespace {
-
-// The interfaces of one HCA: what the kernel keeps for us between add and remove.
-struct Hca {
-    kernel::List<Interface> interfaces;
-};
-
-kernel::Status add_port(Hca& hca, ib_device* ca, std::uint32_t port)
-{
-    net_device* dev = shim_netdev_create(sizeof(Interface), ca, port);
-    if (!dev)
-        return kernel::no_memory;
-    auto* interface = new (shim_netdev_priv(dev)) Interface(dev, ca, port);
-    kernel::Guard guard(kernel::rtnl);
-    if (kernel::Status status = interface->attach(); !status.ok()) {
-        interface->~Interface();
-        shim_netdev_free(dev);
-        return status;
-    }
-    hca.interfaces.push_back(*interface);
-    return {};
-}
 
 // Writes back what is in force, as sysfs is to show.
 void clamp_parameter(const char* name, int& value, int clamped)
@@ -310,33 +292,6 @@ void clamp_parameters()
 } // namespace ipoib
 
 using ipoib::Interface;
-
-int ipoib_add_device(ib_device* ca, void** state)
-{
-    auto hca = kernel::make_owned<ipoib::Hca>();
-    if (!hca)
-        return kernel::no_memory;
-    for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
-        if (!shim_ib_port_is_ib(ca, port))
-            continue;
-        if (kernel::Status status = ipoib::add_port(*hca, ca, port); !status.ok())
-            log_warning(nullptr, "%s: couldn't register ipoib port %u; error %d", shim_ib_device_name(ca), port,
-                        status.code());
-    }
-    if (hca->interfaces.empty())
-        return kernel::not_supported;
-    *state = hca.release();
-    return 0;
-}
-
-void ipoib_remove_device(ib_device*, void* state)
-{
-    kernel::Owned<ipoib::Hca> hca(static_cast<ipoib::Hca*>(state));
-    // The interfaces themselves go when the lock does.
-    kernel::Guard guard(kernel::rtnl);
-    while (Interface* interface = hca->interfaces.front())
-        interface->detach(nullptr);
-}
 
 int ipoib_start()
 {
@@ -387,6 +342,15 @@ int ipoib_ndo_stop(net_device* dev)
 int ipoib_ndo_change_mtu(net_device* dev, int mtu)
 {
     return Interface::of(dev).change_mtu(static_cast<unsigned int>(mtu)).code();
+}
+ib_device* ipoib_port_of(const net_device* dev, std::uint32_t* port)
+{
+    *port = Interface::of(dev).port();
+    return Interface::of(dev).ca();
+}
+int ipoib_ndo_set_address(net_device* dev, const std::uint8_t* address)
+{
+    return Interface::of(dev).set_address(ipoib::HwAddr::from(address)).code();
 }
 void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
 bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).connected(); }

@@ -2,6 +2,8 @@
 // Multicast: the join state machine's executor, the set of groups and send-only groups (RFC 4391 sections 4 to 6).
 // Joins are sent and groups are removed on the interface's ordered work queue, or under RTNL with that work
 // cancelled; so neither meets the other.
+#include <algorithm>
+
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
@@ -158,6 +160,11 @@ void GroupSet::run_joins()
     // The port's becoming active is an event that starts us again.
     if (!interface_.port_active())
         return;
+    // A chosen GUID comes into the port's table when the subnet manager has it so; nobody tells us.
+    if (interface_.gid_index() < 0) {
+        joins_.queue(interface_.work_queue, kernel::seconds(1));
+        return;
+    }
     while (Group* group = next_to_ask()) {
         ib_sa_multicast* former;
         {
@@ -290,6 +297,7 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
         .traffic_class = member.traffic_class,
         .hop_limit = member.hop_limit,
         .flow_label = member.flow_label,
+        .sgid_index = static_cast<std::uint8_t>(std::max(interface_.gid_index(), 0)),
         .dgid = group.key().native(),
     };
     ib_ah* ah = shim_ah_create(interface_.pd(), &attributes);

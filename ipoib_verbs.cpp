@@ -27,20 +27,22 @@ void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)
 
 kernel::Status Interface::read_pkey()
 {
+    std::uint16_t value = 0, index = 0;
+    bool found;
     if (parent_) {
-        pkey_found_ = shim_ib_find_pkey(ca_, port_, pkey_.value(), &pkey_index_) == 0;
+        found = shim_ib_find_pkey(ca_, port_, pkey_.value(), &index) == 0;
     } else {
-        std::uint16_t value = 0;
         TRY(shim_ib_query_pkey(ca_, port_, 0, &value));
-        pkey_index_ = 0;
-        pkey_found_ = PKey(value).valid();
-        pkey_ = pkey_found_ ? PKey(value).as_full_member() : PKey();
-        if (!pkey_found_)
+        found = PKey(value).valid();
+        pkey_ = found ? PKey(value).as_full_member() : PKey();
+        if (!found)
             log_warning(dev_, "P_Key 0x%04x is Invalid", value);
     }
+    pkey_index_.store(index);
+    pkey_found_.store(found);
     const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey_));
     std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
-    return pkey_found_ ? 0 : kernel::no_device;
+    return found ? 0 : kernel::no_device;
 }
 
 void Interface::read_gid()
@@ -50,11 +52,48 @@ void Interface::read_gid()
         log_warning(dev_, "rdma_query_gid failed, error %d", error);
         return;
     }
-    const Gid gid = Gid::from(native);
+    Gid gid = Gid::from(native);
+    // The subnet's prefix is the port's in any case.
+    if (guid_chosen_)
+        gid.set_interface_id(gid_);
     if (gid == gid_)
         return;
     gid_ = gid;
     shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid_.bytes, Gid::size);
+}
+
+int Interface::gid_index() const
+{
+    const shim_gid native = gid_.native();
+    std::uint16_t index = 0;
+    return shim_ib_find_gid(ca_, port_, &native, &index) == 0 ? index : -1;
+}
+
+void Interface::choose_guid(const Gid& like)
+{
+    shim_gid native;
+    gid_.set_interface_id(like);
+    guid_chosen_ = shim_ib_query_gid(ca_, port_, 0, &native) != 0 || !Gid::from(native).same_interface_id(gid_);
+}
+
+kernel::Status Interface::set_address(const HwAddr& address)
+{
+    const HwAddr now = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
+    if (shim_netdev_up(dev_))
+        return kernel::busy;
+    if (!now.same_but_guid(address) || address.gid().same_interface_id(Gid())) {
+        log_warning(dev_, "address %20phC: only the last 8 bytes, the GUID, can be set, and not to 0", address.bytes);
+        return kernel::invalid;
+    }
+    choose_guid(address.gid());
+    show_address();
+    for (Interface& child : children_) {
+        child.choose_guid(gid_);
+        child.show_address();
+        shim_netdev_address_changed(child.dev_);
+        child.flush_light_.queue(flush_queue);
+    }
+    return {};
 }
 
 void Interface::read_lid()
@@ -83,6 +122,11 @@ kernel::Status Interface::prepare()
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);
+    // A GUID that came with the request for the interface, or the parent's.
+    if (shim_netdev_address_given(dev_))
+        choose_guid(HwAddr::from(shim_netdev_address(dev_)).gid());
+    else if (parent_)
+        choose_guid(parent_->gid_);
     read_gid();
     // Without a P_Key yet the interface waits for one when it is opened.
     (void)read_pkey().ok();
@@ -113,7 +157,7 @@ kernel::Status Interface::init()
     }
     tx.napi().add(dev_, tx, kernel::Direction::transmit);
     rx.napi().add(dev_, rx, kernel::Direction::receive);
-    set_address();
+    show_address();
     alive_ = true;
     return {};
 }
@@ -141,7 +185,7 @@ void Interface::destroy()
     work_queue.destroy();
 }
 
-void Interface::set_address()
+void Interface::show_address()
 {
     const HwAddr address = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
     shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
@@ -191,7 +235,7 @@ kernel::Status Interface::replace_queues(RingSizes sizes)
         destroy_queues();
         return status;
     }
-    set_address();
+    show_address();
     announcements_left_ = most_announcements;
     shim_netdev_address_changed(dev_);
     return moderate(moderation());
@@ -219,8 +263,8 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
         (void)replace_queues(before).ok();
     }
     if (open) {
-        const kernel::Status opened =
-            perform(pkey_found_ ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey);
+        const kernel::Status opened = perform(pkey_found_.load_relaxed() ? InterfaceLife::Event::opened
+                                                                         : InterfaceLife::Event::opened_without_pkey);
         return status.ok() ? opened : status;
     }
     return status;
@@ -233,7 +277,7 @@ kernel::Status Interface::queue_pair_to_service()
     shim_port attributes;
     TRY(shim_ib_query_port(ca_, port_, &attributes));
     lid_.store(attributes.lid);
-    TRY(shim_qp_to_init(qp_, port_, pkey_index_, qkey()));
+    TRY(shim_qp_to_init(qp_, port_, pkey_index(), qkey()));
     // A datagram is never longer than the link's MTU, so neither are the buffers; a larger MTU brings new ones.
     TRY(rx.fill(attributes.active_mtu));
     TRY(shim_qp_to_rtr(qp_));
@@ -358,15 +402,15 @@ void Interface::flush_heavy()
     if (!alive_)
         return;
     shim_trace_flush(dev_, "heavy");
-    const bool found_before = pkey_found_;
+    const bool found_before = pkey_found_.load_relaxed();
     const PKey before = pkey_;
-    const std::uint16_t index_before = pkey_index_;
+    const std::uint16_t index_before = pkey_index();
     // bring_down() must know the groups by the P_Key that they were joined with: they carry their own MGID.
     if (!read_pkey().ok())
         (void)perform(InterfaceLife::Event::pkey_gone).ok();
     else if (!found_before)
         (void)perform(InterfaceLife::Event::pkey_found).ok();
-    else if (!(before == pkey_) || index_before != pkey_index_)
+    else if (!(before == pkey_) || index_before != pkey_index())
         (void)perform(InterfaceLife::Event::restart).ok();
 }
 

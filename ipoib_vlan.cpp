@@ -30,6 +30,7 @@ kernel::Status Interface::attach()
         status = shim_netdev_register(dev_);
     if (!status.ok())
         return status;
+    hca_.add(*this);
     create_debug_files();
     listen();
     return {};
@@ -91,7 +92,8 @@ void Interface::detach(void* batch)
 {
     while (Interface* child = children_.front())
         child->detach(batch);
-    unlink();
+    static_cast<kernel::ListNode<Interface>&>(*this).unlink();
+    hca_.remove(*this);
     shim_events_stop(event_handler());
     remove_debug_files();
     shim_netdev_unregister(dev_, batch);

@@ -9,10 +9,19 @@ static int add(struct ib_device *ca);
 
 static void remove(struct ib_device *ca, void *state) { ipoib_remove_device(ca, state); }
 
+static struct net_device *get_net_dev_by_params(struct ib_device *ca, u32 port, u16 pkey, const union ib_gid *gid,
+						const struct sockaddr *address, void *state)
+{
+	if (!rdma_protocol_ib(ca, port))
+		return NULL;
+	return ipoib_find_netdev(state, port, pkey, (const struct shim_gid *)gid, address);
+}
+
 static struct ib_client client = {
 	.name = "ipoib",
 	.add = add,
 	.remove = remove,
+	.get_net_dev_by_params = get_net_dev_by_params,
 };
 
 static int add(struct ib_device *ca)

@@ -3,12 +3,14 @@
 #include <linux/ethtool.h>
 #include <rdma/ib_verbs.h>
 #include <shim/ethtool.h>
+#include <shim/netdevice.h>
 
 static_assert(SHIM_STATISTIC_NAME_BYTES == ETH_GSTRING_LEN);
 
 static void get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
-	struct ib_device *ca = ipoib_ethtool_device(dev);
+	u32 port;
+	struct ib_device *ca = ipoib_port_of(dev, &port);
 
 	strscpy(info->driver, "ib_ipoib", sizeof(info->driver));
 	ib_get_device_fw_str(ca, info->fw_version);

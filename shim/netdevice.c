@@ -4,8 +4,10 @@
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_infiniband.h>
+#include <linux/inetdevice.h>
 #include <linux/netdevice.h>
 #include <linux/sysfs.h>
+#include <net/addrconf.h>
 #include <net/arp.h>
 #include <net/neighbour.h>
 #include <net/pkt_sched.h>
@@ -45,21 +47,35 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 
 static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_lower(dev)->ifindex); }
 
+static int set_mac_address(struct net_device *dev, void *address)
+{
+	return ipoib_ndo_set_address(dev, (const u8 *)((struct sockaddr_storage *)address)->__data);
+}
+
+/* What both kinds of netdev have. */
+#define OPERATIONS                                                                                                     \
+	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
+	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
+	.ndo_fix_features = fix_features, .ndo_tx_timeout = tx_timeout, .ndo_set_rx_mode = ipoib_ndo_set_rx_mode,      \
+	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink
+
 static const struct net_device_ops netdev_ops = {
-	.ndo_init = ipoib_ndo_init,
-	.ndo_uninit = ipoib_ndo_uninit,
-	.ndo_open = ipoib_ndo_open,
-	.ndo_stop = ipoib_ndo_stop,
-	.ndo_start_xmit = start_xmit,
-	.ndo_change_mtu = ipoib_ndo_change_mtu,
-	.ndo_fix_features = fix_features,
-	.ndo_tx_timeout = tx_timeout,
-	.ndo_set_rx_mode = ipoib_ndo_set_rx_mode,
-	.ndo_get_stats64 = get_stats64,
-	.ndo_get_iflink = get_iflink,
+	OPERATIONS,
+	.ndo_set_mac_address = set_mac_address,
+	.ndo_set_vf_link_state = shim_set_vf_link_state,
+	.ndo_get_vf_config = shim_get_vf_config,
+	.ndo_get_vf_stats = shim_get_vf_stats,
+	.ndo_get_vf_guid = shim_get_vf_guid,
+	.ndo_set_vf_guid = shim_set_vf_guid,
 };
 
-bool shim_is_ours(const struct net_device *dev) { return dev->netdev_ops == &netdev_ops; }
+/* A virtual function has none of its own, and its GUID is its host's to choose. */
+static const struct net_device_ops function_ops = { OPERATIONS };
+
+bool shim_is_ours(const struct net_device *dev)
+{
+	return dev->netdev_ops == &netdev_ops || dev->netdev_ops == &function_ops;
+}
 
 static int header_create(struct sk_buff *skb, struct net_device *dev, unsigned short type, const void *daddr,
 			 const void *saddr, unsigned int len)
@@ -165,6 +181,8 @@ SHIM struct net_device *shim_netdev_create_child(size_t private_bytes, struct ne
 SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities)
 {
 	dev->tx_queue_len = tx_queue_len;
+	if (abilities & SHIM_IS_FUNCTION)
+		dev->netdev_ops = &function_ops;
 	if (abilities & SHIM_CAN_GATHER)
 		dev->features |= NETIF_F_SG;
 	if (abilities & SHIM_CAN_CHECKSUM)
@@ -204,6 +222,54 @@ SHIM void shim_netdev_bring(struct net_device *dev, bool up)
 SHIM bool shim_may_administer(const struct net_device *dev) { return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN); }
 
 SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->name; }
+
+SHIM const uint8_t *shim_netdev_address(const struct net_device *dev) { return dev->dev_addr; }
+SHIM bool shim_netdev_address_given(const struct net_device *dev) { return dev->addr_assign_type == NET_ADDR_SET; }
+
+/* Stops at the first that has it. */
+static int has_address(struct net_device *dev, struct netdev_nested_priv *wanted)
+{
+	const struct sockaddr *address = wanted->data;
+	struct in_device *in_dev;
+
+	switch (address->sa_family) {
+	case AF_INET:
+		in_dev = __in_dev_get_rcu(dev);
+		return in_dev &&
+		       inet_confirm_addr(dev_net(dev), in_dev, 0,
+					 ((const struct sockaddr_in *)address)->sin_addr.s_addr, RT_SCOPE_HOST);
+	case AF_INET6:
+		return IS_ENABLED(CONFIG_IPV6) &&
+		       ipv6_chk_addr(dev_net(dev), &((const struct sockaddr_in6 *)address)->sin6_addr, dev, 1);
+	default:
+		return 0;
+	}
+}
+
+SHIM bool shim_netdev_has_address(struct net_device *dev, const struct sockaddr *address)
+{
+	struct netdev_nested_priv wanted = { .data = (void *)address };
+	bool found;
+
+	rcu_read_lock();
+	found = has_address(dev, &wanted) || netdev_walk_all_upper_dev_rcu(dev, has_address, &wanted);
+	rcu_read_unlock();
+	return found;
+}
+
+SHIM struct net_device *shim_netdev_hold_outermost(struct net_device *dev)
+{
+	struct net_device *master;
+
+	rcu_read_lock();
+	master = netdev_master_upper_dev_get_rcu(dev);
+	/* A VRF is no link of its own. */
+	if (master && !netif_is_l3_master(master))
+		dev = master;
+	dev_hold(dev);
+	rcu_read_unlock();
+	return dev;
+}
 
 SHIM void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
 {

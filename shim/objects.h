@@ -54,3 +54,13 @@ bool shim_is_ours(const struct net_device *dev);
 void shim_netdev_setup(struct net_device *dev);
 void shim_set_link_ops(struct net_device *dev);
 void shim_set_ethtool_ops(struct net_device *dev);
+
+/* What `ip link` asks of virtual functions. */
+struct ifla_vf_info;
+struct ifla_vf_stats;
+struct ifla_vf_guid;
+int shim_set_vf_link_state(struct net_device *dev, int vf, int state);
+int shim_get_vf_config(struct net_device *dev, int vf, struct ifla_vf_info *info);
+int shim_get_vf_stats(struct net_device *dev, int vf, struct ifla_vf_stats *stats);
+int shim_get_vf_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node, struct ifla_vf_guid *port);
+int shim_set_vf_guid(struct net_device *dev, int vf, u64 guid, int type);

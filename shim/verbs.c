@@ -20,7 +20,8 @@ SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
 {
 	return (ca->attrs.max_send_sge > 1 ? SHIM_CAN_GATHER : 0) |
 	       (ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM ? SHIM_CAN_CHECKSUM : 0) |
-	       (ca->attrs.kernel_cap_flags & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0);
+	       (ca->attrs.kernel_cap_flags & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0) |
+	       (ca->attrs.kernel_cap_flags & IBK_VIRTUAL_FUNCTION ? SHIM_IS_FUNCTION : 0);
 }
 
 SHIM unsigned int shim_ib_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
@@ -45,6 +46,18 @@ SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_por
 SHIM int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
 {
 	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);
+}
+
+SHIM int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index)
+{
+	const struct ib_gid_attr *attr =
+		rdma_find_gid_by_port(ca, (const union ib_gid *)gid, IB_GID_TYPE_IB, port, NULL);
+
+	if (IS_ERR(attr))
+		return PTR_ERR(attr);
+	*index = attr->index;
+	rdma_put_gid_attr(attr);
+	return 0;
 }
 
 SHIM int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey)
@@ -326,7 +339,8 @@ SHIM struct ib_ah *shim_ah_create(struct ib_pd *pd, const struct shim_ah_attribu
 	rdma_ah_set_dlid(&attr, attributes->dlid);
 	rdma_ah_set_sl(&attr, attributes->sl);
 	rdma_ah_set_static_rate(&attr, attributes->rate);
-	rdma_ah_set_grh(&attr, &dgid, attributes->flow_label, 0, attributes->hop_limit, attributes->traffic_class);
+	rdma_ah_set_grh(&attr, &dgid, attributes->flow_label, attributes->sgid_index, attributes->hop_limit,
+			attributes->traffic_class);
 	return rdma_create_ah(pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
 }
 

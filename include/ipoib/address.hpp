@@ -45,6 +45,7 @@ struct Gid {
         return gid;
     }
     bool multicast() const { return bytes[0] == 0xff; }
+    void set_interface_id(const Gid& other) { std::memcpy(bytes + 8, other.bytes + 8, 8); }
     bool same_interface_id(const Gid& other) const { return std::memcmp(bytes + 8, other.bytes + 8, 8) == 0; }
     // The i-th of eight groups of 16 bits, as text shows them.
     unsigned int group(unsigned int i) const { return static_cast<unsigned int>(bytes[2 * i] << 8 | bytes[2 * i + 1]); }
@@ -81,6 +82,8 @@ struct HwAddr {
     std::uint32_t qpn() const { return static_cast<std::uint32_t>(bytes[1]) << 16 | bytes[2] << 8 | bytes[3]; }
     Gid gid() const { return Gid::from(bytes + 4); }
     bool multicast() const { return bytes[4] == 0xff; }
+    // Flags, QPN and subnet prefix are the same.
+    bool same_but_guid(const HwAddr& other) const { return std::memcmp(bytes, other.bytes, 12) == 0; }
     bool operator==(const HwAddr&) const = default;
 };
 

@@ -13,6 +13,7 @@
 #include <ipoib/connected.hpp>
 #include <ipoib/datagram.hpp>
 #include <ipoib/encapsulation.hpp>
+#include <ipoib/hca.hpp>
 #include <ipoib/interface_life.hpp>
 #include <ipoib/multicast.hpp>
 #include <ipoib/path.hpp>
@@ -39,13 +40,14 @@ struct LinkParameters {
     std::uint8_t traffic_class = 0;
 };
 
-class Interface : public kernel::ListNode<Interface> {
+class Interface : public kernel::ListNode<Interface>, public kernel::ListNode<OfHca> {
 public:
     // Of a port; its P_Key is the first of the port's table.
-    Interface(net_device* dev, ib_device* ca, std::uint32_t port) : dev_(dev), ca_(ca), port_(port) {}
+    Interface(net_device* dev, Hca& hca, std::uint32_t port) : dev_(dev), hca_(hca), ca_(hca.ca()), port_(port) {}
     // Of a P_Key, beside parent.
     Interface(net_device* dev, Interface& parent, PKey pkey)
-        : dev_(dev), ca_(parent.ca_), port_(parent.port_), parent_(&parent), pkey_(pkey.as_full_member())
+        : dev_(dev), hca_(parent.hca_), ca_(parent.ca_), port_(parent.port_), parent_(&parent),
+          pkey_(pkey.as_full_member())
     {
     }
     ~Interface() = default;
@@ -73,6 +75,8 @@ public:
     kernel::Status change_mtu(unsigned int mtu);
     void transmit(sk_buff* skb);
     void tx_timed_out();
+    // Another GUID, for it and its children; everything else in the address must stay.
+    kernel::Status set_address(const HwAddr& address);
     void sum_statistics(shim_stats& stats) const;
     // Connected or datagram mode. CONTEXT: RTNL.
     kernel::Status set_connected(bool connected);
@@ -128,7 +132,11 @@ public:
     // The largest packet of the broadcast group, encapsulation included.
     unsigned int longest_frame() const { return longest_frame_.load_relaxed(); }
     bool port_active() const;
-    std::uint16_t pkey_index() const { return pkey_index_; }
+    std::uint16_t pkey_index() const { return pkey_index_.load_relaxed(); }
+    // CONTEXT: any.
+    bool uses_pkey_index(std::uint16_t index) const { return pkey_found_.load_relaxed() && pkey_index() == index; }
+    // Where the port's table has our GID; -1: it has not, so that nobody can reach us. CONTEXT: any.
+    int gid_index() const;
     // Unicast goes by connections where the peer takes them.
     bool connected() const { return connected_.load_relaxed(); }
 
@@ -154,7 +162,8 @@ private:
     kernel::Status create_queues();
     void destroy_queues();
     kernel::Status replace_queues(RingSizes sizes);
-    void set_address();
+    void show_address();
+    void choose_guid(const Gid& like);
     void destroy();
 
     kernel::Status read_pkey();
@@ -182,6 +191,7 @@ private:
     void send_rejections();
 
     net_device* const dev_;
+    Hca& hca_;
     ib_device* const ca_;
     const std::uint32_t port_;
     Interface* const parent_ = nullptr;
@@ -203,9 +213,11 @@ private:
     bool alive_ = false;
     PKey pkey_;
     // The port's table has it, there.
-    bool pkey_found_ = false;
-    std::uint16_t pkey_index_ = 0;
+    kernel::Published<bool> pkey_found_;
+    kernel::Published<std::uint16_t> pkey_index_;
     Gid gid_;
+    // Its GUID is the administrator's choice, not the port's first.
+    bool guid_chosen_ = false;
     unsigned int max_ib_mtu_ = 0;
     unsigned int admin_mtu_ = 0;
     bool adopting_mtu_ = false;

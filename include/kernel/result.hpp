@@ -8,6 +8,7 @@ enum Errno : int {
     not_permitted = -1,
     no_device = -19,
     no_memory = -12,
+    busy = -16,
     invalid = -22,
     not_unique = -76,
     not_supported = -95,

@@ -9,7 +9,6 @@ struct net_device;
 enum { SHIM_STATISTIC_NAME_BYTES = 32 };
 
 /* kernel -> C++. CONTEXT: RTNL. */
-struct ib_device *ipoib_ethtool_device(const struct net_device *dev);
 /* Mb/s; 0: not known. */
 unsigned int ipoib_ethtool_speed(const struct net_device *dev);
 unsigned int ipoib_ethtool_statistics_count(void);

@@ -6,6 +6,8 @@ SHIM_BEGIN
 
 struct ib_device;
 struct net_device;
+struct shim_gid;
+struct sockaddr;
 
 /* Module parameters, as given; ipoib_start() writes the values in force back. */
 struct shim_parameters {
@@ -35,5 +37,8 @@ ENTRY void ipoib_stop(void);
 /* What remove gets as state. */
 int ipoib_add_device(struct ib_device *ca, void **state);
 void ipoib_remove_device(struct ib_device *ca, void *state);
+/* The netdev for which a request came in, held for the caller; gid and address may be NULL. CONTEXT: process. */
+struct net_device *ipoib_find_netdev(void *state, uint32_t port, uint16_t pkey, const struct shim_gid *gid,
+				     const struct sockaddr *address);
 
 SHIM_END

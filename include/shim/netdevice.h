@@ -7,6 +7,7 @@ struct net_device;
 struct sk_buff;
 struct ib_device;
 struct shim_napi;
+struct sockaddr;
 
 /* RFC 4391's encapsulation header and, before it, the destination's hardware address; the largest MTU of any mode. */
 enum { IPOIB_HEADER_BYTES = 24, IPOIB_MAX_MTU = 65520 };
@@ -43,7 +44,14 @@ bool shim_parse_int(const char *text, int *value);
 
 const char *shim_netdev_name(const struct net_device *dev);
 /* Changes bytes [offset, offset + bytes) of the hardware address. CONTEXT: RTNL, or before registration. */
+/* 20 bytes; given: they came with the request for the netdev. */
+const uint8_t *shim_netdev_address(const struct net_device *dev);
+bool shim_netdev_address_given(const struct net_device *dev);
 void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes);
+/* The netdev, or one that it is below, has this IP address. CONTEXT: process. */
+bool shim_netdev_has_address(struct net_device *dev, const struct sockaddr *address);
+/* What the netdev is enslaved to at layer 2, or itself; held for the caller. CONTEXT: process. */
+struct net_device *shim_netdev_hold_outermost(struct net_device *dev);
 /* It was changed: whoever knows the old one is to forget it. CONTEXT: RTNL. */
 void shim_netdev_address_changed(struct net_device *dev);
 /* Neighbours are told of the addresses, unasked. CONTEXT: RTNL. */
@@ -109,6 +117,10 @@ int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
 /* Always takes the packet. CONTEXT: softirq or BH disabled, under the queue's transmit lock. */
 void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
 void ipoib_ndo_tx_timeout(struct net_device *dev);
+/* The HCA, and the number of its port. CONTEXT: any. */
+struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
+/* The user wants this address, 20 bytes. CONTEXT: RTNL. */
+int ipoib_ndo_set_address(struct net_device *dev, const uint8_t *address);
 /* Packets may come without checksums, or larger than the MTU: the HCA sees to that. */
 bool ipoib_offloads_sends(const struct net_device *dev);
 void ipoib_ndo_set_rx_mode(struct net_device *dev);

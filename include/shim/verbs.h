@@ -46,18 +46,28 @@ struct shim_ah_attributes {
 	uint8_t rate;
 	uint8_t traffic_class, hop_limit;
 	uint32_t flow_label;
+	/* In the port's table: whom it comes from. */
+	uint8_t sgid_index;
 	struct shim_gid dgid;
 };
 
 const char *shim_ib_device_name(const struct ib_device *ca);
 unsigned int shim_ib_max_send_sge(const struct ib_device *ca);
 /* What an HCA can do for datagrams: gather elements, do checksums of TCP and UDP over IPv4, cut TCP into segments. */
-enum shim_ability { SHIM_CAN_GATHER = 1, SHIM_CAN_CHECKSUM = 2, SHIM_CAN_SEGMENT = 4 };
+enum shim_ability {
+	SHIM_CAN_GATHER = 1,
+	SHIM_CAN_CHECKSUM = 2,
+	SHIM_CAN_SEGMENT = 4,
+	/* It is a virtual function itself. */
+	SHIM_IS_FUNCTION = 8,
+};
 unsigned int shim_ib_abilities(const struct ib_device *ca);
 unsigned int shim_ib_comp_vectors(const struct ib_device *ca);
 /* CONTEXT: process. */
 int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
 int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/* CONTEXT: any. */
+int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
 int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey);
 int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
 

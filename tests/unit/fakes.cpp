@@ -775,6 +775,14 @@ int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
 bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
 bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
+const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address.data(); }
+bool shim_netdev_address_given(const net_device* dev) { return dev->address_given; }
+bool shim_netdev_has_address(net_device* dev, const sockaddr* address) { return dev->ip == address; }
+net_device* shim_netdev_hold_outermost(net_device* dev)
+{
+    ++dev->holds;
+    return dev;
+}
 void shim_netdev_address_changed(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
@@ -878,6 +886,16 @@ int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     *gid = ca->gid;
     return 0;
+}
+int shim_ib_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
+{
+    for (std::size_t i = 0; i < ca->gids.size(); ++i)
+        if (std::memcmp(ca->gids[i].raw, gid->raw, sizeof(gid->raw)) == 0) {
+            *index = static_cast<std::uint16_t>(i + 1);
+            return 0;
+        }
+    *index = 0;
+    return std::memcmp(ca->gid.raw, gid->raw, sizeof(gid->raw)) == 0 ? 0 : -2;
 }
 int shim_ib_query_pkey(ib_device* ca, std::uint32_t, std::uint16_t, std::uint16_t* pkey)
 {

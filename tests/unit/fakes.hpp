@@ -65,7 +65,9 @@ struct net_device {
     bool registered = false, carrier = false, stopped = true, up = false, ours = true;
     std::vector<ipoib::HwAddr> multicast;
     int queued_bytes = 0;
-    bool rx_checksum = true, lro = false;
+    bool rx_checksum = true, lro = false, address_given = false;
+    const sockaddr* ip = nullptr;
+    unsigned int holds = 0;
     unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
 };
 
@@ -181,6 +183,8 @@ struct ib_device {
     unsigned int moderated_entries = 0, moderated_usecs = 0;
     std::uint16_t pkey = 0xffff;
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
+    // Behind the first.
+    std::vector<shim_gid> gids;
     struct Handler {
         void (*on_event)(void*, shim_event, std::uint32_t);
         void* context;

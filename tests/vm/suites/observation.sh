@@ -115,11 +115,11 @@ test_drops_have_reasons() {
     on 1 ip neigh replace 10.0.0.77 lladdr 00:00:00:48:fe:80:00:00:00:00:00:00:00:02:c9:03:00:00:99:99 dev ib0
     into_the_void() { on 1 ping -q -c 3 -i 0.2 -W 1 10.0.0.77 >/dev/null 2>&1 || true; }
     trace skb/kfree_skb into_the_void
-    seen 'reason: NEIGH_FAILED'
     knob 2 link 1
     on 1 ip neigh del 10.0.0.77 dev ib0
     wait_for 20 carrier 2
     wait_for 20 reaches 1 10.0.0.2
+    seen 'reason: NEIGH_FAILED'
     send_other_type() { on 1 python3 -c 'import socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
 s.bind(("ib0", 0x88cc))

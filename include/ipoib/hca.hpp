@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An HCA with all interfaces on its ports: what the kernel keeps for us between an HCA's coming and its going, and
+// where rdma_cm asks which interface a request is for.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/address.hpp>
+#include <kernel/list.hpp>
+#include <kernel/lock.hpp>
+#include <shim/module.h>
+
+namespace ipoib {
+
+class Interface;
+// The list of an HCA's interfaces, children included.
+class OfHca;
+
+class Hca {
+public:
+    explicit Hca(ib_device* ca) : ca_(ca) {}
+    ib_device* ca() const { return ca_; }
+
+    // Those of ports. CONTEXT: RTNL.
+    kernel::List<Interface> parents;
+
+    // A registered interface can be found from now on, or no more. CONTEXT: RTNL.
+    void add(Interface& interface) TA_EXCLUDES(lock_);
+    void remove(Interface& interface) TA_EXCLUDES(lock_);
+    // The netdev, held for the caller, for which a request came in on the port with this P_Key, for this GID (nullptr:
+    // any) and, where several would do, this IP address (nullptr: any): the interface, or what it is enslaved to at
+    // layer 2. nullptr: none. CONTEXT: process, with or without RTNL.
+    net_device* find(std::uint32_t port, PKey pkey, const Gid* gid, const sockaddr* address) TA_EXCLUDES(lock_);
+
+private:
+    static kernel::LockClass lock_class_;
+
+    ib_device* const ca_;
+    // Taken inside RTNL.
+    kernel::Mutex lock_{lock_class_, "ipoib_interfaces"};
+    kernel::List<Interface, OfHca> interfaces_ TA_GUARDED(lock_);
+};
+
+} // namespace ipoib

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// HCAs that come and go, and the interfaces on their ports.
+#include <new>
+
+#include <ipoib/hca.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <kernel/memory.hpp>
+
+namespace ipoib {
+
+constinit kernel::LockClass Hca::lock_class_;
+
+void Hca::add(Interface& interface)
+{
+    kernel::Guard guard(lock_);
+    interfaces_.push_back(interface);
+}
+
+void Hca::remove(Interface& interface)
+{
+    kernel::Guard guard(lock_);
+    static_cast<kernel::ListNode<OfHca>&>(interface).unlink();
+}
+
+net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const sockaddr* address)
+{
+    std::uint16_t index = 0;
+    if (shim_ib_find_pkey(ca_, port, pkey.value(), &index) != 0)
+        return nullptr;
+    kernel::Guard guard(lock_);
+    Interface* only = nullptr;
+    Interface* with_address = nullptr;
+    unsigned int matches = 0, addressed = 0;
+    for (Interface& interface : interfaces_) {
+        if (interface.port() != port || !interface.uses_pkey_index(index) || (gid && !(interface.gid() == *gid)))
+            continue;
+        ++matches;
+        only = &interface;
+        if (address && shim_netdev_has_address(interface.dev(), address) && ++addressed == 1)
+            with_address = &interface;
+    }
+    if (matches == 0)
+        return nullptr;
+    if (matches == 1 || !address)
+        return shim_netdev_hold_outermost(only->dev());
+    if (addressed > 1)
+        log_warning(with_address->dev(), "duplicate IP address detected");
+    return with_address ? shim_netdev_hold_outermost(with_address->dev()) : nullptr;
+}
+
+namespace {
+
+kernel::Status add_port(Hca& hca, std::uint32_t port)
+{
+    net_device* dev = shim_netdev_create(sizeof(Interface), hca.ca(), port);
+    if (!dev)
+        return kernel::no_memory;
+    auto* interface = new (shim_netdev_priv(dev)) Interface(dev, hca, port);
+    kernel::Guard guard(kernel::rtnl);
+    if (kernel::Status status = interface->attach(); !status.ok()) {
+        interface->~Interface();
+        shim_netdev_free(dev);
+        return status;
+    }
+    hca.parents.push_back(*interface);
+    return {};
+}
+
+} // namespace
+
+} // namespace ipoib
+
+using ipoib::Hca;
+
+int ipoib_add_device(ib_device* ca, void** state)
+{
+    auto hca = kernel::make_owned<Hca>(ca);
+    if (!hca)
+        return kernel::no_memory;
+    for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
+        if (!shim_ib_port_is_ib(ca, port))
+            continue;
+        if (kernel::Status status = ipoib::add_port(*hca, port); !status.ok())
+            log_warning(nullptr, "%s: couldn't register ipoib port %u; error %d", shim_ib_device_name(ca), port,
+                        status.code());
+    }
+    if (hca->parents.empty())
+        return kernel::not_supported;
+    *state = hca.release();
+    return 0;
+}
+
+void ipoib_remove_device(ib_device*, void* state)
+{
+    kernel::Owned<Hca> hca(static_cast<Hca*>(state));
+    // The interfaces themselves go when the lock does.
+    kernel::Guard guard(kernel::rtnl);
+    while (ipoib::Interface* interface = hca->parents.front())
+        interface->detach(nullptr);
+}
+
+net_device* ipoib_find_netdev(void* state, std::uint32_t port, std::uint16_t pkey, const shim_gid* gid,
+                              const sockaddr* address)
+{
+    ipoib::Gid wanted;
+    if (gid)
+        wanted = ipoib::Gid::from(*gid);
+    return static_cast<Hca*>(state)->find(port, ipoib::PKey(pkey), gid ? &wanted : nullptr, address);
+}

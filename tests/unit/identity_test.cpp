@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Who an interface is: a GUID of the administrator's choice, and whom rdma_cm finds.
+#include "driver_test.hpp"
+
+struct sockaddr {
+    int which;
+};
+
+namespace ipoib {
+namespace {
+
+class IdentityTest : public DriverTest {
+protected:
+    static shim_gid with_guid(shim_gid gid, std::uint8_t last)
+    {
+        gid.raw[15] = last;
+        return gid;
+    }
+    int set_guid(net_device& dev, std::uint8_t last)
+    {
+        HwAddr address = HwAddr::from(dev.address.data());
+        address.bytes[19] = last;
+        world.rtnl = true;
+        const int error = ipoib_ndo_set_address(&dev, address.bytes);
+        world.rtnl = false;
+        return error;
+    }
+    void open_dev(net_device& dev)
+    {
+        world.rtnl = true;
+        dev.up = true;
+        EXPECT_EQ(ipoib_ndo_open(&dev), 0);
+        world.rtnl = false;
+        world.run_work();
+    }
+    Interface& child(std::uint16_t pkey)
+    {
+        world.rtnl = true;
+        world.pkeys_found.push_back(pkey);
+        EXPECT_TRUE(interface().create_child(pkey).ok());
+        world.rtnl = false;
+        world.run_work();
+        return Interface::of(world.netdevs.back());
+    }
+    net_device* find(std::uint16_t pkey, const Gid* gid, const sockaddr* address)
+    {
+        const shim_gid native = gid ? gid->native() : shim_gid{};
+        return ipoib_find_netdev(world.state, 1, pkey, gid ? &native : nullptr, address);
+    }
+};
+
+TEST_F(IdentityTest, only_the_guid_can_be_set)
+{
+    HwAddr address = HwAddr::from(world.dev().address.data());
+    for (std::size_t byte = 0; byte < 12; ++byte) {
+        HwAddr wrong = address;
+        wrong.bytes[byte] ^= 1;
+        EXPECT_EQ(ipoib_ndo_set_address(&world.dev(), wrong.bytes), -22) << byte;
+    }
+    HwAddr none = address;
+    std::memset(none.bytes + 12, 0, 8);
+    EXPECT_EQ(ipoib_ndo_set_address(&world.dev(), none.bytes), -22);
+    EXPECT_EQ(HwAddr::from(world.dev().address.data()), address);
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+    EXPECT_EQ(world.dev().address[19], 0x77);
+    EXPECT_EQ(interface().gid().bytes[15], 0x77);
+    world.dev().up = true;
+    EXPECT_EQ(set_guid(world.dev(), 0x78), -16);
+    world.dev().up = false;
+}
+
+TEST_F(IdentityTest, nothing_is_joined_until_the_port_has_the_guid)
+{
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+    open_dev(world.dev());
+    EXPECT_TRUE(world.open_joins.empty());
+    EXPECT_FALSE(world.log.empty());
+    world.advance(10 * shim_jiffies_per_second());
+    world.run_work();
+    EXPECT_TRUE(world.open_joins.empty());
+    // No event tells of it.
+    world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
+    world.advance(2 * shim_jiffies_per_second());
+    world.run_work();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(world.open_joins[0]->asked.port_gid.raw[15], 0x77);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    close();
+}
+
+TEST_F(IdentityTest, set_guid_outlives_what_the_table_says)
+{
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+    world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
+    world.ca.gid.raw[0] = 0xfd;
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    // The prefix is the subnet's.
+    EXPECT_EQ(world.dev().address[4], 0xfd);
+    EXPECT_EQ(world.dev().address[19], 0x77);
+    // The port's own again, it follows the port.
+    EXPECT_EQ(set_guid(world.dev(), world.ca.gid.raw[15]), 0);
+    world.ca.gid.raw[15] = 0x99;
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    EXPECT_EQ(world.dev().address[19], 0x99);
+}
+
+TEST_F(IdentityTest, children_have_their_parents_guid)
+{
+    Interface& before = child(0x8001);
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+    EXPECT_EQ(before.gid().bytes[15], 0x77);
+    EXPECT_EQ(before.dev()->address[19], 0x77);
+    EXPECT_EQ(before.dev()->address_changes, 1U);
+    Interface& after = child(0x8002);
+    EXPECT_EQ(after.gid().bytes[15], 0x77);
+}
+
+TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
+{
+    child(0x8001);
+    net_device* const blue = world.netdevs.back();
+    const Gid own = interface().gid(), other = gid(9);
+    EXPECT_EQ(find(0xffff, nullptr, nullptr), &world.dev());
+    EXPECT_EQ(find(0xffff, &own, nullptr), &world.dev());
+    EXPECT_EQ(find(0x8001, &own, nullptr), blue);
+    EXPECT_EQ(blue->holds, 1U);
+    EXPECT_EQ(find(0xffff, &other, nullptr), nullptr);
+    EXPECT_EQ(find(0x8055, &own, nullptr), nullptr);
+    EXPECT_EQ(ipoib_find_netdev(world.state, 2, 0xffff, nullptr, nullptr), nullptr);
+}
+
+TEST_F(IdentityTest, one_of_several_is_found_by_its_ip_address)
+{
+    child(0x8001);
+    world.rtnl = true;
+    auto* dev = shim_netdev_create_child(sizeof(Interface), &world.dev(), "two");
+    auto* second = new (shim_netdev_priv(dev)) Interface(dev, interface(), PKey(0x8001));
+    EXPECT_TRUE(interface().adopt_child(*second).ok());
+    world.rtnl = false;
+    const sockaddr first_ip{1}, second_ip{2}, neither{3};
+    world.netdevs[1]->ip = &first_ip;
+    world.netdevs[2]->ip = &second_ip;
+    EXPECT_EQ(find(0x8001, nullptr, &first_ip), world.netdevs[1]);
+    EXPECT_EQ(find(0x8001, nullptr, &second_ip), world.netdevs[2]);
+    EXPECT_EQ(find(0x8001, nullptr, &neither), nullptr);
+    EXPECT_NE(find(0x8001, nullptr, nullptr), nullptr);
+    // Where only one has the P_Key, it is the one, whatever its addresses.
+    EXPECT_EQ(find(0xffff, nullptr, &neither), &world.dev());
+    world.netdevs[2]->ip = &first_ip;
+    EXPECT_EQ(find(0x8001, nullptr, &first_ip), world.netdevs[1]);
+    EXPECT_FALSE(world.log.empty());
+}
+
+} // namespace
+} // namespace ipoib
