@@ -276,6 +276,8 @@ int soft_plug(struct soft_slot *slot)
 		ib_set_device_ops(&hca->ib, &soft_srq_ops);
 	if (soft_vf_count)
 		ib_set_device_ops(&hca->ib, &soft_vf_ops);
+	if (soft_rdma_netdev)
+		ib_set_device_ops(&hca->ib, &soft_netdev_ops);
 	ib_set_device_ops(&hca->ib, &device_ops);
 	spin_lock_irq(&soft_fabric_lock);
 	fabric_renew_hca(soft_fabric, slot->index);

@@ -38,6 +38,8 @@ enum {
 	X(rc_sent_again)                                                                                               \
 	X(segments)                                                                                                    \
 	X(rnr_nak)                                                                                                     \
+	X(accelerated_sends)                                                                                           \
+	X(accelerated_devices)                                                                                         \
 	X(delivered)                                                                                                   \
 	X(drop_no_receive)                                                                                             \
 	X(drop_qkey)                                                                                                   \
@@ -205,6 +207,8 @@ extern unsigned int soft_srq_sges;
 extern bool soft_have_offloads;
 /* Virtual functions of each HCA. */
 extern unsigned int soft_vf_count;
+/* Interfaces get an accelerated datapath. */
+extern bool soft_rdma_netdev;
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 
@@ -246,6 +250,9 @@ int soft_bus_start(void);
 void soft_bus_stop(void);
 /* The device that an HCA is a function of. */
 struct device *soft_add_parent(unsigned int index);
+
+/* netdev.c */
+extern const struct ib_device_ops soft_netdev_ops;
 
 /* rc.c */
 void soft_rc_init(struct soft_qp *qp);

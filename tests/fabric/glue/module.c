@@ -29,6 +29,10 @@ unsigned int soft_vf_count;
 module_param_named(vfs, soft_vf_count, uint, 0444);
 MODULE_PARM_DESC(vfs, "Virtual functions of each HCA, 0 to 16 (default 0)");
 
+bool soft_rdma_netdev;
+module_param_named(rdma_netdev, soft_rdma_netdev, bool, 0444);
+MODULE_PARM_DESC(rdma_netdev, "Give IPoIB interfaces an accelerated datapath (default 0)");
+
 struct fabric *soft_fabric;
 DEFINE_SPINLOCK(soft_fabric_lock);
 struct soft_slot *soft_slots;

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * An accelerated datapath for IPoIB, as some HCAs' drivers have one (RDMA_NETDEV_IPOIB): the lower half of an
+ * interface, with a UD queue pair, rings and NAPI of its own. The upper half, ib_ipoib, has joins, paths, neighbours
+ * and the interface's life, and calls here to send, to attach groups and where its own net_device_ops come down to
+ * this. It does datagrams alone, and offloads nothing.
+ */
+#include "glue.h"
+#include <linux/module.h>
+#include <linux/netdevice.h>
+
+enum { SENDS = 128, RECEIVES = 256, PSEUDO_HEADER_BYTES = 20, ENCAPSULATION_BYTES = 4 };
+
+/* What netdev_priv() is. The upper half knows the first member alone, and has its own memory at its clnt_priv. */
+struct soft_netdev {
+	struct rdma_netdev rn;
+	struct net_device *dev;
+	struct soft_slot *slot;
+	struct ib_pd *pd;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_qp *qp;
+	struct napi_struct napi;
+	u32 qkey;
+	u16 pkey_index;
+	/* Under the transmit lock. */
+	bool open;
+	struct sk_buff **sends;
+	u32 send_head, send_tail;
+	u64 tx_packets, tx_bytes, tx_dropped, tx_errors;
+	/* NAPI's, while open. */
+	struct sk_buff **receives;
+	u64 rx_packets, rx_bytes, rx_multicast, rx_dropped, rx_errors;
+};
+
+static const struct fabric_port *port_of(const struct soft_netdev *nd)
+{
+	return fabric_hca_port(soft_fabric, nd->slot->index);
+}
+
+/* Sending */
+
+static int post_send(struct soft_netdev *nd, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)skb->data,
+		.length = skb->len,
+		.lkey = nd->pd->local_dma_lkey,
+	};
+	struct ib_ud_wr ud = {
+		.wr = { .sg_list = &sge, .num_sge = 1, .opcode = IB_WR_SEND, .send_flags = IB_SEND_SIGNALED },
+		.ah = ah,
+		.remote_qpn = qpn,
+		.remote_qkey = nd->qkey,
+	};
+
+	return ib_post_send(nd->qp, &ud.wr, NULL);
+}
+
+/*
+ * Returns what the upper half takes for a position in a ring: 0 lets it free the address handle at any time, for it is
+ * not looked at any more. CONTEXT: under the transmit lock.
+ */
+static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	if (!nd->open || nd->send_head - nd->send_tail == SENDS || skb->len > nd->rn.mtu + ENCAPSULATION_BYTES ||
+	    skb_linearize(skb)) {
+		nd->tx_dropped++;
+		dev_kfree_skb_any(skb);
+		return 0;
+	}
+	skb_orphan(skb);
+	skb_dst_drop(skb);
+	if (post_send(nd, skb, ah, qpn)) {
+		nd->tx_errors++;
+		dev_kfree_skb_any(skb);
+		return 0;
+	}
+	COUNT(nd->slot, accelerated_sends);
+	nd->tx_packets++;
+	nd->tx_bytes += skb->len;
+	nd->sends[nd->send_head++ % SENDS] = skb;
+	if (nd->send_head - nd->send_tail == SENDS)
+		netif_stop_queue(dev);
+	return 0;
+}
+
+static void reap_sends(struct soft_netdev *nd)
+{
+	struct ib_wc wc;
+
+	netif_tx_lock(nd->dev);
+	while (ib_poll_cq(nd->send_cq, 1, &wc) > 0) {
+		if (wc.status != IB_WC_SUCCESS)
+			nd->tx_errors++;
+		dev_kfree_skb_any(nd->sends[nd->send_tail++ % SENDS]);
+	}
+	if (nd->send_head - nd->send_tail < SENDS / 2 && netif_queue_stopped(nd->dev))
+		netif_wake_queue(nd->dev);
+	netif_tx_unlock(nd->dev);
+}
+
+/* Receiving */
+
+static u32 receive_bytes(const struct soft_netdev *nd)
+{
+	return sizeof(struct ib_grh) + ib_mtu_enum_to_int(port_of(nd)->mtu);
+}
+
+static struct sk_buff *new_buffer(struct soft_netdev *nd)
+{
+	struct sk_buff *skb = netdev_alloc_skb(nd->dev, PSEUDO_HEADER_BYTES + receive_bytes(nd));
+
+	/* So that the IP header is aligned. */
+	if (skb)
+		skb_reserve(skb, PSEUDO_HEADER_BYTES);
+	return skb;
+}
+
+static int post_receive(struct soft_netdev *nd, u32 index)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)nd->receives[index]->data,
+		.length = receive_bytes(nd),
+		.lkey = nd->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = { .wr_id = index, .sg_list = &sge, .num_sge = 1 };
+
+	return ib_post_recv(nd->qp, &wr, NULL);
+}
+
+static u8 packet_type(const struct net_device *dev, const struct ib_wc *wc, const struct ib_grh *grh)
+{
+	if (!(wc->wc_flags & IB_WC_GRH) || grh->dgid.raw[0] != 0xff)
+		return PACKET_HOST;
+	return memcmp(&grh->dgid, dev->broadcast + 4, sizeof(grh->dgid)) ? PACKET_MULTICAST : PACKET_BROADCAST;
+}
+
+/* The stack sees the hard header that ib_ipoib's interfaces have: a pseudo header, empty here, and the encapsulation.
+ */
+static void hand_up(struct soft_netdev *nd, struct sk_buff *skb, const struct ib_wc *wc)
+{
+	skb_put(skb, wc->byte_len);
+	skb->pkt_type = packet_type(nd->dev, wc, (struct ib_grh *)skb->data);
+	skb_pull(skb, sizeof(struct ib_grh));
+	skb->protocol = *(__be16 *)skb->data;
+	memset(skb_push(skb, PSEUDO_HEADER_BYTES), 0, PSEUDO_HEADER_BYTES);
+	skb_reset_mac_header(skb);
+	skb_pull(skb, PSEUDO_HEADER_BYTES + ENCAPSULATION_BYTES);
+	nd->rx_packets++;
+	nd->rx_bytes += skb->len;
+	if (skb->pkt_type == PACKET_MULTICAST)
+		nd->rx_multicast++;
+	napi_gro_receive(&nd->napi, skb);
+}
+
+/* A copy of what it sent to a group itself. */
+static bool is_echo(const struct soft_netdev *nd, const struct ib_wc *wc)
+{
+	return wc->slid == port_of(nd)->lid && wc->src_qp == nd->qp->qp_num;
+}
+
+static void receive(struct soft_netdev *nd, const struct ib_wc *wc)
+{
+	struct sk_buff **slot = &nd->receives[wc->wr_id], *skb = *slot, *fresh = NULL;
+
+	if (wc->status != IB_WC_SUCCESS || wc->byte_len < sizeof(struct ib_grh) + ENCAPSULATION_BYTES)
+		nd->rx_errors++;
+	else if (!is_echo(nd, wc)) {
+		fresh = new_buffer(nd);
+		if (!fresh)
+			nd->rx_dropped++;
+	}
+	if (fresh) {
+		*slot = fresh;
+		hand_up(nd, skb, wc);
+	}
+	if (wc->status != IB_WC_WR_FLUSH_ERR && post_receive(nd, wc->wr_id))
+		netdev_warn_once(nd->dev, "a receive cannot be posted\n");
+}
+
+static int poll(struct napi_struct *napi, int budget)
+{
+	struct soft_netdev *nd = container_of(napi, struct soft_netdev, napi);
+	enum ib_cq_notify_flags notify = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
+	struct ib_wc wc;
+	int done = 0;
+
+	reap_sends(nd);
+	while (done < budget && ib_poll_cq(nd->recv_cq, 1, &wc) > 0) {
+		receive(nd, &wc);
+		done++;
+	}
+	if (done < budget && napi_complete_done(napi, done)) {
+		int missed = ib_req_notify_cq(nd->recv_cq, notify);
+
+		if (ib_req_notify_cq(nd->send_cq, notify) > 0 || missed > 0)
+			napi_schedule(napi);
+	}
+	return done;
+}
+
+static void completion(struct ib_cq *cq, void *context)
+{
+	struct soft_netdev *nd = context;
+
+	napi_schedule(&nd->napi);
+}
+
+/* Groups and keys */
+
+static int attach_mcast(struct net_device *dev, struct ib_device *ib, union ib_gid *mgid, u16 mlid, int set_qkey,
+			u32 qkey)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+	struct ib_qp_attr attr = { .qkey = qkey };
+	int ret = 0;
+
+	if (set_qkey) {
+		nd->qkey = qkey;
+		ret = ib_modify_qp(nd->qp, &attr, IB_QP_QKEY);
+	}
+	return ret ?: ib_attach_mcast(nd->qp, mgid, mlid);
+}
+
+static int detach_mcast(struct net_device *dev, struct ib_device *ib, union ib_gid *mgid, u16 mlid)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	return ib_detach_mcast(nd->qp, mgid, mlid);
+}
+
+/* The index of the interface's P_Key: from the next open on. */
+static void set_id(struct net_device *dev, int id)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	nd->pkey_index = id;
+}
+
+static void tx_timeout(struct net_device *dev, unsigned int queue)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	netdev_warn(dev, "accelerated sends are stuck: %u of %u\n", nd->send_head - nd->send_tail, SENDS);
+}
+
+/* Open and closed */
+
+static int start_qp(struct soft_netdev *nd)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.qkey = nd->qkey,
+		.pkey_index = nd->pkey_index,
+		.port_num = 1,
+	};
+	int ret = ib_modify_qp(nd->qp, &attr, IB_QP_STATE | IB_QP_QKEY | IB_QP_PKEY_INDEX | IB_QP_PORT);
+
+	attr.qp_state = IB_QPS_RTR;
+	ret = ret ?: ib_modify_qp(nd->qp, &attr, IB_QP_STATE);
+	attr.qp_state = IB_QPS_RTS;
+	return ret ?: ib_modify_qp(nd->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+}
+
+/* Nothing that was posted completes afterwards; its buffers are free. */
+static void reset_qp(struct soft_netdev *nd)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	unsigned int i;
+
+	if (ib_modify_qp(nd->qp, &attr, IB_QP_STATE))
+		netdev_warn(nd->dev, "the queue pair cannot be reset\n");
+	for (i = 0; i < RECEIVES; i++) {
+		dev_kfree_skb(nd->receives[i]);
+		nd->receives[i] = NULL;
+	}
+	for (; nd->send_tail != nd->send_head; nd->send_tail++)
+		dev_kfree_skb(nd->sends[nd->send_tail % SENDS]);
+}
+
+static int fill_receives(struct soft_netdev *nd)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < RECEIVES && !ret; i++) {
+		nd->receives[i] = new_buffer(nd);
+		ret = nd->receives[i] ? post_receive(nd, i) : -ENOMEM;
+	}
+	return ret;
+}
+
+static void set_open(struct soft_netdev *nd, bool open)
+{
+	netif_tx_lock_bh(nd->dev);
+	nd->open = open;
+	netif_tx_unlock_bh(nd->dev);
+}
+
+static int lower_open(struct net_device *dev)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+	int ret;
+
+	if (nd->open)
+		return 0;
+	ret = start_qp(nd) ?: fill_receives(nd);
+	if (ret) {
+		reset_qp(nd);
+		return ret;
+	}
+	napi_enable(&nd->napi);
+	set_open(nd, true);
+	/* The first poll arms the completion queues. */
+	local_bh_disable();
+	napi_schedule(&nd->napi);
+	local_bh_enable();
+	return 0;
+}
+
+/* The upper half calls it also when it could not open for want of a P_Key. */
+static int lower_stop(struct net_device *dev)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	if (!nd->open)
+		return 0;
+	set_open(nd, false);
+	napi_disable(&nd->napi);
+	reset_qp(nd);
+	return 0;
+}
+
+static int lower_change_mtu(struct net_device *dev, int mtu)
+{
+	WRITE_ONCE(dev->mtu, mtu);
+	return 0;
+}
+
+static void lower_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
+{
+	const struct soft_netdev *nd = netdev_priv(dev);
+
+	/* What the upper half dropped itself. */
+	netdev_stats_to_stats64(stats, &dev->stats);
+	stats->rx_packets += nd->rx_packets;
+	stats->rx_bytes += nd->rx_bytes;
+	stats->multicast += nd->rx_multicast;
+	stats->rx_dropped += nd->rx_dropped;
+	stats->rx_errors += nd->rx_errors;
+	stats->tx_packets += nd->tx_packets;
+	stats->tx_bytes += nd->tx_bytes;
+	stats->tx_dropped += nd->tx_dropped;
+	stats->tx_errors += nd->tx_errors;
+}
+
+/* Birth and death */
+
+static struct ib_cq *create_cq(struct soft_netdev *nd, int entries)
+{
+	struct ib_cq_init_attr attr = { .cqe = entries };
+
+	return ib_create_cq(nd->rn.hca, completion, NULL, nd, &attr);
+}
+
+static int create_qp(struct soft_netdev *nd)
+{
+	struct ib_qp_init_attr attr = {
+		.send_cq = nd->send_cq,
+		.recv_cq = nd->recv_cq,
+		.cap = { .max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1 },
+		.sq_sig_type = IB_SIGNAL_ALL_WR,
+		.qp_type = IB_QPT_UD,
+	};
+
+	nd->qp = ib_create_qp(nd->pd, &attr);
+	return PTR_ERR_OR_ZERO(nd->qp);
+}
+
+/* No flag for connected mode, and the queue pair's number. */
+static void set_address(struct soft_netdev *nd)
+{
+	__be32 first = cpu_to_be32(nd->qp->qp_num);
+
+	dev_addr_mod(nd->dev, 0, (u8 *)&first, sizeof(first));
+}
+
+static int lower_init(struct net_device *dev)
+{
+	const netdev_features_t offloads = NETIF_F_CSUM_MASK | NETIF_F_RXCSUM | NETIF_F_ALL_TSO | NETIF_F_SG;
+	struct soft_netdev *nd = netdev_priv(dev);
+	int ret;
+
+	nd->pd = ib_alloc_pd(nd->rn.hca, 0);
+	if (IS_ERR(nd->pd))
+		return PTR_ERR(nd->pd);
+	nd->send_cq = create_cq(nd, SENDS);
+	ret = PTR_ERR_OR_ZERO(nd->send_cq);
+	if (ret)
+		goto no_send_cq;
+	nd->recv_cq = create_cq(nd, RECEIVES);
+	ret = PTR_ERR_OR_ZERO(nd->recv_cq);
+	if (ret)
+		goto no_recv_cq;
+	ret = create_qp(nd);
+	if (ret)
+		goto no_qp;
+	netif_napi_add(dev, &nd->napi, poll);
+	set_address(nd);
+	/* The upper half has set what the HCA can do for others. */
+	dev->features &= ~offloads;
+	dev->hw_features &= ~offloads;
+	return 0;
+no_qp:
+	ib_destroy_cq(nd->recv_cq);
+no_recv_cq:
+	ib_destroy_cq(nd->send_cq);
+no_send_cq:
+	ib_dealloc_pd(nd->pd);
+	return ret;
+}
+
+static void lower_uninit(struct net_device *dev)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	ib_destroy_qp(nd->qp);
+	ib_destroy_cq(nd->recv_cq);
+	ib_destroy_cq(nd->send_cq);
+	netif_napi_del(&nd->napi);
+	ib_dealloc_pd(nd->pd);
+}
+
+static const struct net_device_ops lower_ops = {
+	.ndo_init = lower_init,
+	.ndo_uninit = lower_uninit,
+	.ndo_open = lower_open,
+	.ndo_stop = lower_stop,
+	.ndo_change_mtu = lower_change_mtu,
+	.ndo_get_stats64 = lower_get_stats64,
+};
+
+static void destroy(struct net_device *dev)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	kfree(nd->sends);
+	kfree(nd->receives);
+	atomic64_dec(&nd->slot->counters.accelerated_devices);
+}
+
+/* The upper half puts its own operations in the place of these, and keeps these; and so with the destructor. */
+static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, void *param)
+{
+	struct soft_netdev *nd = netdev_priv(dev);
+
+	nd->dev = dev;
+	nd->slot = to_hca(ib)->slot;
+	nd->sends = kcalloc(SENDS, sizeof(*nd->sends), GFP_KERNEL);
+	nd->receives = kcalloc(RECEIVES, sizeof(*nd->receives), GFP_KERNEL);
+	if (!nd->sends || !nd->receives) {
+		kfree(nd->sends);
+		kfree(nd->receives);
+		return -ENOMEM;
+	}
+	COUNT(nd->slot, accelerated_devices);
+	nd->rn.hca = ib;
+	nd->rn.port_num = port;
+	nd->rn.send = send;
+	nd->rn.attach_mcast = attach_mcast;
+	nd->rn.detach_mcast = detach_mcast;
+	nd->rn.set_id = set_id;
+	nd->rn.tx_timeout = tx_timeout;
+	dev->netdev_ops = &lower_ops;
+	dev->priv_destructor = destroy;
+	return 0;
+}
+
+static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)
+{
+	if (type != RDMA_NETDEV_IPOIB)
+		return -EOPNOTSUPP;
+	*params = (struct rdma_netdev_alloc_params){
+		.sizeof_priv = sizeof(struct soft_netdev),
+		.txqs = 1,
+		.rxqs = 1,
+		.initialize_rdma_netdev = initialize,
+	};
+	return 0;
+}
+
+const struct ib_device_ops soft_netdev_ops = { .rdma_netdev_get_params = get_params };

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# HCAs with a datapath of their own for IPoIB (RDMA_NETDEV_IPOIB): the driver has joins, paths and neighbours, the HCA's
+# driver sends and receives.
+PORTS=2
+HOSTS=1
+FABRIC=rdma_netdev=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+lladdr() { on "$1" cat "/sys/class/net/$2/address"; }
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+devices_are() { [ "$(counter "$1" accelerated_devices)" = "$2" ]; }
+blue_up() { # HOST
+    on "$1" ip addr add "10.1.0.$1/24" dev blue
+    on "$1" ip link set blue up
+    wait_for 20 has_carrier "$1" blue
+}
+
+test_ping_goes_by_the_accelerated_datapath() {
+    local before
+    devices_are 1 1
+    before=$(counter 1 accelerated_sends)
+    ping_ok 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+    ping_ok 1 fd00::2
+    ping_ok 1 10.0.0.2 -s 10000
+    [ "$(counter 1 accelerated_sends)" -ge $((before + 10)) ]
+}
+
+test_flood_loses_nothing() { flood 1 10.0.0.2 2000; }
+
+test_tcp() {
+    iperf 1 2 -t 3
+    iperf 1 2 -t 3 -R
+}
+
+test_multicast() {
+    local before
+    before=$(statistic 2 multicast)
+    on 1 ping -q -c 3 -i 0.1 -W 2 ff02::1%ib0 >/dev/null
+    [ "$(statistic 2 multicast)" -ge $((before + 3)) ]
+}
+
+test_address_says_that_there_is_no_connected_mode() {
+    case $(lladdr 1 ib0) in 00:*) ;; *) fail "$(lladdr 1 ib0)" ;; esac
+    [ "$(mode 1)" = datagram ]
+    ! on 1 bash -c 'echo connected >/sys/class/net/ib0/mode' 2>/run/refusal || return 1
+    grep -q 'Invalid argument' /run/refusal
+    [ "$(mode 1)" = datagram ]
+    ping_ok 1 10.0.0.2
+}
+
+test_driver_and_bus_are_what_they_ever_are() {
+    on 1 ethtool -i ib0 | grep -q 'driver: .*ipoib'
+    on 1 ethtool -i ib0 | grep -q 'bus-info: soft_ib.0'
+}
+
+test_no_offload_that_the_datapath_lacks() {
+    on 1 ethtool -k ib0 >/run/features
+    grep -q '^tx-checksumming: off' /run/features
+    grep -q '^tcp-segmentation-offload: off' /run/features
+}
+
+test_moderation_is_refused() {
+    # The kernel's own goes for the completion queue of the datapath that it has not got.
+    [ "$DRIVER" = ours ] || return 77
+    ! on 1 ethtool -C ib0 rx-usecs 10 2>/dev/null || return 1
+    ping_ok 1 10.0.0.2
+}
+
+test_statistics_are_the_datapaths() {
+    local before
+    before=$(statistic 1 tx_packets)
+    flood 1 10.0.0.2 100
+    [ "$(statistic 1 tx_packets)" -ge $((before + 100)) ]
+    [ "$(statistic 2 rx_packets)" -ge 100 ]
+    [ "$(statistic 1 tx_errors)" = 0 ]
+}
+
+test_mtu_is_changed() {
+    [ "$(mtu 1)" = 2044 ]
+    set_mtu 1 1500
+    [ "$(mtu 1)" = 1500 ]
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2 -M "do" -s 1472
+    ! ping_ok 1 10.0.0.2 -M "do" -s 1473 >/dev/null || return 1
+    iperf 1 2 -t 2
+    set_mtu 1 2044
+    ! set_mtu 1 2045 2>/dev/null || return 1
+    ping_ok 1 10.0.0.2 -M "do" -s 2016
+}
+
+test_children_are_accelerated_too() {
+    local before
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
+    devices_are 1 2
+    case $(lladdr 1 blue) in 00:*) ;; *) fail "$(lladdr 1 blue)" ;; esac
+    [ "$(lladdr 1 blue)" != "$(lladdr 1 ib0)" ]
+    blue_up 1
+    blue_up 2
+    before=$(counter 1 accelerated_sends)
+    wait_for 20 reaches 1 10.1.0.2
+    flood 1 10.1.0.2 200
+    [ "$(counter 1 accelerated_sends)" -ge $((before + 200)) ]
+    ping_ok 1 10.0.0.2
+}
+
+test_down_and_up_20_times_under_traffic() {
+    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    on 2 ping -q -f 10.1.0.1 >/dev/null 2>&1 &
+    for _ in $(seq 20); do
+        on 1 ip link set ib0 down
+        on 1 ip link set ib0 up
+    done
+    stop_traffic
+    wait_for 20 reaches 1 10.0.0.2
+    wait_for 20 reaches 1 10.1.0.2
+    ping_ok 1 10.0.0.2
+    ping_ok 2 10.1.0.1
+}
+
+test_link_flap() {
+    no_carrier() { ! carrier "$1"; }
+    knob 2 link 0
+    wait_for 10 no_carrier 2
+    knob 2 link 1
+    wait_for 20 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_lost_datagrams_are_survived() {
+    knob 2 drop_every 50
+    iperf 1 2 -t 2
+    knob 2 drop_every 0
+}
+
+test_key_that_goes_and_comes_back() {
+    PARTITIONS='' write_partitions
+    pkill -HUP -x opensm
+    without_blue() { ! has_carrier 1 blue; }
+    wait_for 20 without_blue
+    # It goes down without ever having been open.
+    on 1 ip link set blue down
+    on 1 ip link set blue up
+    write_partitions
+    pkill -HUP -x opensm
+    wait_for 20 has_carrier 1 blue
+    wait_for 20 has_carrier 2 blue
+    wait_for 20 reaches 1 10.1.0.2
+    ping_ok 1 10.1.0.2
+}
+
+test_child_is_deleted() {
+    on 1 ip link del blue
+    devices_are 1 1
+    ping_ok 1 10.0.0.2
+}
+
+test_hca_is_unplugged_under_traffic() {
+    on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
+    knob 2 plugged 0
+    devices_are 2 0
+    ! on 2 test -e /sys/class/net/ib1 || return 1
+    stop_traffic
+    knob 2 plugged 1
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    add_host 2
+    wait_for 20 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    devices_are 2 1
+}
+
+test_driver_is_reloaded_5_times() {
+    for _ in $(seq 5); do
+        on 1 ping -q -c 100 -f 10.0.0.2 >/dev/null 2>&1 || true
+        unload_driver
+        devices_are 1 0
+        devices_are 2 0
+        load_driver
+        add_hosts
+    done
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2
+}
