@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The fabric as a whole, behind core.h: HCAs joined by one switch, frames between wire bytes and fields, routing by
-// the switch's tables, links that go up and down.
+// The fabric as a whole, behind core.h: HCAs joined by a switch for each subnet, frames between wire bytes and fields,
+// routing by the switch's tables, links that go up and down.
 #include <cstring>
 #include <new>
 #include <utility>
@@ -11,9 +11,9 @@
 using namespace soft_ib;
 
 struct fabric {
-    unsigned int hca_count;
+    unsigned int hca_count, subnet_count;
     Hca hcas[FABRIC_MOST_HCAS];
-    Switch node;
+    Switch nodes[FABRIC_MOST_SUBNETS];
 };
 
 namespace soft_ib {
@@ -36,6 +36,7 @@ void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
 namespace {
 
 constexpr std::uint64_t guid_prefix = 0x0002c90300000000;
+// Of the first; the next follow.
 constexpr std::uint64_t switch_guid = guid_prefix | 0xffff00;
 constexpr std::uint8_t management_lane = 15;
 // IsTrapSupported: the switch tells when a port changes.
@@ -96,9 +97,12 @@ std::uint64_t hca_at(unsigned int switch_port)
     return switch_port - 1 < FABRIC_MOST_HCAS ? std::uint64_t(1) << (switch_port - 1) : 0;
 }
 
-bool link_is_up(const struct fabric& f, unsigned int switch_port)
+// The switch of an HCA's subnet. Its ports for HCAs of other subnets have no cable in them.
+Switch& switch_of(struct fabric& f, unsigned int hca) { return f.nodes[hca % f.subnet_count]; }
+
+bool link_is_up(const Switch& node, unsigned int switch_port)
 {
-    return f.node.ports[switch_port].port_state() != PortState::down;
+    return node.ports[switch_port].port_state() != PortState::down;
 }
 
 // One of the LIDs that the port answers to; 2^LMC of them.
@@ -116,10 +120,10 @@ bool is_own_gid(const Port& port, const std::uint8_t* gid)
     return false;
 }
 
-// Both ends of the cable pass data.
-bool cable_active(const struct fabric& f, unsigned int hca)
+// Both ends of a cable pass data.
+bool cable_active(const Switch& node, const Hca& hca, unsigned int switch_port)
 {
-    return f.hcas[hca].port.active() && f.node.ports[hca + 1].active();
+    return hca.port.active() && node.ports[switch_port].active();
 }
 
 // The HCA that the switch's unicast table names, as a bit; none for its own port or no port.
@@ -131,26 +135,44 @@ std::uint64_t hca_behind(const Switch& node, std::uint16_t lid)
 
 bool directed_smp(struct fabric& f, unsigned int ingress, Mad smp, fabric_route& route)
 {
-    Hop hop = arrive_by_directed_route(smp, ingress + 1, f.node.port_count);
+    Switch& node = switch_of(f, ingress);
+    Hop hop = arrive_by_directed_route(smp, ingress + 1, node.port_count);
     if (hop.action == Hop::Action::answer_here) {
-        if (!answer_smp(f.node, smp, ingress + 1))
+        if (!answer_smp(node, smp, ingress + 1))
             return false;
         hop = depart_with_answer(smp);
     }
-    if (hop.action != Hop::Action::forward || !link_is_up(f, hop.egress))
+    if (hop.action != Hop::Action::forward || !link_is_up(node, hop.egress))
         return false;
     route.hcas = hca_at(hop.egress);
     return route.hcas;
+}
+
+// With no cable in it.
+void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, std::uint8_t mtu)
+{
+    node.type = NodeType::switch_;
+    node.port_count = static_cast<std::uint8_t>(ports);
+    node.guid = guid;
+    std::memcpy(node.description, "soft_ib switch", sizeof("soft_ib switch"));
+    for (unsigned int i = 0; i <= ports; ++i)
+        reset_port(node.ports[i], guid, mtu);
+    node.ports[0].set_port_state(PortState::active);
+    node.ports[0].physical_state = link_up;
+    node.ports[0].capabilities = trap_capability;
+    node.life_time = 18;
+    std::memset(node.forwarding, Switch::no_port, sizeof(node.forwarding));
 }
 
 } // namespace
 
 std::size_t fabric_bytes() { return sizeof(struct fabric); }
 
-void fabric_construct(struct fabric* memory, unsigned int hcas, std::uint8_t mtu)
+void fabric_construct(struct fabric* memory, unsigned int hcas, unsigned int subnets, std::uint8_t mtu)
 {
     struct fabric& f = *new (memory) struct fabric();
     f.hca_count = hcas;
+    f.subnet_count = subnets;
     for (unsigned int i = 0; i < hcas; ++i) {
         Hca& hca = f.hcas[i];
         hca.type = NodeType::hca;
@@ -159,18 +181,8 @@ void fabric_construct(struct fabric* memory, unsigned int hcas, std::uint8_t mtu
         reset_port(hca.port, hca.guid, mtu);
         hca.port.capabilities = reregister_capability;
     }
-    Switch& node = f.node;
-    node.type = NodeType::switch_;
-    node.port_count = static_cast<std::uint8_t>(hcas);
-    node.guid = switch_guid;
-    std::memcpy(node.description, "soft_ib switch", sizeof("soft_ib switch"));
-    for (unsigned int i = 0; i <= hcas; ++i)
-        reset_port(node.ports[i], switch_guid, mtu);
-    node.ports[0].set_port_state(PortState::active);
-    node.ports[0].physical_state = link_up;
-    node.ports[0].capabilities = trap_capability;
-    node.life_time = 18;
-    std::memset(node.forwarding, Switch::no_port, sizeof(node.forwarding));
+    for (unsigned int i = 0; i < subnets; ++i)
+        construct_switch(f.nodes[i], switch_guid + i, hcas, mtu);
 }
 
 std::uint64_t fabric_guid(unsigned int hca) { return guid_prefix | std::uint64_t(0x100) * hca | 0x10; }
@@ -211,7 +223,8 @@ unsigned int fabric_set_alias(struct fabric* f, unsigned int hca, unsigned int i
 unsigned int fabric_set_link(struct fabric* f, unsigned int hca, bool up)
 {
     Port& near = f->hcas[hca].port;
-    Port& far = f->node.ports[hca + 1];
+    Switch& node = switch_of(*f, hca);
+    Port& far = node.ports[hca + 1];
     const bool was_up = near.port_state() != PortState::down;
     if (up == was_up)
         return 0;
@@ -223,8 +236,8 @@ unsigned int fabric_set_link(struct fabric* f, unsigned int hca, bool up)
         if (!up)
             ++port->counters.link_downed;
     }
-    f->node.port_state_change = true;
-    f->node.trap_pending = true;
+    node.port_state_change = true;
+    node.trap_pending = true;
     return was_active ? FABRIC_PORT_ERROR : 0;
 }
 
@@ -248,6 +261,7 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
                        fabric_route* route)
 {
     *route = {};
+    Switch& node = switch_of(*f, ingress);
     Mad mad(bytes);
     const bool performance = mad.management_class() == ManagementClass::performance;
     if (h->destination_qpn != (performance ? 1 : 0))
@@ -256,11 +270,11 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     case ManagementClass::subnet_directed:
         return directed_smp(*f, ingress, mad, *route);
     case ManagementClass::subnet_lid:
-        if (mad.method() == Method::trap_repress || !answer_smp(f->node, mad, ingress + 1))
+        if (mad.method() == Method::trap_repress || !answer_smp(node, mad, ingress + 1))
             return false;
         break;
     case ManagementClass::performance:
-        if (!answer_performance(f->node, mad))
+        if (!answer_performance(node, mad))
             return false;
         break;
     default:
@@ -268,13 +282,14 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     }
     std::swap(h->source_qpn, h->destination_qpn);
     std::swap(h->slid, h->dlid);
-    route->hcas = hca_behind(f->node, h->dlid);
+    route->hcas = hca_behind(node, h->dlid);
     return route->hcas;
 }
 
-bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes, fabric_route* route)
+namespace {
+
+bool trap_of(Switch& node, fabric_headers* h, std::uint8_t* bytes, fabric_route* route)
 {
-    Switch& node = f->node;
     const std::uint16_t sm_lid = node.ports[0].sm_lid;
     if (!node.trap_pending || !hca_behind(node, sm_lid))
         return false;
@@ -301,6 +316,16 @@ bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes
     h->payload_bytes = FABRIC_MAD_BYTES;
     *route = {hca_behind(node, sm_lid), false};
     return route->hcas;
+}
+
+} // namespace
+
+bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes, fabric_route* route)
+{
+    for (unsigned int i = 0; i < f->subnet_count; ++i)
+        if (trap_of(f->nodes[i], h, bytes, route))
+            return true;
+    return false;
 }
 
 unsigned int fabric_build_headers(const fabric_headers* h, std::uint8_t* wire)
@@ -402,7 +427,7 @@ std::uint64_t egress_ports(const Switch& node, unsigned int ingress_port, std::u
 void count_sent(struct fabric& f, unsigned int hca, const fabric_headers& h)
 {
     PortCounters& near = f.hcas[hca].port.counters;
-    PortCounters& far = f.node.ports[hca + 1].counters;
+    PortCounters& far = switch_of(f, hca).ports[hca + 1].counters;
     count(near.sent_words, near.sent_frames, near.sent_multicast, h);
     count(far.received_words, far.received_frames, far.received_multicast, h);
 }
@@ -424,12 +449,14 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
         return {0, subnet_management};
     // A HCA gives its own group members their copies; the switch sends none back.
     fabric_route route{multicast(h->dlid) ? self : 0, false};
-    if (!subnet_management && !f->node.ports[ingress + 1].active())
+    const Switch& node = switch_of(*f, ingress);
+    if (!subnet_management && !node.ports[ingress + 1].active())
         return route;
-    const std::uint64_t ports = egress_ports(f->node, ingress + 1, h->dlid);
+    const std::uint64_t ports = egress_ports(node, ingress + 1, h->dlid);
     route.to_switch = ports & 1;
     for (unsigned int hca = 0; hca < f->hca_count; ++hca)
-        if ((ports >> (hca + 1) & 1) && (subnet_management ? link_is_up(*f, hca + 1) : cable_active(*f, hca)))
+        if ((ports >> (hca + 1) & 1) &&
+            (subnet_management ? link_is_up(node, hca + 1) : cable_active(node, f->hcas[hca], hca + 1)))
             route.hcas |= std::uint64_t(1) << hca;
     return route;
 }
@@ -447,7 +474,7 @@ bool fabric_accepts(const struct fabric* f, unsigned int hca, const fabric_heade
 void fabric_count_received(struct fabric* f, unsigned int hca, const fabric_headers* h)
 {
     PortCounters& near = f->hcas[hca].port.counters;
-    PortCounters& far = f->node.ports[hca + 1].counters;
+    PortCounters& far = switch_of(*f, hca).ports[hca + 1].counters;
     count(near.received_words, near.received_frames, near.received_multicast, *h);
     count(far.sent_words, far.sent_frames, far.sent_multicast, *h);
 }

@@ -13,6 +13,10 @@ static unsigned int mtu = 2048;
 module_param(mtu, uint, 0444);
 MODULE_PARM_DESC(mtu, "MTU of all ports: 2048 (default) or 4096");
 
+static unsigned int subnets = 1;
+module_param(subnets, uint, 0444);
+MODULE_PARM_DESC(subnets, "2: HCAs of even and odd numbers are in subnets of their own (default 1)");
+
 bool soft_have_srq = true;
 module_param_named(srq, soft_have_srq, bool, 0444);
 MODULE_PARM_DESC(srq, "Have shared receive queues (default 1)");
@@ -82,6 +86,10 @@ static int __init soft_ib_init(void)
 		pr_err("soft_ib: srq_sges=%u is not 1 to %u\n", soft_srq_sges, SOFT_MOST_SGES);
 		return -EINVAL;
 	}
+	if (subnets < 1 || subnets > FABRIC_MOST_SUBNETS) {
+		pr_err("soft_ib: subnets=%u is not 1 to %u\n", subnets, FABRIC_MOST_SUBNETS);
+		return -EINVAL;
+	}
 	if (soft_vf_count > SOFT_MOST_VFS) {
 		pr_err("soft_ib: vfs=%u is more than %u\n", soft_vf_count, SOFT_MOST_VFS);
 		return -EINVAL;
@@ -94,7 +102,7 @@ static int __init soft_ib_init(void)
 		kfree(soft_slots);
 		return ret;
 	}
-	fabric_construct(soft_fabric, hcas, ib_mtu_int_to_enum(mtu));
+	fabric_construct(soft_fabric, hcas, subnets, ib_mtu_int_to_enum(mtu));
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < hcas && !ret; i++)
 		ret = add_slot(i);

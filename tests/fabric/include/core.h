@@ -5,7 +5,8 @@
  * routes frames and keeps the state of ports. Calls that change state are serialised by the caller; routing and
  * counting are not, and read what they find, as a switch would.
  *
- * HCA i (from 0) has one port, which is joined to port i + 1 of the switch. The switch's own port is 0.
+ * HCA i (from 0) has one port, which is joined to port i + 1 of a switch. The switch's own port is 0. With two subnets,
+ * HCAs of even numbers are at one switch, the others at another, and the two are not joined.
  */
 #pragma once
 #ifdef __cplusplus
@@ -24,6 +25,7 @@ extern "C" {
 
 enum {
 	FABRIC_MOST_HCAS = 40,
+	FABRIC_MOST_SUBNETS = 2,
 	FABRIC_PKEYS = 128,
 	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
@@ -99,7 +101,7 @@ struct fabric_route {
 
 ENTRY size_t fabric_bytes(void);
 /* In memory of fabric_bytes(). mtu as in PortInfo. All links are down. */
-ENTRY void fabric_construct(struct fabric *fabric, unsigned int hcas, uint8_t mtu);
+ENTRY void fabric_construct(struct fabric *fabric, unsigned int hcas, unsigned int subnets, uint8_t mtu);
 
 ENTRY uint64_t fabric_guid(unsigned int hca);
 ENTRY const struct fabric_port *fabric_hca_port(const struct fabric *fabric, unsigned int hca);
@@ -122,12 +124,12 @@ ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool
 ENTRY bool fabric_hca_mad(struct fabric *fabric, unsigned int hca, const uint8_t *mad, uint8_t *reply,
 			  unsigned int *events);
 /*
- * A MAD frame that arrived at the switch, from HCA ingress. True: mad and headers have become a frame to be sent to
+ * A MAD frame that arrived at its switch, from HCA ingress. True: mad and headers have become a frame to be sent to
  * the HCAs of route, be it the answer or the same, forwarded.
  */
 ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct fabric_headers *headers, uint8_t *mad,
 			     struct fabric_route *route);
-/* A trap that the switch wants to tell the subnet manager, as above; false: none is pending. */
+/* A trap that a switch wants to tell its subnet manager, as above; false: none is pending. */
 ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
 			      struct fabric_route *route);
 

@@ -24,7 +24,11 @@ protected:
     void SetUp() override
     {
         memory.reset(static_cast<struct fabric*>(::operator new(fabric_bytes())));
-        fabric_construct(memory.get(), hcas, 4);
+        construct(1);
+    }
+    void construct(unsigned int subnets)
+    {
+        fabric_construct(memory.get(), hcas, subnets, 4);
         for (unsigned int i = 0; i < hcas; ++i)
             fabric_set_link(memory.get(), i, true);
     }
@@ -55,11 +59,12 @@ protected:
         h.slid = h.dlid = FABRIC_PERMISSIVE_LID;
         return fabric_switch_mad(f(), ingress, &h, mad.data(), &route) && route.hcas == std::uint64_t(1) << ingress;
     }
-    bool set_on_switch(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data)
+    bool set_on_switch(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data,
+                       unsigned int ingress = 0)
     {
         auto mad = directed(Method::set, attribute, modifier, {});
         std::memcpy(mad.data() + 64, data.data(), 64);
-        return ask_switch(mad);
+        return ask_switch(mad, ingress);
     }
     // The port of an HCA, and of the switch towards it, as a subnet manager sets them up.
     unsigned int activate(unsigned int hca, std::uint16_t lid)
@@ -79,13 +84,13 @@ protected:
             std::array<std::uint8_t, 64> data{};
             data[32] = static_cast<std::uint8_t>(state);
             store<std::uint64_t>(data.data() + 8, 0xfe80000000000000);
-            EXPECT_TRUE(set_on_switch(port_info, hca + 1, data));
+            EXPECT_TRUE(set_on_switch(port_info, hca + 1, data, hca));
         }
         std::array<std::uint8_t, 64> table{};
         table.fill(Switch::no_port);
         for (unsigned int i = 0; i <= hca; ++i)
             table[i + 1] = static_cast<std::uint8_t>(i + 1);
-        EXPECT_TRUE(set_on_switch(linear_table, 0, table));
+        EXPECT_TRUE(set_on_switch(linear_table, 0, table, hca));
         return all;
     }
     static fabric_headers datagram(std::uint16_t slid, std::uint16_t dlid)
@@ -323,6 +328,66 @@ TEST_F(FabricTest, groups_are_copied_by_the_multicast_table_and_not_back)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0b011U);
     h.dlid = 0xc006;
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 0);
+}
+
+TEST_F(FabricTest, two_subnets_are_not_joined)
+{
+    construct(2);
+    for (unsigned int i = 0; i < hcas; ++i)
+        activate(i, static_cast<std::uint16_t>(i + 1));
+    auto h = datagram(1, 3);
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 2);
+    h.dlid = 2;
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U) << "HCA 1 is in the other subnet";
+    // A group of all ports has a member of each subnet.
+    std::array<std::uint8_t, 64> table{};
+    store<std::uint16_t>(table.data(), 1 << 1 | 1 << 2 | 1 << 3);
+    ASSERT_TRUE(set_on_switch(multicast_table, 0, table, 0));
+    ASSERT_TRUE(set_on_switch(multicast_table, 0, table, 1));
+    h.dlid = 0xc000;
+    EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0b101U);
+    EXPECT_EQ(fabric_route_frame(f(), 1, &h).hcas, 0b010U);
+}
+
+TEST_F(FabricTest, each_subnet_has_a_switch_of_its_own)
+{
+    construct(2);
+    std::uint64_t guids[hcas];
+    for (unsigned int i = 0; i < hcas; ++i) {
+        auto mad = directed(Method::get, node_info, 0, {});
+        ASSERT_TRUE(ask_switch(mad, i));
+        guids[i] = load<std::uint64_t>(mad.data() + 64 + 4);
+    }
+    EXPECT_NE(guids[0], guids[1]);
+    EXPECT_EQ(guids[0], guids[2]);
+    // No route leads from one to the other.
+    fabric_headers h{};
+    auto mad = directed(Method::get, node_info, 0, {2});
+    EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
+    mad = directed(Method::get, node_info, 0, {3});
+    EXPECT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
+}
+
+TEST_F(FabricTest, link_change_is_told_to_its_subnets_manager)
+{
+    construct(2);
+    for (unsigned int i = 0; i < hcas; ++i)
+        activate(i, static_cast<std::uint16_t>(i + 1));
+    // Both switches know a manager: HCA 0 (LID 1) and HCA 1 (LID 2).
+    for (unsigned int i = 0; i < 2; ++i) {
+        std::array<std::uint8_t, 64> data{};
+        store<std::uint64_t>(data.data() + 8, default_subnet_prefix);
+        store(data.data() + 16, static_cast<std::uint16_t>(7 + i));
+        store(data.data() + 18, static_cast<std::uint16_t>(1 + i));
+        ASSERT_TRUE(set_on_switch(port_info, 0, data, i));
+    }
+    std::array<std::uint8_t, 256> mad{};
+    fabric_headers h{};
+    while (fabric_switch_trap(f(), &h, mad.data(), &route)) {}
+    fabric_set_link(f(), 2, false);
+    ASSERT_TRUE(fabric_switch_trap(f(), &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
+    EXPECT_FALSE(fabric_switch_trap(f(), &h, mad.data(), &route));
 }
 
 TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Two subnets that are not joined, each with an OpenSM and a prefix of its own: hosts 1 and 3 in one, 2 and 4 in the
+# other. All have IP addresses of one network.
+PORTS=4
+HOSTS=1
+FABRIC=subnets=2
+
+# The subnet manager of a subnet, 1 or 2, runs on the host of that number.
+start_opensm_of() {
+    mkdir -p "/run/opensm.$1"
+    echo "subnet_prefix 0xfec000000000000$1" >"/run/opensm.$1/opensm.conf"
+    OSM_CACHE_DIR=/run/opensm.$1 opensm --config "/run/opensm.$1/opensm.conf" \
+        --guid "$(printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))))" --Pconfig /etc/opensm/partitions.conf \
+        --log_file "/run/opensm.$1.log" >"/run/opensm.$1.out" 2>&1 &
+}
+# In the place of lib.sh's.
+start_opensm() {
+    write_partitions
+    start_opensm_of 1
+    start_opensm_of 2
+}
+stop_opensm_of() {
+    gone() { ! pgrep -x -r D,R,S -f "opensm --config /run/opensm.$1/.*"; }
+    pkill -x -f "opensm --config /run/opensm.$1/.*"
+    wait_for 20 gone "$1"
+}
+
+prefix() { on "$1" cut -d: -f5-12 "/sys/class/net/$(interface_of "$1")/address"; }
+prefix_is() { [ "$(prefix "$1")" = "fe:c0:00:00:00:00:00:0$2" ]; }
+no_carrier() { ! carrier "$1"; }
+
+test_each_subnet_has_a_switch_and_a_prefix() {
+    local host
+    for host in 1 2 3 4; do prefix_is $host $((2 - host % 2)) || fail "host $host: $(prefix $host)" || return 1; done
+    [ "$(ibswitches -C soft_ib0 | grep -c '^Switch')" = 1 ]
+    [ "$(ibswitches -C soft_ib1 | grep -c '^Switch')" = 1 ]
+    [ "$(ibswitches -C soft_ib0 | awk '{ print $3 }')" != "$(ibswitches -C soft_ib1 | awk '{ print $3 }')" ]
+    ibhosts -C soft_ib0 | grep -q soft_ib2
+    ! ibhosts -C soft_ib0 | grep -q 'soft_ib[13]' || return 1
+}
+
+test_hosts_of_one_subnet_talk() {
+    ping_ok 1 10.0.0.3
+    ping_ok 4 10.0.0.2
+    ping_ok 3 fd00::1
+    ping_ok 2 fd00::4
+    iperf 1 3 -t 2
+    iperf 2 4 -t 2
+}
+
+test_hosts_of_two_subnets_do_not() {
+    local pair
+    for pair in '1 2' '2 1' '1 4' '3 2' '4 3'; do
+        # shellcheck disable=SC2086
+        set -- $pair
+        ! reaches "$1" "10.0.0.$2" || fail "$1 reaches $2" || return 1
+        ! reaches "$1" "fd00::$2" || fail "$1 reaches $2" || return 1
+    done
+    ping_ok 1 10.0.0.3
+}
+
+test_multicast_stays_in_its_subnet() {
+    local of_two of_three
+    of_two=$(counter 2 delivered)
+    of_three=$(counter 3 delivered)
+    on 1 ping -q -c 20 -i 0.05 ff02::1%ib0 >/dev/null
+    [ "$(counter 3 delivered)" -ge $((of_three + 20)) ]
+    [ "$(counter 2 delivered)" -lt $((of_two + 20)) ]
+}
+
+test_connected_mode_in_both() {
+    local host
+    for host in 1 2 3 4; do set_mode $host connected; done
+    wait_for 20 reaches 1 10.0.0.3
+    wait_for 20 reaches 2 10.0.0.4
+    ping_ok 1 10.0.0.3 -s 30000
+    ping_ok 2 10.0.0.4 -s 30000
+    for host in 1 2 3 4; do set_mode $host datagram; done
+    wait_for 20 reaches 1 10.0.0.3
+    wait_for 20 reaches 2 10.0.0.4
+}
+
+test_one_subnets_manager_is_none_of_the_others() {
+    stop_opensm_of 2
+    # The first subnet brings a link up again, the second cannot.
+    knob 3 link 0
+    knob 4 link 0
+    wait_for 10 no_carrier 3
+    wait_for 10 no_carrier 4
+    knob 3 link 1
+    knob 4 link 1
+    wait_for 30 carrier 3
+    wait_for 20 reaches 1 10.0.0.3
+    no_carrier 4
+    start_opensm_of 2
+    wait_for 30 carrier 4
+    wait_for 20 reaches 2 10.0.0.4
+    ! reaches 1 10.0.0.2 || return 1
+}
