@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // HCAs that come and go, and the interfaces on their ports.
-#include <new>
+#include <cstring>
 
 #include <ipoib/hca.hpp>
 #include <ipoib/interface.hpp>
@@ -10,6 +10,29 @@
 namespace ipoib {
 
 constinit kernel::LockClass Hca::lock_class_;
+
+namespace {
+
+// Names divided by commas.
+bool listed(const char* names, const char* name)
+{
+    const std::size_t bytes = __builtin_strlen(name);
+    while (*names) {
+        const std::size_t end = __builtin_strcspn(names, ",");
+        if (end == bytes && std::memcmp(names, name, bytes) == 0)
+            return true;
+        names += end + (names[end] == ',');
+    }
+    return false;
+}
+
+} // namespace
+
+Hca::Hca(ib_device* ca)
+    : ca_(ca), accelerates_((shim_parameters.ipoib_enhanced != 0) !=
+                            listed(shim_parameters.ipoib_enhanced_except, shim_ib_device_name(ca)))
+{
+}
 
 void Hca::add(Interface& interface)
 {
@@ -53,18 +76,19 @@ namespace {
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
-    net_device* dev = shim_netdev_create(sizeof(Interface), hca.ca(), port);
+    net_device* dev = shim_netdev_create(hca.ca(), port);
     if (!dev)
         return kernel::no_memory;
-    auto* interface = new (shim_netdev_priv(dev)) Interface(dev, hca, port);
     kernel::Guard guard(kernel::rtnl);
-    if (kernel::Status status = interface->attach(); !status.ok()) {
-        interface->~Interface();
-        shim_netdev_free(dev);
-        return status;
+    kernel::Status status = kernel::no_memory;
+    if (auto interface = kernel::make_owned<Interface>(dev, hca, port)) {
+        status = interface->attach();
+        if (status.ok())
+            hca.parents.push_back(*interface.release());
     }
-    hca.parents.push_back(*interface);
-    return {};
+    if (!status.ok())
+        shim_netdev_free(dev);
+    return status;
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
+#include <shim/lower.h>
 #include <shim/trace.h>
 
 namespace ipoib {
@@ -106,6 +107,10 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
             log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes,
                         interface_.longest_frame());
         interface_.reject_too_long(skb, ip_mtu(interface_.longest_frame()));
+        return;
+    }
+    if (interface_.accelerated()) [[unlikely]] {
+        shim_lower_send(interface_.dev(), skb, ah, qpn);
         return;
     }
     const std::uint32_t here = index_.head();

@@ -109,6 +109,11 @@ void Interface::collect_garbage()
 void Interface::tx_timed_out()
 {
     log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_));
+    if (accelerated_) {
+        shim_lower_tx_timeout(dev_);
+        restart_queues();
+        return;
+    }
     log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_), tx.index().head(),
                 tx.index().tail());
     restart_queues();
@@ -132,12 +137,15 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
         .hop_limit = broadcast.hop_limit,
         .traffic_class = broadcast.traffic_class,
     };
-    if (const int error = shim_qp_set_qkey(qp_, link_.qkey)) {
+    // The lower half gets it with the group.
+    if (const int error = accelerated_ ? 0 : shim_qp_set_qkey(qp_, link_.qkey)) {
         log_warning(dev_, "failed to set the Q_Key, error %d", error);
         return error;
     }
     qkey_.store(link_.qkey);
     longest_frame_.store(std::min(frame, max_ib_mtu_));
+    if (accelerated_)
+        shim_lower_set_mtu(dev_, ip_mtu(longest_frame()));
     joined_.queue(work_queue);
     return {};
 }
@@ -201,7 +209,10 @@ kernel::Status Interface::change_mtu(unsigned int mtu)
     }
     if (!adopting_mtu_)
         admin_mtu_ = mtu;
-    shim_netdev_store_mtu(dev_, std::min(admin_mtu_, ip_mtu(longest_frame())));
+    const unsigned int effective = std::min(admin_mtu_, ip_mtu(longest_frame()));
+    if (accelerated_)
+        return shim_lower_change_mtu(lower(), dev_, effective);
+    shim_netdev_store_mtu(dev_, effective);
     return {};
 }
 
@@ -209,6 +220,10 @@ kernel::Status Interface::set_connected(bool wanted)
 {
     if (wanted == connected())
         return {};
+    if (accelerated_) {
+        log_warning(dev_, "the HCA's own datapath has no connected mode: load with ipoib_enhanced=0");
+        return kernel::invalid;
+    }
     if (wanted)
         log_warning(dev_, "enabling connected mode will cause multicast packet drops");
     connected_.store(wanted);
@@ -265,6 +280,8 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.tx_bytes = tx.bytes.value();
     stats.tx_errors = tx.errors.value() + connections.too_long.value();
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
+    if (accelerated_)
+        shim_lower_get_stats(lower(), dev_, &stats);
 }
 
 // The module
@@ -284,6 +301,7 @@ void clamp_parameters()
     struct shim_parameters& p = shim_parameters;
     clamp_parameter("send_queue_size", p.send_queue_size, kernel::clamp_ring_size(p.send_queue_size, 128, 8192));
     clamp_parameter("recv_queue_size", p.recv_queue_size, kernel::clamp_ring_size(p.recv_queue_size, 2, 8192));
+    clamp_parameter("ipoib_enhanced", p.ipoib_enhanced, p.ipoib_enhanced != 0);
     clamp_parameter("max_nonsrq_conn_qp", p.max_nonsrq_conn_qp, std::clamp(p.max_nonsrq_conn_qp, 0, 4096));
 }
 
@@ -301,7 +319,7 @@ int ipoib_start()
     int error = shim_debugfs_start();
     if (!error) {
         shim_sa_register();
-        error = shim_link_register(sizeof(Interface));
+        error = shim_link_register();
         if (!error) {
             error = shim_client_register();
             if (!error)
@@ -326,9 +344,8 @@ void ipoib_stop()
 
 void ipoib_netdev_gone(net_device* dev)
 {
-    Interface& interface = Interface::of(dev);
-    interface.forget();
-    interface.~Interface();
+    kernel::Owned<Interface> interface(&Interface::of(dev));
+    interface->forget();
 }
 
 int ipoib_ndo_init(net_device* dev) { return Interface::of(dev).init().code(); }

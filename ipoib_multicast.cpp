@@ -278,13 +278,12 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
     if (broadcast)
         TRY(interface_.adopt(member));
     if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
-        const shim_gid mgid = group.key().native();
         if (group.attached)
-            shim_qp_detach(interface_.qp(), &mgid, group.mlid);
+            interface_.detach_group(group.key(), group.mlid);
         group.attached = false;
-        if (const int error = shim_qp_attach(interface_.qp(), &mgid, member.mlid)) {
+        if (const kernel::Status status = interface_.attach_group(group.key(), member.mlid, broadcast); !status.ok()) {
             log_warning(interface_.dev(), "couldn't attach QP to multicast group %pI6", group.key().bytes);
-            return error;
+            return status;
         }
         group.attached = true;
     }
@@ -366,10 +365,8 @@ void GroupSet::leave(Group& group)
     }
     if (membership)
         shim_sa_leave(membership);
-    if (group.attached) {
-        const shim_gid mgid = group.key().native();
-        shim_qp_detach(interface_.qp(), &mgid, group.mlid);
-    }
+    if (group.attached)
+        interface_.detach_group(group.key(), group.mlid);
     dropped.add(group.waiting.drop_all(SHIM_DROP_FORGOTTEN));
     interface_.reaper.retire(std::move(group.handle));
     interface_.reaper.retire(kernel::Owned<Group>(&group));

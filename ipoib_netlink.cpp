@@ -53,10 +53,12 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
         shim_extack(extack, "P_Key 0x%04x names no partition", pkey.value());
         return kernel::invalid;
     }
-    auto* child = new (shim_netdev_priv(dev)) Interface(dev, parent, pkey);
-    if (const kernel::Status status = parent.adopt_child(*child); !status.ok()) {
+    auto made = kernel::make_owned<Interface>(dev, parent, pkey);
+    if (!made)
+        return kernel::no_memory;
+    Interface* const child = made.get();
+    if (const kernel::Status status = parent.adopt_child(std::move(made)); !status.ok()) {
         shim_extack(extack, "setting the child up failed, error %d", status.code());
-        child->~Interface();
         return status;
     }
     if (const kernel::Status status = change(*child, request, extack); !status.ok()) {

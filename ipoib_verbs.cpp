@@ -78,7 +78,7 @@ void Interface::choose_guid(const Gid& like)
 
 kernel::Status Interface::set_address(const HwAddr& address)
 {
-    const HwAddr now = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
+    const HwAddr now = HwAddr::of(flags(), qpn_, gid_);
     if (shim_netdev_up(dev_))
         return kernel::busy;
     if (!now.same_but_guid(address) || address.gid().same_interface_id(Gid())) {
@@ -118,7 +118,11 @@ kernel::Status Interface::prepare()
     // One that came with the request for the interface.
     if (const unsigned int wanted = shim_netdev_mtu(dev_))
         admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
-    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size), shim_ib_abilities(ca_));
+    if (!accelerated_)
+        shim_netdev_use_one_queue(dev_);
+    // The lower half knows best what it can do.
+    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
+                       accelerated_ ? 0 : shim_ib_abilities(ca_));
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);
@@ -131,6 +135,44 @@ kernel::Status Interface::prepare()
     // Without a P_Key yet the interface waits for one when it is opened.
     (void)read_pkey().ok();
     return {};
+}
+
+// The lower half, where the HCA has one
+
+kernel::Status Interface::accelerate()
+{
+    const int error = hca_.accelerates() ? shim_lower_start(lower(), dev_, ca_, port_) : int(kernel::not_supported);
+    accelerated_ = error == 0;
+    return error == kernel::not_supported ? 0 : error;
+}
+
+Interface::~Interface()
+{
+    if (accelerated_)
+        shim_lower_end(lower(), dev_);
+}
+
+kernel::Status Interface::init_lower()
+{
+    TRY(shim_lower_init(lower(), dev_));
+    qpn_ = HwAddr::from(shim_netdev_address(dev_)).qpn();
+    return {};
+}
+
+kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
+{
+    const shim_gid native = mgid.native();
+    return accelerated_ ? shim_lower_attach(dev_, ca_, &native, mlid, broadcast, qkey())
+                        : shim_qp_attach(qp_, &native, mlid);
+}
+
+void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
+{
+    const shim_gid native = mgid.native();
+    if (accelerated_)
+        shim_lower_detach(dev_, ca_, &native, mlid);
+    else
+        shim_qp_detach(qp_, &native, mlid);
 }
 
 // Creation and destruction
@@ -147,7 +189,7 @@ kernel::Status Interface::init()
         pd_ = shim_pd_create(ca_);
         TRY(kernel::check(pd_));
         lkey_ = shim_pd_lkey(pd_);
-        return create_queues();
+        return accelerated_ ? init_lower() : create_queues();
     }();
     if (!status.ok()) {
         log_warning(dev_, "%s: failed to create the queues of port %u, error %d", shim_ib_device_name(ca_), port_,
@@ -155,8 +197,10 @@ kernel::Status Interface::init()
         destroy();
         return status;
     }
-    tx.napi().add(dev_, tx, kernel::Direction::transmit);
-    rx.napi().add(dev_, rx, kernel::Direction::receive);
+    if (!accelerated_) {
+        tx.napi().add(dev_, tx, kernel::Direction::transmit);
+        rx.napi().add(dev_, rx, kernel::Direction::receive);
+    }
     show_address();
     alive_ = true;
     return {};
@@ -168,8 +212,12 @@ void Interface::uninit()
     recover_.cancel();
     send_rejections_.cancel();
     reaper.drain();
-    rx.napi().remove();
-    tx.napi().remove();
+    if (accelerated_) {
+        shim_lower_uninit(lower(), dev_);
+    } else {
+        rx.napi().remove();
+        tx.napi().remove();
+    }
     destroy();
 }
 
@@ -187,7 +235,7 @@ void Interface::destroy()
 
 void Interface::show_address()
 {
-    const HwAddr address = HwAddr::of(HwAddr::flag_rc, qpn_, gid_);
+    const HwAddr address = HwAddr::of(flags(), qpn_, gid_);
     shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
 }
 
@@ -247,6 +295,8 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
         return static_cast<unsigned int>(kernel::clamp_ring_size(static_cast<int>(std::min(size, most)),
                                                                  static_cast<int>(least), static_cast<int>(most)));
     };
+    if (accelerated_)
+        return kernel::not_supported;
     const RingSizes before = ring_sizes_;
     wanted = {round(wanted.sends, smallest_rings.sends, largest_rings.sends),
               round(wanted.receives, smallest_rings.receives, largest_rings.receives)};
@@ -286,6 +336,12 @@ kernel::Status Interface::queue_pair_to_service()
 
 kernel::Status Interface::start_queues()
 {
+    if (accelerated_) {
+        const int error = shim_lower_open(lower(), dev_, pkey_index());
+        if (error)
+            log_warning(dev_, "the HCA's own datapath did not open, error %d", error);
+        return error;
+    }
     if (!qp_)
         TRY(replace_queues(ring_sizes_));
     if (kernel::Status status = queue_pair_to_service(); !status.ok()) {
@@ -306,6 +362,11 @@ kernel::Status Interface::start_queues()
 
 void Interface::stop_queues()
 {
+    if (accelerated_) {
+        shim_lower_stop(lower(), dev_);
+        reaper.drain();
+        return;
+    }
     tx.close();
     shim_tx_queue_disable(dev_);
     recover_.cancel();
@@ -392,7 +453,8 @@ void Interface::flush_normal()
     read_gid();
     read_lid();
     shim_port attributes;
-    const bool outgrown = shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu();
+    const bool outgrown =
+        shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu() && !accelerated_;
     (void)perform(outgrown ? InterfaceLife::Event::restart : InterfaceLife::Event::port_changed).ok();
 }
 

@@ -25,11 +25,10 @@ Interface* Interface::child_of(PKey pkey)
 
 kernel::Status Interface::attach()
 {
-    kernel::Status status = prepare();
-    if (status.ok())
-        status = shim_netdev_register(dev_);
-    if (!status.ok())
-        return status;
+    TRY(accelerate());
+    shim_netdev_set_owner(dev_, this);
+    TRY(prepare());
+    TRY(shim_netdev_register(dev_));
     hca_.add(*this);
     create_debug_files();
     listen();
@@ -52,20 +51,19 @@ kernel::Status Interface::create_child(int number)
     char name[name_bytes];
     // The P_Key as it was written, as scripts expect.
     shim_format(name, sizeof(name), "%.10s.%04x", shim_netdev_name(dev_), pkey.value());
-    net_device* dev = shim_netdev_create_child(sizeof(Interface), dev_, name);
+    net_device* dev = shim_netdev_create_child(ca_, port_, dev_, name);
     if (!dev)
         return kernel::no_memory;
-    auto* child = new (shim_netdev_priv(dev)) Interface(dev, *this, pkey);
-    child->made_by_file_ = true;
-    const kernel::Status status = child->attach();
+    kernel::Status status = kernel::no_memory;
+    if (auto child = kernel::make_owned<Interface>(dev, *this, pkey)) {
+        child->made_by_file_ = true;
+        status = adopt_child(std::move(child));
+    }
     if (!status.ok()) {
         log_warning(dev_, "failed to create child %s, error %d", name, status.code());
-        child->~Interface();
         shim_netdev_free(dev);
-        return status;
     }
-    children_.push_back(*child);
-    return {};
+    return status;
 }
 
 kernel::Status Interface::delete_child(int number)
@@ -81,10 +79,10 @@ kernel::Status Interface::delete_child(int number)
     return {};
 }
 
-kernel::Status Interface::adopt_child(Interface& child)
+kernel::Status Interface::adopt_child(kernel::Owned<Interface> child)
 {
-    TRY(child.attach());
-    children_.push_back(child);
+    TRY(child->attach());
+    children_.push_back(*child.release());
     return {};
 }
 

@@ -155,27 +155,44 @@ void shim_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
-SHIM struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port)
+/* Every netdev of this driver has the private area that lower halves begin with. */
+static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
 {
-	struct net_device *dev = alloc_netdev(private_bytes, "ib%d", NET_NAME_UNKNOWN, shim_netdev_setup);
+	struct net_device *dev = rdma_alloc_netdev(ca, port, RDMA_NETDEV_IPOIB, name, name_type, shim_netdev_setup);
+
+	if (!IS_ERR(dev))
+		return dev;
+	return alloc_netdev(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup);
+}
+
+SHIM struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port)
+{
+	struct net_device *dev = alloc_dev(ca, port, "ib%d", NET_NAME_UNKNOWN);
 
 	if (!dev)
 		return NULL;
 	SET_NETDEV_DEV(dev, ca->dev.parent);
 	dev->dev_port = dev->dev_id = port - 1;
-	shim_set_link_ops(dev);
+	shim_link_use(dev, ca, port);
 	return dev;
 }
 
-SHIM struct net_device *shim_netdev_create_child(size_t private_bytes, struct net_device *parent, const char *name)
+SHIM struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,
+						 const char *name)
 {
-	struct net_device *dev = alloc_netdev(private_bytes, name, NET_NAME_USER, shim_netdev_setup);
+	struct net_device *dev = alloc_dev(ca, port, name, NET_NAME_USER);
 
 	if (!dev)
 		return NULL;
 	dev_net_set(dev, dev_net(parent));
-	shim_set_link_ops(dev);
+	shim_link_use(dev, ca, port);
 	return dev;
+}
+
+SHIM void shim_netdev_use_one_queue(struct net_device *dev)
+{
+	netif_set_real_num_tx_queues(dev, 1);
+	netif_set_real_num_rx_queues(dev, 1);
 }
 
 SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities)
@@ -195,7 +212,15 @@ SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, 
 		dev->hw_features |= NETIF_F_LRO;
 }
 
-SHIM void *shim_netdev_priv(const struct net_device *dev) { return netdev_priv(dev); }
+SHIM void *shim_netdev_owner(const struct net_device *dev)
+{
+	return ((const struct rdma_netdev *)netdev_priv(dev))->clnt_priv;
+}
+
+SHIM void shim_netdev_set_owner(struct net_device *dev, void *owner)
+{
+	((struct rdma_netdev *)netdev_priv(dev))->clnt_priv = owner;
+}
 
 SHIM int shim_netdev_register(struct net_device *dev)
 {

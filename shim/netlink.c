@@ -2,6 +2,7 @@
 #include "compat.h"
 #include "objects.h"
 #include <net/rtnetlink.h>
+#include <rdma/ib_verbs.h>
 #include <shim/netlink.h>
 #include <uapi/linux/if_link.h>
 
@@ -77,8 +78,15 @@ static int fill_info(struct sk_buff *skb, const struct net_device *dev)
 
 static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_lower(dev)); }
 
+/* The most queues that a lower half wants. */
+static unsigned int most_tx_queues = 1, most_rx_queues = 1;
+
+static unsigned int get_num_tx_queues(void) { return READ_ONCE(most_tx_queues); }
+static unsigned int get_num_rx_queues(void) { return READ_ONCE(most_rx_queues); }
+
 static struct rtnl_link_ops link_ops = {
 	.kind = "ipoib",
+	.priv_size = sizeof(struct rdma_netdev),
 	.netns_refund = true,
 	.maxtype = IFLA_IPOIB_MAX,
 	.policy = policy,
@@ -89,17 +97,26 @@ static struct rtnl_link_ops link_ops = {
 	.get_size = get_size,
 	.fill_info = fill_info,
 	.get_link_net = get_link_net,
+	.get_num_tx_queues = get_num_tx_queues,
+	.get_num_rx_queues = get_num_rx_queues,
 };
 
-SHIM int shim_link_register(size_t private_bytes)
-{
-	link_ops.priv_size = private_bytes;
-	return rtnl_link_register(&link_ops);
-}
+SHIM int shim_link_register(void) { return rtnl_link_register(&link_ops); }
 
 SHIM void shim_link_unregister(void) { rtnl_link_unregister(&link_ops); }
 
-void shim_set_link_ops(struct net_device *dev) { dev->rtnl_link_ops = &link_ops; }
+/* Netdevs of `ip link add` are allocated before their parent, and so their HCA, is known. */
+void shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
+{
+	struct rdma_netdev_alloc_params lower = {};
+
+	if (ca->ops.rdma_netdev_get_params)
+		ca->ops.rdma_netdev_get_params(ca, port, RDMA_NETDEV_IPOIB, &lower);
+	WRITE_ONCE(link_ops.priv_size, max(link_ops.priv_size, lower.sizeof_priv));
+	WRITE_ONCE(most_tx_queues, max(most_tx_queues, lower.txqs));
+	WRITE_ONCE(most_rx_queues, max(most_rx_queues, lower.rxqs));
+	dev->rtnl_link_ops = &link_ops;
+}
 
 #ifdef HAVE_EXTACK_BUFFER
 static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }

@@ -34,6 +34,11 @@ struct shim_dim {
 	void *context;
 };
 
+struct shim_lower {
+	const struct net_device_ops *ops;
+	void (*destructor)(struct net_device *dev);
+};
+
 struct shim_send_wr {
 	struct ib_ud_wr wr;
 };
@@ -52,7 +57,8 @@ struct shim_event_handler {
 bool shim_is_ours(const struct net_device *dev);
 /* Sets up a netdev of this driver, whoever allocates it. */
 void shim_netdev_setup(struct net_device *dev);
-void shim_set_link_ops(struct net_device *dev);
+/* Makes it one of the rtnetlink kind, on a port whose HCA's lower halves may need more room than any before. */
+void shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
 
 /* What `ip link` asks of virtual functions. */

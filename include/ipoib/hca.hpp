@@ -17,8 +17,10 @@ class OfHca;
 
 class Hca {
 public:
-    explicit Hca(ib_device* ca) : ca_(ca) {}
+    explicit Hca(ib_device* ca);
     ib_device* ca() const { return ca_; }
+    // Its own datapath, if it has one, is to be used: ipoib_enhanced and ipoib_enhanced_except say so.
+    bool accelerates() const { return accelerates_; }
 
     // Those of ports. CONTEXT: RTNL.
     kernel::List<Interface> parents;
@@ -35,6 +37,7 @@ private:
     static kernel::LockClass lock_class_;
 
     ib_device* const ca_;
+    const bool accelerates_;
     // Taken inside RTNL.
     kernel::Mutex lock_{lock_class_, "ipoib_interfaces"};
     kernel::List<Interface, OfHca> interfaces_ TA_GUARDED(lock_);

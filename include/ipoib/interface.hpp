@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // One IPoIB interface: an "ib%d" netdev on one port of an HCA, its UD queue pair and all that belongs to them.
-// It lives in the netdev's private area.
+// It is the netdev's, and ends with it.
 //
 // Lock order: RTNL, GroupSet's or Connections' mutex, the netdev's address list lock or transmit lock, GroupSet's or
 // PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. Work on the interface's queue
@@ -20,8 +20,10 @@
 #include <ipoib/reaper.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
+#include <kernel/memory.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
+#include <shim/lower.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
 #include <shim/sa.h>
@@ -50,8 +52,9 @@ public:
           pkey_(pkey.as_full_member())
     {
     }
-    ~Interface() = default;
-    static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_priv(dev)); }
+    // The lower half ends with it.
+    ~Interface();
+    static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_owner(dev)); }
 
     // From set-up to use: registered, listening to the fabric. On failure it is as before. CONTEXT: RTNL.
     kernel::Status attach();
@@ -64,7 +67,7 @@ public:
     kernel::Status create_child(int pkey);
     kernel::Status delete_child(int pkey);
     // One that was constructed with this as its parent.
-    kernel::Status adopt_child(Interface& child);
+    kernel::Status adopt_child(kernel::Owned<Interface> child);
     Interface* parent() const { return parent_; }
 
     // The netdev's operations. CONTEXT: RTNL, transmit and set_rx_mode apart.
@@ -112,6 +115,11 @@ public:
     // The transmit queue needs SQE -> RTS, or a restart. CONTEXT: any.
     void recover_send_queue() { recover_.queue(work_queue); }
     void restart_queues();
+    // The HCA's own datapath sends and receives: none of the rings is used.
+    bool accelerated() const { return accelerated_; }
+    // The queue pair, whosever it is, gets what is sent to the group. CONTEXT: process.
+    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
+    void detach_group(const Gid& mgid, std::uint16_t mlid);
 
     net_device* dev() const { return dev_; }
     ib_device* ca() const { return ca_; }
@@ -180,6 +188,10 @@ private:
     void collect_garbage();
     void announce();
     kernel::Status prepare();
+    // Has the HCA's own datapath do the work, where it has one and may.
+    kernel::Status accelerate();
+    kernel::Status init_lower();
+    std::uint8_t flags() const { return accelerated_ ? 0 : HwAddr::flag_rc; }
     // Fabric events reach the interface from here on.
     void listen();
     Interface* child_of(PKey pkey);
@@ -203,6 +215,11 @@ private:
     std::uint32_t lkey_ = 0;
     bool paths_created_ = false;
     bool groups_created_ = false;
+
+    bool accelerated_ = false;
+    alignas(SHIM_ALIGNOF_LOWER) std::byte lower_[SHIM_SIZEOF_LOWER] = {};
+    shim_lower* lower() { return reinterpret_cast<shim_lower*>(lower_); }
+    const shim_lower* lower() const { return reinterpret_cast<const shim_lower*>(lower_); }
 
     // Under RTNL.
     InterfaceLife life_;

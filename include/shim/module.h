@@ -13,6 +13,9 @@ struct sockaddr;
 struct shim_parameters {
 	int send_queue_size, recv_queue_size, max_nonsrq_conn_qp;
 	int debug_level, mcast_debug_level, data_debug_level, cm_data_debug_level;
+	/* HCAs' own datapaths are used; the names of HCAs, divided by commas, for which it is the other way round. */
+	int ipoib_enhanced;
+	char *ipoib_enhanced_except;
 };
 extern struct shim_parameters shim_parameters ENTRY;
 

@@ -18,13 +18,18 @@ struct shim_stats {
 	uint64_t tx_packets, tx_bytes, tx_errors, tx_dropped;
 };
 
-/* One "ib%d" interface, with private_bytes of its owner's state, set up but not registered. CONTEXT: process. */
-struct net_device *shim_netdev_create(size_t private_bytes, struct ib_device *ca, uint32_t port);
+/* One "ib%d" interface, set up but not registered; with room for the HCA's lower half. CONTEXT: process. */
+struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port);
 /* A child of parent, in its network namespace. CONTEXT: process. */
-struct net_device *shim_netdev_create_child(size_t private_bytes, struct net_device *parent, const char *name);
+struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,
+					    const char *name);
+/* Of the queues that it may have for a lower half's sake. CONTEXT: before registration. */
+void shim_netdev_use_one_queue(struct net_device *dev);
 /* abilities: bits of enum shim_ability. CONTEXT: before registration. */
 void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities);
-void *shim_netdev_priv(const struct net_device *dev);
+/* What it is all about: its owner's state. */
+void *shim_netdev_owner(const struct net_device *dev);
+void shim_netdev_set_owner(struct net_device *dev, void *owner);
 /* On success the kernel calls ipoib_netdev_gone() at the netdev's end, and frees it. CONTEXT: RTNL. */
 int shim_netdev_register(struct net_device *dev);
 /* At once, or with the others of batch. CONTEXT: RTNL. */
@@ -106,7 +111,7 @@ void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb);
 /* Seconds between two looks at the neighbour tables (arp_tbl.gc_interval), in jiffies. */
 unsigned long shim_neighbour_gc_interval(void);
 
-/* kernel -> C++; the netdev's private area holds an ipoib::Interface. */
+/* kernel -> C++; the netdev's owner is an ipoib::Interface. */
 int ipoib_ndo_init(struct net_device *dev);
 void ipoib_ndo_uninit(struct net_device *dev);
 /* Nobody can use the netdev any more. CONTEXT: process, no RTNL. */

@@ -19,8 +19,8 @@ struct shim_link_info {
 	uint16_t pkey, mode, umcast;
 };
 
-/* With private_bytes for each netdev of the kind. CONTEXT: process, no RTNL. */
-int shim_link_register(size_t private_bytes);
+/* CONTEXT: process, no RTNL. */
+int shim_link_register(void);
 void shim_link_unregister(void);
 enum { SHIM_EXTACK_BYTES = 80 };
 /* The words that the user gets with the errno, cut to fit. NULL extack: nobody to tell. */

@@ -29,7 +29,6 @@ protected:
     {
         auto* dev = new net_device;
         dev->name = name;
-        dev->priv.resize(sizeof(Interface));
         dev->mtu = initial_mtu;
         world.rtnl = true;
         world.netdevs.push_back(dev);

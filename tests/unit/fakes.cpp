@@ -93,6 +93,7 @@ void free_skb(sk_buff* skb)
 } // namespace
 
 struct shim_parameters shim_parameters;
+static char no_names[] = "";
 
 // World
 
@@ -101,7 +102,7 @@ World& World::get() { return *world; }
 World::World()
 {
     world = this;
-    shim_parameters = {128, 256, 128, 0, 0, 0, 0};
+    shim_parameters = {128, 256, 128, 0, 0, 0, 0, 1, no_names};
 }
 
 World::~World()
@@ -672,6 +673,54 @@ unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 320; }
 unsigned int shim_page_size() { return 4096; }
 
+// lower.h
+
+int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32_t)
+{
+    if (!world->have_lower)
+        return -95;
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return -12;
+    *lower = {dev};
+    ++world->lowers;
+    return 0;
+}
+void shim_lower_end(shim_lower*, net_device*) { --world->lowers; }
+int shim_lower_init(const shim_lower* lower, net_device* dev)
+{
+    EXPECT_EQ(lower->dev, dev);
+    dev->address[3] = 0x77;
+    dev->lower.push_back("init");
+    return 0;
+}
+void shim_lower_uninit(const shim_lower*, net_device* dev) { dev->lower.push_back("uninit"); }
+int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
+{
+    dev->lower.push_back("open");
+    return 0;
+}
+void shim_lower_stop(const shim_lower*, net_device* dev) { dev->lower.push_back("stop"); }
+int shim_lower_change_mtu(const shim_lower*, net_device* dev, unsigned int mtu)
+{
+    dev->mtu = mtu;
+    return 0;
+}
+void shim_lower_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
+void shim_lower_get_stats(const shim_lower*, net_device*, shim_stats* stats) { stats->tx_packets += 1000; }
+void shim_lower_set_mtu(net_device*, unsigned int) {}
+void shim_lower_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
+{
+    EXPECT_TRUE(world->ahs.contains(ah));
+    dev->lower.push_back("send");
+    free_skb(skb);
+}
+int shim_lower_attach(net_device* dev, ib_device*, const shim_gid*, std::uint16_t, bool set_qkey, std::uint32_t)
+{
+    dev->lower.push_back(set_qkey ? "attach broadcast" : "attach");
+    return 0;
+}
+void shim_lower_detach(net_device* dev, ib_device*, const shim_gid*, std::uint16_t) { dev->lower.push_back("detach"); }
+
 // trace.h
 
 void shim_trace_step(const net_device*, shim_trace_machine machine, const std::uint8_t*, const char* before,
@@ -708,22 +757,22 @@ void shim_dim_cancel(shim_dim*) { world->dim = nullptr; }
 
 // netdevice.h
 
-net_device* shim_netdev_create(std::size_t private_bytes, ib_device*, std::uint32_t)
+net_device* shim_netdev_create(ib_device*, std::uint32_t)
 {
     auto* dev = new net_device;
-    dev->priv.resize(private_bytes);
     world->netdevs.push_back(dev);
     return dev;
 }
-void* shim_netdev_priv(const net_device* dev) { return const_cast<std::uint8_t*>(dev->priv.data()); }
-net_device* shim_netdev_create_child(std::size_t private_bytes, net_device*, const char* name)
+void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
+void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
+net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, const char* name)
 {
     auto* dev = new net_device;
     dev->name = name;
-    dev->priv.resize(private_bytes);
     world->netdevs.push_back(dev);
     return dev;
 }
+void shim_netdev_use_one_queue(net_device*) {}
 void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
 int shim_netdev_register(net_device* dev)
 {
@@ -1348,7 +1397,7 @@ void shim_seq_printf(seq_file*, const char* format, ...)
 
 // netlink.h
 
-int shim_link_register(std::size_t) { return 0; }
+int shim_link_register() { return 0; }
 void shim_link_unregister() {}
 void shim_extack(netlink_ext_ack*, const char* format, ...)
 {

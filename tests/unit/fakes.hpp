@@ -18,6 +18,7 @@
 #include <shim/debugfs.h>
 #include <shim/dim.h>
 #include <shim/hash.h>
+#include <shim/lower.h>
 #include <shim/memory.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
@@ -59,7 +60,9 @@ struct page {
 
 struct net_device {
     std::string name = "ib0";
-    std::vector<std::uint8_t> priv;
+    void* owner = nullptr;
+    // What the HCA's own datapath was told to do.
+    std::vector<std::string> lower;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, stopped = true, up = false, ours = true;
@@ -163,6 +166,10 @@ struct ib_cm_id {
 struct shim_dim {
     void (*apply)(void* context, unsigned int usecs, unsigned int frames);
     void* context;
+};
+
+struct shim_lower {
+    net_device* dev;
 };
 
 struct ib_pd {
@@ -307,6 +314,9 @@ public:
     int fail_allocation = 0;
     bool fail_pages = false;
     int fail_post = 0;
+    // The HCA has a datapath of its own; how many are in use.
+    bool have_lower = false;
+    int lowers = 0;
     // Queue pairs that were made so far, and how many of the next are not.
     unsigned int qps_made = 0, fail_qps = 0;
     // A join's answer comes while its membership is being left.

@@ -137,9 +137,8 @@ TEST_F(IdentityTest, one_of_several_is_found_by_its_ip_address)
 {
     child(0x8001);
     world.rtnl = true;
-    auto* dev = shim_netdev_create_child(sizeof(Interface), &world.dev(), "two");
-    auto* second = new (shim_netdev_priv(dev)) Interface(dev, interface(), PKey(0x8001));
-    EXPECT_TRUE(interface().adopt_child(*second).ok());
+    auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "two");
+    EXPECT_TRUE(interface().adopt_child(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
     world.rtnl = false;
     const sockaddr first_ip{1}, second_ip{2}, neither{3};
     world.netdevs[1]->ip = &first_ip;

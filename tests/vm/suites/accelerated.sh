@@ -184,3 +184,33 @@ test_driver_is_reloaded_5_times() {
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
 }
+
+xfail_stock_parameter_refuses_it='it has no such parameter'
+test_parameter_refuses_it() {
+    unload_driver
+    load_driver ipoib_enhanced=0
+    add_hosts
+    devices_are 1 0
+    devices_are 2 0
+    set_mode 1 connected
+    set_mode 2 connected
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2 -s 30000
+    iperf 1 2 -t 1
+}
+
+xfail_stock_parameter_refuses_it_for_one_hca='it has no such parameter'
+test_parameter_refuses_it_for_one_hca() {
+    unload_driver
+    load_driver ipoib_enhanced_except=soft_ib1
+    add_hosts
+    devices_are 1 1
+    devices_are 2 0
+    [ "$(parameter ipoib_enhanced_except)" = soft_ib1 ]
+    wait_for 20 reaches 1 10.0.0.2
+    flood 1 10.0.0.2 200
+    set_mode 2 connected
+    # The peer's address says that it has no connections.
+    wait_for 20 reaches 2 10.0.0.1
+    ping_ok 2 10.0.0.1 -s 2000
+}

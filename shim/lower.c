@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "objects.h"
+#include <linux/netdevice.h>
+#include <rdma/ib_verbs.h>
+#include <shim/lower.h>
+#include <shim/netdevice.h>
+
+static struct rdma_netdev *rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }
+
+SHIM int shim_lower_start(struct shim_lower *lower, struct net_device *dev, struct ib_device *ca, uint32_t port)
+{
+	const struct net_device_ops *ours = dev->netdev_ops;
+	int ret = rdma_init_netdev(ca, port, RDMA_NETDEV_IPOIB, dev->name, NET_NAME_UNKNOWN, shim_netdev_setup, dev);
+
+	if (ret)
+		return ret;
+	/* It left its own, for us to call. */
+	lower->ops = dev->netdev_ops;
+	lower->destructor = dev->priv_destructor;
+	dev->netdev_ops = ours;
+	dev->priv_destructor = NULL;
+	return 0;
+}
+
+SHIM void shim_lower_end(struct shim_lower *lower, struct net_device *dev)
+{
+	if (lower->destructor)
+		lower->destructor(dev);
+	lower->destructor = NULL;
+}
+
+SHIM int shim_lower_init(const struct shim_lower *lower, struct net_device *dev)
+{
+	return lower->ops->ndo_init ? lower->ops->ndo_init(dev) : 0;
+}
+
+SHIM void shim_lower_uninit(const struct shim_lower *lower, struct net_device *dev)
+{
+	if (lower->ops->ndo_uninit)
+		lower->ops->ndo_uninit(dev);
+}
+
+SHIM int shim_lower_open(const struct shim_lower *lower, struct net_device *dev, uint16_t pkey_index)
+{
+	int ret;
+
+	if (rdma_netdev(dev)->set_id)
+		rdma_netdev(dev)->set_id(dev, pkey_index);
+	ret = lower->ops->ndo_open ? lower->ops->ndo_open(dev) : 0;
+	if (!ret)
+		netif_tx_start_all_queues(dev);
+	return ret;
+}
+
+SHIM void shim_lower_stop(const struct shim_lower *lower, struct net_device *dev)
+{
+	netif_tx_disable(dev);
+	if (lower->ops->ndo_stop)
+		lower->ops->ndo_stop(dev);
+}
+
+SHIM int shim_lower_change_mtu(const struct shim_lower *lower, struct net_device *dev, unsigned int mtu)
+{
+	if (lower->ops->ndo_change_mtu)
+		return lower->ops->ndo_change_mtu(dev, mtu);
+	WRITE_ONCE(dev->mtu, mtu);
+	return 0;
+}
+
+SHIM void shim_lower_tx_timeout(struct net_device *dev)
+{
+	if (rdma_netdev(dev)->tx_timeout)
+		rdma_netdev(dev)->tx_timeout(dev, 0);
+}
+
+SHIM void shim_lower_get_stats(const struct shim_lower *lower, struct net_device *dev, struct shim_stats *stats)
+{
+	struct rtnl_link_stats64 sums = {};
+
+	if (!lower->ops->ndo_get_stats64)
+		return;
+	lower->ops->ndo_get_stats64(dev, &sums);
+	stats->rx_packets += sums.rx_packets;
+	stats->rx_bytes += sums.rx_bytes;
+	stats->rx_errors += sums.rx_errors;
+	stats->rx_dropped += sums.rx_dropped;
+	stats->multicast += sums.multicast;
+	stats->tx_packets += sums.tx_packets;
+	stats->tx_bytes += sums.tx_bytes;
+	stats->tx_errors += sums.tx_errors;
+	stats->tx_dropped += sums.tx_dropped;
+}
+
+SHIM void shim_lower_set_mtu(struct net_device *dev, unsigned int mtu) { rdma_netdev(dev)->mtu = mtu; }
+
+SHIM void shim_lower_send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, uint32_t qpn)
+{
+	rdma_netdev(dev)->send(dev, skb, ah, qpn);
+}
+
+SHIM int shim_lower_attach(struct net_device *dev, struct ib_device *ca, const struct shim_gid *mgid, uint16_t mlid,
+			   bool set_qkey, uint32_t qkey)
+{
+	return rdma_netdev(dev)->attach_mcast(dev, ca, (union ib_gid *)mgid, mlid, set_qkey, qkey);
+}
+
+SHIM void shim_lower_detach(struct net_device *dev, struct ib_device *ca, const struct shim_gid *mgid, uint16_t mlid)
+{
+	rdma_netdev(dev)->detach_mcast(dev, ca, (union ib_gid *)mgid, mlid);
+}
