@@ -4,6 +4,8 @@
  * before the write returns.
  */
 #include "glue.h"
+#include <linux/inet.h>
+#include <linux/netdevice.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -197,6 +199,104 @@ static const struct file_operations inject_fops = {
 	.write = inject_write,
 };
 
+/* What an ib_client is asked for the interface that has these (ib_client's get_net_dev_by_params). */
+struct question {
+	u16 pkey;
+	union ib_gid gid;
+	bool has_gid;
+	struct sockaddr_storage address;
+};
+
+static int parse_question_word(struct question *q, const char *key, const char *text)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&q->address;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&q->address;
+
+	if (!strcmp(key, "pkey"))
+		return kstrtou16(text, 0, &q->pkey);
+	if (!strcmp(key, "gid")) {
+		q->has_gid = true;
+		return parse_gid(text, q->gid.raw);
+	}
+	if (!strcmp(key, "ip")) {
+		v4->sin_family = AF_INET;
+		return in4_pton(text, -1, (u8 *)&v4->sin_addr, -1, NULL) ? 0 : -EINVAL;
+	}
+	if (!strcmp(key, "ip6")) {
+		v6->sin6_family = AF_INET6;
+		return in6_pton(text, -1, (u8 *)&v6->sin6_addr, -1, NULL) ? 0 : -EINVAL;
+	}
+	return -EINVAL;
+}
+
+static int parse_question(struct question *q, char *text)
+{
+	char *word;
+	int ret = 0;
+
+	while (!ret && (word = strsep(&text, " \n"))) {
+		char *key = strsep(&word, "=");
+
+		if (*key)
+			ret = word ? parse_question_word(q, key, word) : -EINVAL;
+	}
+	return ret;
+}
+
+static void resolve(struct soft_slot *slot, const struct question *q)
+{
+	const struct sockaddr *address = q->address.ss_family ? (const struct sockaddr *)&q->address : NULL;
+	struct net_device *dev = NULL;
+	struct soft_hca *hca;
+
+	mutex_lock(&soft_plug_lock);
+	hca = rcu_dereference_protected(slot->hca, lockdep_is_held(&soft_plug_lock));
+	if (hca)
+		dev = ib_get_net_dev_by_params(&hca->ib, 1, q->pkey, q->has_gid ? &q->gid : NULL, address);
+	strscpy(slot->resolved, dev ? dev->name : "none", sizeof(slot->resolved));
+	dev_put(dev);
+	mutex_unlock(&soft_plug_lock);
+}
+
+static int resolve_show(struct seq_file *file, void *unused)
+{
+	struct soft_slot *slot = file->private;
+
+	mutex_lock(&soft_plug_lock);
+	seq_printf(file, "%s\n", slot->resolved);
+	mutex_unlock(&soft_plug_lock);
+	return 0;
+}
+
+static int resolve_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, resolve_show, inode->i_private);
+}
+
+static ssize_t resolve_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
+{
+	struct soft_slot *slot = ((struct seq_file *)file->private_data)->private;
+	char *text = bytes < MOST_INJECT_TEXT ? memdup_user_nul(from, bytes) : ERR_PTR(-EMSGSIZE);
+	struct question q = {};
+	int ret;
+
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	ret = parse_question(&q, text);
+	kfree(text);
+	if (!ret)
+		resolve(slot, &q);
+	return ret ?: bytes;
+}
+
+static const struct file_operations resolve_fops = {
+	.owner = THIS_MODULE,
+	.open = resolve_open,
+	.read = seq_read,
+	.write = resolve_write,
+	.release = single_release,
+};
+
 void soft_debugfs_start(void)
 {
 	unsigned int i;
@@ -221,6 +321,7 @@ void soft_debugfs_start(void)
 		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);
 		debugfs_create_file_unsafe("plugged", 0644, slot->dir, slot, &plugged_fops);
 		debugfs_create_file("inject", 0200, slot->dir, slot, &inject_fops);
+		debugfs_create_file("resolve", 0600, slot->dir, slot, &resolve_fops);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <linux/debugfs.h>
 #include <linux/device.h>
 #include <linux/hrtimer.h>
+#include <linux/if.h>
 #include <linux/interrupt.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -75,6 +76,8 @@ struct soft_slot {
 	u32 drop_rc_every, rnr_every, least_retries;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
 	struct soft_vf vfs[SOFT_MOST_VFS];
+	/* The answer to the last question. */
+	char resolved[IFNAMSIZ];
 	struct dentry *dir;
 };
 

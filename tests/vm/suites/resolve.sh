@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Which interface has a P_Key, a GID and an IP address: what the RDMA core asks the driver for the RDMA CM.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+gid() { on "$1" sed 's/://g; s/^........//' "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
+resolved() { # HOST WORDS...
+    local host=$1
+    shift
+    knob "$host" resolve "$*"
+    cat "$debug/$((host - 1))/resolve"
+}
+is() { # INTERFACE HOST WORDS...
+    local found
+    found=$(resolved "${@:2}")
+    [ "$found" = "$1" ] || fail "$found"
+}
+
+test_parent_is_found_by_key_and_gid() {
+    is ib0 1 pkey=0xffff gid="$(gid 1)"
+    is ib1 2 pkey=0xffff gid="$(gid 2)"
+    is ib0 1 pkey=0xffff
+    # It alone has them: the address does not matter.
+    is ib0 1 pkey=0xffff gid="$(gid 1)" ip=10.0.0.1
+    is ib0 1 pkey=0xffff gid="$(gid 1)" ip=10.77.0.1
+}
+
+test_nobody_has_another_key_or_gid() {
+    is none 1 pkey=0x8055 gid="$(gid 1)"
+    is none 1 pkey=0xffff gid="$(gid 2)"
+    # The port has this key, and no interface.
+    is none 1 pkey=0x8001 gid="$(gid 1)"
+}
+
+xfail_stock_child_is_found_before_it_was_ever_up='it has the index of the first key until then'
+test_child_is_found_before_it_was_ever_up() {
+    local found
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    found=$(resolved 1 pkey=0x8001 gid="$(gid 1)")
+    on 1 ip link del blue
+    [ "$found" = blue ] || fail "$found"
+}
+
+test_child_is_found_by_its_key() {
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip link set blue up
+    is blue 1 pkey=0x8001 gid="$(gid 1)"
+    is ib0 1 pkey=0xffff gid="$(gid 1)"
+}
+
+test_children_of_one_key_are_told_apart_by_address() {
+    on 1 ip link add link ib0 name azure type ipoib pkey 0x8001
+    on 1 ip link set blue up
+    on 1 ip link set azure up
+    on 1 ip addr add 10.1.0.1/24 dev blue
+    on 1 ip addr add 10.2.0.1/24 dev azure
+    on 1 ip addr add fd01::1/64 dev blue nodad
+    on 1 ip addr add fd02::1/64 dev azure nodad
+    is blue 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1
+    is azure 1 pkey=0x8001 gid="$(gid 1)" ip=10.2.0.1
+    is blue 1 pkey=0x8001 gid="$(gid 1)" ip6=fd01::1
+    is azure 1 pkey=0x8001 gid="$(gid 1)" ip6=fd02::1
+    is none 1 pkey=0x8001 gid="$(gid 1)" ip=10.3.0.1
+    is none 1 pkey=0x8001 gid="$(gid 1)" ip6=fd03::1
+    is none 1 pkey=0x8001 gid="$(gid 1)" ip=10.0.0.1
+}
+
+test_children_of_one_key_are_told_apart_by_gid() {
+    on 1 ip link add link ib0 name sky address "$(on 1 cut -c -36 /sys/class/net/ib0/address)00:02:c9:03:00:00:ab:cd" \
+        type ipoib pkey 0x8001
+    on 1 ip link set sky up
+    is sky 1 pkey=0x8001 gid="$(gid 1 sky)"
+    [ "$(gid 1 sky)" = fe800000000000000002c9030000abcd ]
+    on 1 ip link del sky
+    is none 1 pkey=0x8001 gid=fe800000000000000002c9030000abcd
+}
+
+test_child_that_is_gone_is_not_found() {
+    on 1 ip link del azure
+    is blue 1 pkey=0x8001 gid="$(gid 1)" ip=10.2.0.1
+    on 1 ip link del blue
+    is none 1 pkey=0x8001 gid="$(gid 1)"
+}
+
+test_child_in_another_namespace() {
+    ip netns add elsewhere
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip link add link ib0 name azure netns elsewhere type ipoib pkey 0x8001
+    on 1 ip link set blue up
+    on 1 ip addr add 10.1.0.1/24 dev blue
+    ip netns exec elsewhere ip link set azure up
+    ip netns exec elsewhere ip addr add 10.1.0.2/24 dev azure
+    is blue 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1
+    is azure 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.2
+    on 1 ip link del blue
+    is azure 1 pkey=0x8001 gid="$(gid 1)"
+    ip netns exec elsewhere ip link del azure
+    ip netns del elsewhere
+}
+
+test_bond_stands_for_its_slave() {
+    modprobe bonding max_bonds=0 || return 77
+    on 1 ip link add bond7 type bond mode active-backup
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 master bond7
+    on 1 ip link set bond7 up
+    is bond7 1 pkey=0xffff gid="$(gid 1)"
+    on 1 ip link set ib0 nomaster
+    is ib0 1 pkey=0xffff gid="$(gid 1)"
+    on 1 ip link del bond7
+}
+
+test_address_of_a_bond_is_its_slaves() {
+    # Two with one key, which the addresses of what is above them tell apart.
+    modprobe bonding max_bonds=0 || return 77
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip link add link ib0 name azure type ipoib pkey 0x8001
+    on 1 ip link add bond8 type bond mode active-backup
+    on 1 ip link set blue master bond8
+    on 1 ip link set bond8 up
+    on 1 ip link set azure up
+    on 1 ip addr add 10.1.0.1/24 dev bond8
+    on 1 ip addr add 10.2.0.1/24 dev azure
+    is bond8 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1
+    is azure 1 pkey=0x8001 gid="$(gid 1)" ip=10.2.0.1
+    on 1 ip link del bond8
+    on 1 ip link del blue
+    on 1 ip link del azure
+}
+
+case $(uname -r) in 6.1.*) xfail_stock_vrf_does_not_stand_for_its_member='it does' ;; esac
+test_vrf_does_not_stand_for_its_member() {
+    local found
+    on 1 ip link add vrf7 type vrf table 10
+    on 1 ip link set vrf7 up
+    on 1 ip link set ib0 master vrf7
+    found=$(resolved 1 pkey=0xffff gid="$(gid 1)")
+    on 1 ip link set ib0 nomaster
+    on 1 ip link del vrf7
+    [ "$found" = ib0 ] || fail "$found"
+}
+
+test_nobody_is_found_without_the_driver() {
+    local gid
+    gid=$(gid 1)
+    unload_driver
+    is none 1 pkey=0xffff gid="$gid"
+    load_driver
+    add_hosts
+    is ib0 1 pkey=0xffff gid="$gid"
+}
+
+test_asking_goes_on_while_interfaces_come_and_go() {
+    (while :; do resolved 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1 >/dev/null; done) &
+    local asker=$!
+    for _ in $(seq 10); do
+        on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+        on 1 ip link add link ib0 name azure type ipoib pkey 0x8001
+        on 1 ip link del blue
+        on 1 ip link del azure
+    done
+    kill $asker
+    wait $asker || true
+    is none 1 pkey=0x8001 gid="$(gid 1)"
+}
