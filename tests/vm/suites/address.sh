@@ -66,6 +66,46 @@ test_frames_for_an_alias_are_accepted_for_others_dropped() {
     knob 2 alias_guid "1 0"
 }
 
+# Sends a datagram from host 2 to host 1 through ib_umad, with a GRH: from its GID of an index, to a GID. Prints the GID
+# that it came from, and the index of the one that it came to.
+send_with_grh() { # FROM_INDEX TO_GID
+    python3 - "$1" "$2" "$(lid 1)" <<'END'
+import fcntl, os, struct, sys
+
+def agent(number):
+    file = os.open(f"/dev/infiniband/umad{number}", os.O_RDWR)
+    # For method 1 of class 9, a vendor's, on QP1.
+    request = bytearray(struct.pack("=I4IBBB3sBx", 0, 2, 0, 0, 0, 1, 9, 1, b"", 0))
+    fcntl.ioctl(file, 0xC01C1B01, request)
+    return file, struct.unpack_from("=I", request)[0]
+
+receiver, _ = agent(0)
+sender, ident = agent(1)
+index, gid, lid = int(sys.argv[1]), bytes.fromhex(sys.argv[2].replace(":", "")), int(sys.argv[3])
+header = struct.pack("=5I", ident, 0, 0, 0, 0) + struct.pack("!IIHBBBBBB16sI", 1, 0x80010000, lid, 0, 0, 1, index, 1, 0, gid, 0)
+os.write(sender, header + struct.pack("!BBBBHHQHHI", 1, 9, 1, 1, 0, 0, 1, 0x10, 0, 0) + bytes(232))
+received = os.read(receiver, 512)
+assert received[32] == 1, "no GRH"
+print(received[36:52].hex(":", 2), received[33])
+END
+}
+
+test_grh_has_the_gids_of_the_address_handle() {
+    local of_one of_two
+    of_one=$(gid_of "$(own_guid 1)")
+    of_two=$(gid_of "$(own_guid 2)")
+    knob 1 alias_guid "4 $other"
+    knob 2 alias_guid "2 $alias"
+    wait_for 5 gid_is 1 4 "$(gid_of $other)"
+    wait_for 5 gid_is 2 2 "$(gid_of $alias)"
+    [ "$(send_with_grh 0 "$of_one")" = "$of_two 0" ]
+    [ "$(send_with_grh 2 "$of_one")" = "$(gid_of $alias) 0" ]
+    [ "$(send_with_grh 2 "$(gid_of $other)")" = "$(gid_of $alias) 4" ]
+    knob 1 alias_guid "4 0"
+    knob 2 alias_guid "2 0"
+    wait_for 5 gid_is 2 2 $no_gid
+}
+
 test_address_of_a_running_interface_is_refused() {
     ! set_guid 2 $alias 2>/run/refusal || return 1
     grep -q 'Device or resource busy' /run/refusal
