@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Host 2 has two ports, ib1 and ib2, in an active-backup bond at 10.9.0.2; host 1, with OpenSM on its port, is the peer.
+# Their children in partition blue are in a second bond, at 10.1.0.2.
+PORTS=3
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+bond=bond0      # the one that is looked at
+peer=10.9.0.1   # as seen from it
+self=10.9.0.2
+peer_dev=ib0
+
+use_bond_of_children() { bond=bond1 peer=10.1.0.1 self=10.1.0.2 peer_dev=blue; }
+slave() { echo "$([ $bond = bond0 ] && echo ib || echo blue)$1"; }   # HCA, from 1
+option() { on 2 cat "/sys/class/net/$bond/bonding/$1"; }
+address_of() { on "$1" cat "/sys/class/net/$2/address"; }            # HOST INTERFACE
+up() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+
+make_bond() { # SLAVE SLAVE
+    # OpenSM answers a join before the switch knows of it, so the first ARP of a port that is back may be lost.
+    on 2 ip link add $bond type bond mode active-backup miimon 50 fail_over_mac active \
+        num_grat_arp 5 peer_notify_delay 200
+    local port
+    for port; do
+        on 2 ip link set "$port" down
+        on 2 ip link set "$port" master $bond
+    done
+    on 2 ip addr add $self/24 dev $bond
+    on 2 ip link set $bond up
+    for port; do wait_for 20 up 2 "$port"; done
+    wait_for 20 reaches 2 $peer
+}
+
+is_active() { [ "$(option active_slave)" = "$(slave "$(($1 - 1))")" ]; }
+peer_knows() { on 1 ip neigh show $self dev $peer_dev | grep -q "lladdr $1 "; }
+
+# Traffic goes over the HCA, both ways and without loss, and the peer's ARP entry names it.
+settles_on() { # HCA
+    local other=$((5 - $1)) before before_other slave
+    slave=$(slave $(($1 - 1)))
+    wait_for 10 is_active "$1"
+    [ "$(address_of 2 $bond)" = "$(address_of 2 "$slave")" ] || fail "$bond has not the address of $slave"
+    wait_for 10 peer_knows "$(address_of 2 "$slave")"
+    wait_for 10 reaches 1 $self
+    wait_for 10 reaches 2 $peer
+    before=$(counter "$1" delivered) before_other=$(counter $other delivered)
+    flood 1 $self 200
+    flood 2 $peer 200
+    [ $(($(counter "$1" delivered) - before)) -ge 400 ] || fail "not all of it arrives at this port"
+    [ $(($(counter $other delivered) - before_other)) -lt 40 ] || fail "some of it arrives at the other port"
+}
+activate() { on 2 ip link set $bond type bond active_slave "$(slave $(($1 - 1)))"; }   # HCA
+# The cable of the active port is pulled and, when traffic has moved, plugged in again.
+plug_both() {
+    knob 2 link 1
+    knob 3 link 1
+}
+pull() { # HCA
+    trap plug_both EXIT
+    knob "$1" link 0
+    settles_on $((5 - $1))
+    knob "$1" link 1
+    wait_for 30 up 2 "$(slave $(($1 - 1)))"
+}
+
+# TCP both ways for as long as COMMAND runs and longer; after each failover it must go on.
+bytes() { on 2 cat "/sys/class/net/$bond/statistics/$1"; }
+grew() { [ "$(bytes rx_bytes)" -gt "$1" ] && [ "$(bytes tx_bytes)" -gt "$2" ]; }
+goes_on() { wait_for 15 grew $(($(bytes rx_bytes) + 2000000)) $(($(bytes tx_bytes) + 2000000)) && kill -0 "$client"; }
+start_tcp() {
+    on 2 iperf3 -s -1 -B $self --daemon
+    wait_for 5 on 2 sh -c "ss -ltn | grep -q $self:5201"
+    # Slow, so that emulation has time for the rest.
+    on 1 timeout 90 iperf3 -c $self -t 60 --bidir -b 20M >/run/bond.tcp 2>&1 &
+    client=$!
+    goes_on
+}
+
+test_bond_of_two_ports_pings() {
+    modprobe bonding max_bonds=0
+    on 2 ip addr flush dev ib1
+    ip netns exec h3 ip link set ib2 netns h2
+    on 1 ip addr add $peer/24 dev ib0
+    make_bond ib1 ib2
+    [ "$(option mode)" = "active-backup 1" ]
+    [ "$(option fail_over_mac)" = "active 1" ]
+    on 2 ip addr add fd09::2/64 dev bond0 nodad
+    on 1 ip addr add fd09::1/64 dev ib0 nodad
+    settles_on 2
+    wait_for 10 reaches 1 fd09::2
+    ping_ok 1 fd09::2
+    ping_ok 2 fd09::1 -s 10000
+}
+
+# Pings every 20 ms from the peer while COMMAND runs: a few may be lost.
+loses_little() { # COMMAND...
+    local pinger sent lost
+    on 1 ping -q -i 0.02 $self >/run/failover.out &
+    pinger=$!
+    "$@"
+    pkill -INT -x ping
+    wait $pinger || true
+    read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/failover.out)
+    echo "# $lost pings of $sent lost"
+    [ "$sent" -ge 50 ] && [ "$lost" -le $((sent / 5)) ]
+}
+
+activate_each() { # HCA...
+    local hca
+    for hca; do
+        activate "$hca"
+        settles_on "$hca"
+    done
+}
+test_active_slave_is_changed_forth_and_back_and_forth() {
+    loses_little activate_each 3 2 3
+    wait_for 10 reaches 1 fd09::2
+    ping_ok 2 fd09::1
+}
+
+# Away and back, before and after the peer has sent something to the other port: nothing that it keeps of the old path
+# may be used.
+test_active_slave_is_flipped_twice_and_traffic_follows() {
+    for _ in 1 2 3; do
+        activate 2
+        activate 3
+        settles_on 3
+        activate 2
+        wait_for 5 reaches 1 $self
+        activate 3
+        settles_on 3
+    done
+}
+
+pull_each() { # HCA...
+    local hca
+    for hca; do pull "$hca"; done
+}
+test_link_down_moves_traffic_forth_and_back_and_forth() {
+    activate 2
+    settles_on 2
+    loses_little pull_each 2 3 2
+    ping_ok 1 fd09::2
+}
+
+test_tcp_flows_on_through_failovers() {
+    start_tcp
+    local hca
+    for hca in 2 3 2; do
+        activate $hca
+        goes_on
+    done
+    trap plug_both EXIT
+    for hca in 2 3; do
+        knob $hca link 0
+        wait_for 10 is_active $((5 - hca))
+        goes_on
+        knob $hca link 1
+        wait_for 30 up 2 "$(slave $((hca - 1)))"
+    done
+    kill -0 $client
+    stop_traffic
+    settles_on 2
+}
+
+test_both_ports_down_and_up() {
+    trap plug_both EXIT
+    knob 2 link 0
+    knob 3 link 0
+    bond_is_down() { ! up 2 "$bond"; }
+    wait_for 10 bond_is_down
+    ! reaches 1 $self || return 1
+    knob 3 link 1
+    wait_for 30 up 2 $bond
+    # The peer has forgotten it meanwhile.
+    wait_for 20 reaches 1 $self
+    settles_on 3
+    knob 2 link 1
+    wait_for 30 up 2 ib1
+}
+
+test_children_are_slaves_too() {
+    use_bond_of_children
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip addr add $peer/24 dev blue
+    on 1 ip link set blue up
+    on 2 ip link add link ib1 name blue1 type ipoib pkey 0x8001
+    on 2 ip link add link ib2 name blue2 type ipoib pkey 0x8001
+    make_bond blue1 blue2
+    settles_on 2
+    activate_each 3 2
+    pull 2
+}
+
+test_released_ports_work_alone() {
+    on 2 ip link del bond1
+    on 2 ip link set ib2 nomaster
+    settles_on 2
+    on 2 ip link del bond0
+    on 2 ip addr add 10.0.0.2/24 dev ib1
+    on 2 ip link set ib1 up
+    wait_for 20 reaches 1 10.0.0.2
+    flood 1 10.0.0.2 500
+}
