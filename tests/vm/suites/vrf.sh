@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Host 2 has ib1 in VRF red and later its child, blue, in VRF blue, both as 10.0.0.2. To the one 10.0.0.1 is host 1; to
+# the other it is host 1's child, in a namespace of its own.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+make_vrf() { # NAME TABLE
+    on 2 ip link add "$1" type vrf table "$2"
+    on 2 ip link set "$1" up
+}
+# Entering a VRF and leaving it takes an interface down and up, and its IPv6 addresses with that.
+enslave() { # INTERFACE VRF
+    on 2 ip link set "$1" master "$2"
+    on 2 ip addr replace fd00::2/64 dev "$1" nodad
+}
+release() { # INTERFACE
+    on 2 ip link set "$1" nomaster
+    on 2 ip addr replace fd00::2/64 dev "$1" nodad
+}
+reaches_in() { on 2 ping -I "$1" -q -W 1 -c 1 "$2" >/dev/null 2>&1; }   # VRF ADDRESS
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+
+# Whoever is asked, over TCP, says his name.
+serve_name() { # NAMESPACE NAME
+    ip netns exec "$1" socat TCP-LISTEN:7000,reuseaddr,fork "SYSTEM:echo $2" &
+    wait_for 5 ip netns exec "$1" sh -c 'ss -ltn | grep -q :7000'
+}
+name_in() { on 2 socat -u -T 5 "TCP:10.0.0.1:7000,so-bindtodevice=$1" -; }   # VRF
+
+test_ping_and_tcp_within_a_vrf() {
+    modprobe vrf
+    make_vrf red 10
+    enslave ib1 red
+    wait_for 20 reaches_in red 10.0.0.1
+    ping_ok 2 10.0.0.1 -I red
+    ping_ok 2 10.0.0.1 -I red -s 10000
+    ping_ok 1 10.0.0.2
+    wait_for 10 reaches_in red fd00::1
+    ping_ok 2 fd00::1 -I red
+    flood 1 10.0.0.2 500
+    serve_iperf 1
+    on 2 timeout 30 iperf3 -c 10.0.0.1 --bind-dev red -t 2 --bidir >/run/iperf.out
+    grep -q receiver /run/iperf.out
+}
+
+test_server_within_a_vrf_is_reached() {
+    on 2 iperf3 -s -1 --bind-dev red --daemon
+    wait_for 5 on 2 sh -c 'ss -ltn | grep -q red:5201'
+    on 1 timeout 30 iperf3 -c 10.0.0.2 -t 2 >/run/iperf.out
+    grep -q receiver /run/iperf.out
+}
+
+test_nothing_outside_the_vrf_reaches_it() {
+    reaches_in red 10.0.0.1
+    ! reaches 2 10.0.0.1 2>/dev/null || return 1
+    ! reaches 2 fd00::1 2>/dev/null || return 1
+    serve_name h1 host
+    [ "$(name_in red)" = host ]
+    # No route leads there from outside, and what is bound to no VRF is not heard within.
+    ! on 2 socat -u TCP:10.0.0.1:7000,connect-timeout=3 - 2>/dev/null || return 1
+    on 2 socat TCP-LISTEN:7001,reuseaddr,fork SYSTEM:true &
+    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :7001'
+    ! on 1 socat -u TCP:10.0.0.2:7001,connect-timeout=3 - 2>/dev/null || return 1
+}
+
+test_same_addresses_in_two_vrfs() {
+    ip netns add other
+    on 1 ip link add link ib0 name blue netns other type ipoib pkey 0x8001
+    ip netns exec other ip addr add 10.0.0.1/24 dev blue
+    ip netns exec other ip link set blue up
+    on 2 ip link add link ib1 name child type ipoib pkey 0x8001
+    make_vrf blue 11
+    on 2 ip link set child master blue
+    on 2 ip addr add 10.0.0.2/24 dev child
+    on 2 ip link set child up
+    wait_for 20 has_carrier 2 child
+    wait_for 20 reaches_in blue 10.0.0.1
+    serve_name other child
+    [ "$(name_in red)" = host ]
+    [ "$(name_in blue)" = child ]
+    ping_ok 2 10.0.0.1 -I red
+    ping_ok 2 10.0.0.1 -I blue
+}
+
+test_connected_mode_within_a_vrf() {
+    set_mode 1 connected
+    set_mode 2 connected
+    [ "$(mtu 2)" = 65520 ]
+    wait_for 20 reaches_in red 10.0.0.1
+    ping_ok 2 10.0.0.1 -I red -s 60000
+    ping_ok 1 10.0.0.2 -s 60000
+    set_mode 1 datagram
+    set_mode 2 datagram
+}
+
+test_vrf_is_entered_and_left_under_traffic() {
+    on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
+    for _ in $(seq 10); do
+        release ib1
+        enslave ib1 red
+    done
+    stop_traffic
+    wait_for 20 reaches_in red 10.0.0.1
+    flood 1 10.0.0.2 500
+}
+
+test_released_interface_is_an_ordinary_one() {
+    release ib1
+    wait_for 20 reaches 2 10.0.0.1
+    ping_ok 2 10.0.0.1
+    wait_for 10 reaches 1 fd00::2
+    ping_ok 1 fd00::2
+    ! reaches_in red 10.0.0.1 2>/dev/null || return 1
+    # A VRF that goes lets go of what is in it.
+    on 2 ip link del blue
+    on 2 ip link set child down
+    ! on 2 ip -d link show child | grep -q 'vrf' || return 1
+    on 2 ip link del child
+    ping_ok 2 10.0.0.1
+    pkill -x socat
+}
