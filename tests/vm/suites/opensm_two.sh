@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Two OpenSMs on one subnet: the one on host 1 is to be the master, that on host 2 stands by. Host 4 comes last.
+PORTS=4
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : ALL=full;'
+
+# The names of lib.sh, for the set-up of any suite.
+start_opensm() {
+    start_sm 1 15
+    start_sm 2 5
+}
+# An OpenSM of its own on a host's port. One that stands by asks after the master each second, not each 10, and takes over
+# after three questions without an answer.
+start_sm() { # HOST PRIORITY
+    local run=/run/sm$1
+    mkdir -p "$run"
+    write_partitions
+    printf '%s\n' 'sminfo_polling_timeout 1000' 'polling_retry_number 3' >"$run/opensm.conf"
+    OSM_CACHE_DIR=$run OSM_TMP_DIR=$run opensm --config "$run/opensm.conf" --guid "$(guid "$1")" --priority "$2" \
+        --Pconfig /etc/opensm/partitions.conf --log_file "$run/log" >"$run/out" 2>&1 &
+    echo $! >"$run/pid"
+    disown  # or bash tells of its end
+}
+guid() { printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))); }
+kill_sm() { # HOST
+    kill -9 "$(cat "/run/sm$1/pid")"
+    sm_is_gone() { ! kill -0 "$(cat "/run/sm$1/pid")" 2>/dev/null; }
+    wait_for 10 sm_is_gone "$1"
+}
+# Whom host 3's port takes for the master, and that it answers as such.
+sm_guid() { sminfo -C soft_ib2 2>/dev/null | grep SMINFO_MASTER | sed -nE 's/.*sm guid (0x[0-9a-f]+),.*/\1/p'; }
+master_is() { [ $(($(sm_guid))) = $(($(guid "$1"))) ]; }       # HOST
+state_is() { grep -oE 'Entering [A-Z]+ state|STANDBY|MASTER' "/run/sm$1/out" | tail -n 1 | grep -q "$2"; }
+
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+child() { # HOST NAME PKEY SUBNET
+    on "$1" ip link add link "$(interface_of "$1")" name "$2" type ipoib pkey "$3"
+    on "$1" ip addr add "10.$4.0.$1/24" dev "$2"
+    on "$1" ip link set "$2" up
+}
+
+test_the_higher_priority_is_master() {
+    load_driver
+    local host
+    for host in 1 2 3; do add_host $host; done
+    for host in 1 2 3; do wait_for 30 carrier $host; done
+    wait_for 20 master_is 1
+    wait_for 20 state_is 2 STANDBY
+    wait_for 20 reaches 3 10.0.0.1
+    ping_ok 3 10.0.0.1
+    ping_ok 2 10.0.0.3
+}
+
+# Pings every 10 ms from host 3 and a TCP transfer from 2 to 3, while COMMAND runs; both must go on after it.
+received() { statistic 3 rx_bytes; }
+received_more_than() { [ "$(received)" -gt "$1" ]; }
+under_traffic() { # COMMAND...
+    local client lost sent
+    on 3 ping -q -i 0.01 10.0.0.1 >/run/ping.two &
+    serve_iperf 3
+    # Slow, so that emulation has time for the rest.
+    on 2 timeout 90 iperf3 -c 10.0.0.3 -t 80 -b 50M >/run/iperf.two 2>&1 &
+    client=$!
+    wait_for 10 received_more_than $(($(received) + 5000000))
+    "$@"
+    wait_for 10 received_more_than $(($(received) + 5000000))
+    kill -0 $client || fail "TCP has ended: $(cat /run/iperf.two)"
+    pkill -INT -x ping
+    pings_are_counted() { grep -q transmitted /run/ping.two; }
+    wait_for 5 pings_are_counted
+    pkill -x iperf3
+    read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/ping.two)
+    echo "# $lost pings of $sent lost"
+    # Some may go while groups and paths are asked for again, not many.
+    [ "$lost" -le 20 ]
+}
+
+master_is_killed() {
+    kill_sm 1
+    wait_for 30 master_is 2
+}
+test_standby_takes_over_under_traffic() {
+    under_traffic master_is_killed
+    flood 3 10.0.0.1 500
+    all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 3 ]; }
+    wait_for 20 all_are_members
+}
+
+test_new_host_joins_after_the_takeover() {
+    add_host 4
+    wait_for 30 carrier 4
+    wait_for 20 reaches 4 10.0.0.1
+    ping_ok 4 10.0.0.2
+    ping_ok 3 10.0.0.4
+    wait_for 20 reaches 3 fd00::4
+}
+
+test_new_children_and_groups_join_after_the_takeover() {
+    child 1 blue 0x8001 1
+    child 4 blue 0x8001 1
+    wait_for 20 has_carrier 1 blue
+    wait_for 20 has_carrier 4 blue
+    wait_for 20 reaches 1 10.1.0.4
+    ping_ok 4 10.1.0.1
+    group_is_heard 239.1.2.3
+}
+
+group_is_heard() { # GROUP: by host 3 and 4, from 1
+    local host
+    for host in 3 4; do
+        on $host timeout 30 python3 /test/group.py listen "$1" "$(interface_of $host)" >"/run/heard$host" &
+    done
+    heard() {
+        on 1 python3 /test/group.py send "$1" ib0 hello
+        grep -q hello /run/heard3 && grep -q hello /run/heard4
+    }
+    wait_for 20 heard "$1"
+    pkill -f group.py
+}
+
+test_master_that_is_back_takes_over_again() {
+    under_traffic master_is_back
+    wait_for 20 state_is 2 STANDBY
+    flood 3 10.0.0.1 500
+    child 2 red 0x8002 2
+    child 3 red 0x8002 2
+    wait_for 20 has_carrier 2 red
+    wait_for 20 has_carrier 3 red
+    wait_for 20 reaches 2 10.2.0.3
+    ping_ok 3 10.2.0.2
+    group_is_heard 239.1.2.4
+}
+master_is_back() {
+    start_sm 1 15
+    wait_for 30 master_is 1
+}
+
+test_standby_that_dies_is_not_missed() {
+    kill_sm 2
+    master_is 1
+    ping_ok 3 10.0.0.4
+    wait_for 20 reaches 4 10.1.0.1
+}
