@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Debian's ifup and ifdown on ib0 and its children, in the initial namespace; host 2 is the peer. A child with a stanza
+# is made by ifup itself, through create_child, and its key is in its name; another one by a command of ib0's stanza.
+PORTS=2
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : ALL=full;'
+
+write_interfaces() { # MODE MTU
+    cat >/etc/network/interfaces <<STANZAS
+auto lo
+iface lo inet loopback
+
+auto ib0
+iface ib0 inet static
+    address 10.0.0.1/24
+    mtu $2
+    pre-up echo $1 >/sys/class/net/\$IFACE/mode
+    pre-up echo 0x8002 >/sys/class/net/\$IFACE/create_child
+    up ip addr add 10.2.0.1/24 dev \$IFACE.8002
+    up ip link set \$IFACE.8002 up
+    post-down echo 0x8002 >/sys/class/net/\$IFACE/delete_child
+iface ib0 inet6 static
+    address fd00::1/64
+
+auto ib0.8001
+iface ib0.8001 inet static
+    address 10.1.0.1/24
+STANZAS
+}
+file() { cat "/sys/class/net/$1/$2"; }                       # INTERFACE FILE
+is_up() { [ "$(file "$1" carrier 2>/dev/null)" = 1 ]; }      # INTERFACE
+here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
+up() { timeout 60 ifup "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
+down() { timeout 60 ifdown "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
+peer_child() { # NAME PKEY ADDRESS
+    on 2 ip link add link ib1 name "$1" type ipoib pkey "$2"
+    on 2 ip addr add "$3" dev "$1"
+    on 2 ip link set "$1" up
+}
+
+test_ifup_sets_mode_mtu_and_addresses() {
+    load_driver
+    add_host 2
+    set_mode 2 connected
+    peer_child blue 0x8001 10.1.0.2/24
+    peer_child red 0x8002 10.2.0.2/24
+    write_interfaces connected 65520
+    up ib0
+    [ "$(file ib0 mode)" = connected ]
+    [ "$(file ib0 mtu)" = 65520 ]
+    ip addr show ib0 | grep -q 'inet 10.0.0.1/24'
+    ip addr show ib0 | grep -q 'inet6 fd00::1/64'
+    wait_for 20 is_up ib0
+    wait_for 20 here_reaches 10.0.0.2
+    wait_for 20 here_reaches fd00::2
+    ping_ok 2 10.0.0.1 -s 60000
+    ping_ok 2 fd00::1
+}
+
+test_command_of_ifup_made_a_child() {
+    [ "$(file ib0.8002 pkey)" = 0x8002 ]
+    wait_for 20 is_up ib0.8002
+    wait_for 20 here_reaches 10.2.0.2
+    ping_ok 2 10.2.0.1
+}
+
+test_ifup_makes_the_child_of_a_stanza() {
+    up ib0.8001
+    [ "$(file ib0.8001 pkey)" = 0x8001 ]
+    [ "$(file ib0.8001 parent)" = ib0 ]
+    wait_for 20 is_up ib0.8001
+    wait_for 20 here_reaches 10.1.0.2
+    ping_ok 2 10.1.0.1
+    ifquery --state | grep -q '^ib0.8001='
+}
+
+child_is_gone() { [ ! -e "/sys/class/net/$1" ]; }   # INTERFACE; the kernel's own driver takes a while
+test_ifdown_takes_children_and_addresses_away() {
+    down ib0.8001
+    wait_for 10 child_is_gone ib0.8001
+    ping_ok 2 10.0.0.1
+    down ib0
+    wait_for 10 child_is_gone ib0.8002
+    ! ip link show ib0 | grep -q '[<,]UP[,>]' || return 1
+    ! ip addr show ib0 | grep -q 'inet ' || return 1
+    ! reaches 2 10.0.0.1 || return 1
+}
+
+test_all_up_and_down_again_and_again() {
+    write_interfaces datagram 2044
+    for _ in 1 2; do
+        up -a
+        [ "$(file ib0 mode)" = datagram ]
+        [ "$(file ib0 mtu)" = 2044 ]
+        wait_for 20 here_reaches 10.0.0.2
+        wait_for 20 here_reaches 10.1.0.2
+        wait_for 20 here_reaches 10.2.0.2
+        ping_ok 2 10.0.0.1 -s 10000
+        down -a
+        wait_for 10 child_is_gone ib0.8001
+        wait_for 10 child_is_gone ib0.8002
+    done
+}
