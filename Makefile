@@ -55,7 +55,10 @@ lint: ## formatting, clang-tidy, thread-safety, shellcheck and the house's own r
 	@scripts/lint
 
 clean: ## remove what make built, but for the caches in build/
-	@if [ -d $(KDIR) ]; then $(MAKE) -C $(KDIR) M=$(CURDIR) clean; fi
+	@# Not Kbuild's: it would take the modules and archives out of build/ too.
+	@find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+	    -o -name '.*.cmd' -o -name '*.dbg' -o -name '*.probe*' -o -name '*_unity.cpp' -o -name modules.order -o -name Module.symvers \) -exec rm -f {} +
+	@rm -rf include/generated tests/fabric/include/generated
 
 help: ## this list
 	@printf 'ib_ipoib %s\n\n' '$(version)'

@@ -10,55 +10,91 @@
 
 #define IPOIB_STATE_BYTES 12
 
-DECLARE_EVENT_CLASS(
-	ipoib_step,
+/* These macros are a language of their own. */
+/* clang-format off */
+#define NAME(field, bytes) strscpy(__entry->field, field, bytes)
+#define DEVICE strscpy(__entry->dev, dev->name, IFNAMSIZ)
+
+DECLARE_EVENT_CLASS(ipoib_step,
 	TP_PROTO(const struct net_device *dev, const u8 *gid, const char *before, const char *after),
 	TP_ARGS(dev, gid, before, after),
-	TP_STRUCT__entry(__array(char, dev, IFNAMSIZ) __array(u8, gid, 16) __array(char, before, IPOIB_STATE_BYTES)
-				 __array(char, after, IPOIB_STATE_BYTES)),
-	TP_fast_assign(strscpy(__entry->dev, dev->name, IFNAMSIZ); memcpy(__entry->gid, gid, 16);
-		       strscpy(__entry->before, before, IPOIB_STATE_BYTES);
-		       strscpy(__entry->after, after, IPOIB_STATE_BYTES);),
-	TP_printk("%s %pI6 %s -> %s", __entry->dev, __entry->gid, __entry->before, __entry->after));
+	TP_STRUCT__entry(
+		__array(char, dev, IFNAMSIZ)
+		__array(u8, gid, 16)
+		__array(char, before, IPOIB_STATE_BYTES)
+		__array(char, after, IPOIB_STATE_BYTES)
+	),
+	TP_fast_assign(
+		DEVICE;
+		memcpy(__entry->gid, gid, 16);
+		NAME(before, IPOIB_STATE_BYTES);
+		NAME(after, IPOIB_STATE_BYTES);
+	),
+	TP_printk("%s %pI6 %s -> %s", __entry->dev, __entry->gid, __entry->before, __entry->after)
+);
 
-#define IPOIB_STEP(name)                                                                                               \
-	DEFINE_EVENT(ipoib_step, name,                                                                                 \
-		     TP_PROTO(const struct net_device *dev, const u8 *gid, const char *before, const char *after),     \
-		     TP_ARGS(dev, gid, before, after))
+#define IPOIB_STEP(name)                                                                                    \
+	DEFINE_EVENT(ipoib_step, name,                                                                      \
+		TP_PROTO(const struct net_device *dev, const u8 *gid, const char *before, const char *after), \
+		TP_ARGS(dev, gid, before, after))
 
 IPOIB_STEP(ipoib_path);
 IPOIB_STEP(ipoib_group);
 IPOIB_STEP(ipoib_connection_active);
 IPOIB_STEP(ipoib_connection_passive);
 
-TRACE_EVENT(ipoib_interface, TP_PROTO(const struct net_device *dev, const char *before, const char *after),
-	    TP_ARGS(dev, before, after),
-	    TP_STRUCT__entry(__array(char, dev, IFNAMSIZ) __array(char, before, IPOIB_STATE_BYTES)
-				     __array(char, after, IPOIB_STATE_BYTES)),
-	    TP_fast_assign(strscpy(__entry->dev, dev->name, IFNAMSIZ);
-			   strscpy(__entry->before, before, IPOIB_STATE_BYTES);
-			   strscpy(__entry->after, after, IPOIB_STATE_BYTES);),
-	    TP_printk("%s %s -> %s", __entry->dev, __entry->before, __entry->after));
+TRACE_EVENT(ipoib_interface,
+	TP_PROTO(const struct net_device *dev, const char *before, const char *after),
+	TP_ARGS(dev, before, after),
+	TP_STRUCT__entry(
+		__array(char, dev, IFNAMSIZ)
+		__array(char, before, IPOIB_STATE_BYTES)
+		__array(char, after, IPOIB_STATE_BYTES)
+	),
+	TP_fast_assign(
+		DEVICE;
+		NAME(before, IPOIB_STATE_BYTES);
+		NAME(after, IPOIB_STATE_BYTES);
+	),
+	TP_printk("%s %s -> %s", __entry->dev, __entry->before, __entry->after)
+);
 
-TRACE_EVENT(ipoib_flush, TP_PROTO(const struct net_device *dev, const char *level), TP_ARGS(dev, level),
-	    TP_STRUCT__entry(__array(char, dev, IFNAMSIZ) __array(char, level, IPOIB_STATE_BYTES)),
-	    TP_fast_assign(strscpy(__entry->dev, dev->name, IFNAMSIZ);
-			   strscpy(__entry->level, level, IPOIB_STATE_BYTES);),
-	    TP_printk("%s %s", __entry->dev, __entry->level));
+TRACE_EVENT(ipoib_flush,
+	TP_PROTO(const struct net_device *dev, const char *level),
+	TP_ARGS(dev, level),
+	TP_STRUCT__entry(
+		__array(char, dev, IFNAMSIZ)
+		__array(char, level, IPOIB_STATE_BYTES)
+	),
+	TP_fast_assign(
+		DEVICE;
+		NAME(level, IPOIB_STATE_BYTES);
+	),
+	TP_printk("%s %s", __entry->dev, __entry->level)
+);
 
 TRACE_EVENT(ipoib_ring,
-	    TP_PROTO(const struct net_device *dev, const char *ring, const char *what, unsigned int used,
-		     unsigned int size),
-	    TP_ARGS(dev, ring, what, used, size),
-	    TP_STRUCT__entry(__array(char, dev, IFNAMSIZ) __array(char, ring, IPOIB_STATE_BYTES)
-				     __array(char, what, IPOIB_STATE_BYTES) __field(unsigned int, used)
-					     __field(unsigned int, size)),
-	    TP_fast_assign(strscpy(__entry->dev, dev->name, IFNAMSIZ);
-			   strscpy(__entry->ring, ring, IPOIB_STATE_BYTES);
-			   strscpy(__entry->what, what, IPOIB_STATE_BYTES); __entry->used = used;
-			   __entry->size = size;),
-	    TP_printk("%s %s %s, %u of %u in use", __entry->dev, __entry->ring, __entry->what, __entry->used,
-		      __entry->size));
+	TP_PROTO(const struct net_device *dev, const char *ring, const char *what, unsigned int used,
+		 unsigned int size),
+	TP_ARGS(dev, ring, what, used, size),
+	TP_STRUCT__entry(
+		__array(char, dev, IFNAMSIZ)
+		__array(char, ring, IPOIB_STATE_BYTES)
+		__array(char, what, IPOIB_STATE_BYTES)
+		__field(unsigned int, used)
+		__field(unsigned int, size)
+	),
+	TP_fast_assign(
+		DEVICE;
+		NAME(ring, IPOIB_STATE_BYTES);
+		NAME(what, IPOIB_STATE_BYTES);
+		__entry->used = used;
+		__entry->size = size;
+	),
+	TP_printk("%s %s %s, %u of %u in use", __entry->dev, __entry->ring, __entry->what, __entry->used,
+		  __entry->size)
+);
+/* clang-format on */
 
 #endif
 

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""compare_fields.py STOCK OURS: two directories of what ip and ethtool said of two drivers, compared field by field.
+
+Prints every difference, and whether it is one of those below; fails when one is not.
+"""
+import re
+import sys
+from pathlib import Path
+
+# File and field, as regular expressions: why they differ. Documentation/conformance.md says more.
+EXPECTED = [
+    (r"(link|statistics)\..*", r"0\.(ifindex|address)", "another queue pair, another interface"),
+    (r"(link|statistics)\.blue", r"0\.(num_[rt]x_queues|qdisc)", "it has one queue, however many processors there are"),
+    (r"statistics\..*", r"0\.stats64\..*", "traffic differs from run to run"),
+    (r"features\..*", r"large-receive-offload", "LRO is to be had"),
+    (r"coalesce\..*", r"Adaptive RX", "moderation can follow the traffic"),
+    (r"names\..*", r".*", "more statistics, behind the eight"),
+    (r"settings\.ib0\.8002", r".*", "what was never up has no carrier, and so no speed"),
+    (r"sysfs\.blue", r"mode|pkey|umcast", "children of rtnetlink have the files too"),
+]
+
+
+def fields(path):
+    """Lines of "name: value"; a file that is not there has none."""
+    if not path.exists():
+        return {}
+    pairs = (re.split(r":\s*", line.strip(), maxsplit=1) for line in path.read_text().splitlines() if ":" in line)
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+def reason(file, field):
+    for file_pattern, field_pattern, why in EXPECTED:
+        if re.fullmatch(file_pattern, file) and re.fullmatch(field_pattern, field):
+            return why
+    return None
+
+
+def main():
+    stock, ours = Path(sys.argv[1]), Path(sys.argv[2])
+    compared = unexpected = 0
+    for file in sorted({path.name for path in [*stock.iterdir(), *ours.iterdir()]}):
+        left, right = fields(stock / file), fields(ours / file)
+        for field in sorted(left.keys() | right.keys()):
+            compared += 1
+            if left.get(field) == right.get(field):
+                continue
+            why = reason(file, field)
+            unexpected += why is None
+            print(f"{file} {field}: {left.get(field)} / {right.get(field)}: {why or 'NOT EXPECTED'}")
+    print(f"{compared} fields, {unexpected} unexpected differences")
+    return 1 if unexpected or compared < 100 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

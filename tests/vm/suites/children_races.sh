@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Children made and deleted by many at once, with wrong input, under their parent's and their namespace's end.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : ALL=full;'
+
+file_of() { echo "/sys/class/net/ib0/$1"; } # FILE
+# Writes standard input in one call; prints the errno's words.
+write_in_one() { # FILE
+    on 1 python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY)
+try:
+    os.write(fd, sys.stdin.buffer.read())
+except OSError as error:
+    sys.exit(os.strerror(error.errno))' "$(file_of "$1")"
+}
+refused_with() { # WORDS FILE INPUT
+    ! printf '%s' "$3" | write_in_one "$2" 2>/run/refusal || fail "$2 took '$3'" || return 1
+    [ "$DRIVER" = stock ] || grep -qF "$1" /run/refusal || fail "'$3' into $2: $(cat /run/refusal)"
+}
+children() { on 1 ip -o link show type ipoib | grep -c '@ib0' || true; }
+no_children() { [ "$(children)" = 0 ]; }
+
+test_wrong_input_has_its_errno() {
+    local file
+    refused_with 'Name not unique' create_child 0xffff
+    for file in create_child delete_child; do
+        refused_with 'Invalid argument' $file ' '
+        refused_with 'Invalid argument' $file 'text'
+        refused_with 'Invalid argument' $file '0x10000'
+        refused_with 'Invalid argument' $file '-1'
+    done
+    refused_with 'Invalid argument' create_child 0
+    refused_with 'Invalid argument' create_child 0x8000
+    refused_with 'No such device' delete_child 0x8001
+    echo 0x8001 | write_in_one create_child
+    [ "$DRIVER" = ours ] || ip link set ib0.8001 netns h1
+    refused_with 'Name not unique' create_child 0x8001
+    echo 0x8001 | write_in_one delete_child
+    wait_for 10 no_children
+}
+
+test_a_megabyte_of_input() {
+    local file
+    for file in create_child delete_child mode umcast; do
+        head -c 1M /dev/zero | tr '\0' 'z' | write_in_one $file 2>/run/refusal || true
+    done
+    no_children
+    # Such a text is no number: umcast is off.
+    [ "$(on 1 cat "$(file_of umcast)")" = 0 ]
+    [ "$(mode 1)" = datagram ]
+    ping_ok 1 10.0.0.2
+}
+
+test_who_may_not_administer_may_not_make_children() {
+    echo 0x8001 | on 1 setpriv --bounding-set -net_admin --inh-caps -net_admin \
+        python3 -c 'import os
+fd = os.open("/sys/class/net/ib0/create_child", os.O_WRONLY)
+try:
+    os.write(fd, b"0x8001\n")
+except PermissionError:
+    raise SystemExit(0)
+raise SystemExit("it was allowed")'
+    no_children
+}
+
+# One of eight: makes and deletes, by both ways, until the time is over.
+maker() { # NUMBER SECONDS
+    local deadline=$((SECONDS + $2)) done=0
+    while [ $SECONDS -lt $deadline ]; do
+        case $((($1 + done) % 4)) in
+        0) ip link add link ib0 name "race$1" type ipoib pkey 0x8001 && ip link set "race$1" up && ip link del "race$1" ;;
+        1) echo 0x8002 >/sys/class/net/ib0/create_child && ip link set ib0.8002 up; echo 0x8002 >/sys/class/net/ib0/delete_child ;;
+        2) ip link set ib0 down && ip link set ib0 up ;;
+        3) echo connected >/sys/class/net/ib0/mode; echo datagram >/sys/class/net/ib0/mode ;;
+        esac
+        done=$((done + 1))
+    done >/dev/null 2>&1
+    echo $done >"/run/made.$1"
+}
+
+test_eight_processes_race_for_a_minute() {
+    local i pids=()
+    export -f maker
+    # What the kernel's own driver makes by file is in the initial namespace, where ib0 is host 1's no more.
+    for i in 1 2 3 4 5 6 7 8; do
+        on 1 bash -c "maker $i 60" &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    echo "# $(awk '{ sum += $1 } END { print sum }' /run/made.*) rounds"
+    on 1 sh -c "echo 0x8002 >/sys/class/net/ib0/delete_child" 2>/dev/null || true
+    for i in 1 2 3 4 5 6 7 8; do on 1 ip link del "race$i" 2>/dev/null || true; done
+    on 1 sh -c 'echo datagram >/sys/class/net/ib0/mode'
+    wait_for 10 no_children
+    on 1 ip link set ib0 up
+    wait_for 30 carrier 1
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+# Of host 2: the subnet manager is on host 1's HCA.
+test_parent_goes_while_children_are_made() {
+    local pid dev
+    for _ in 1 2 3; do
+        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        on 2 bash -c 'for n in $(seq 100); do
+            ip link add link ib1 name c$n type ipoib pkey 0x8001 && ip link set c$n up
+            echo 0x8002 >/sys/class/net/ib1/create_child
+        done' >/dev/null 2>&1 &
+        pid=$!
+        some_made() { on 2 ip link show c3; }
+        wait_for 20 some_made
+        knob 2 plugged 0
+        wait $pid || true
+        ! on 2 ip -o link show type ipoib | grep . || return 1
+        ! ip -o link show type ipoib | grep 8002 || return 1
+        knob 2 plugged 1
+        wait_for 30 port_state_is 1 "4: ACTIVE"
+        add_host 2
+        wait_for 30 carrier 2
+    done
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_namespace_ends_with_children_inside() {
+    local i
+    for i in 1 2 3; do
+        ip netns add elsewhere
+        on 1 ip link add link ib0 name "inside$i" netns elsewhere type ipoib pkey 0x8001
+        on 1 ip link add link ib0 name "moved$i" type ipoib pkey 0x8002
+        on 1 ip link set "moved$i" netns elsewhere
+        ip -n elsewhere link set "inside$i" up
+        ip -n elsewhere link set "moved$i" up
+        ip netns del elsewhere
+        came_back() { ip link show "inside$1" && ip link show "moved$1"; }
+        wait_for 10 came_back "$i"
+        ip link del "inside$i"
+        ip link del "moved$i"
+    done
+    no_children
+    ping_ok 1 10.0.0.2
+}
+
+test_module_goes_with_children_up() {
+    local i
+    for i in 1 2 3 4; do
+        on 1 ip link add link ib0 name "c$i" type ipoib pkey "0x800$((1 + i % 2))"
+        on 1 ip link set "c$i" up
+    done
+    unload_driver
+    ! on 1 ip link show c1 2>/dev/null || return 1
+    load_driver
+    add_hosts
+    wait_for 20 reaches 1 10.0.0.2
+}
