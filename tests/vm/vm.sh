@@ -37,6 +37,8 @@ make_initrd() {
     local file=$1 tree
     shift
     tree=$(mktemp -d)
+    # It is the VM's root directory, and daemons that are not root must get in.
+    chmod 755 "$tree"
     mkdir -p "$tree/test"
     cp -r "$here/guest/." "$here/suites" "$here/splat" "$tree/test/"
     cp "$modules/soft_ib.ko" "$tree/test/"

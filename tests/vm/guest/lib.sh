@@ -169,6 +169,24 @@ four_pairs_of_iperf() {
     for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host" || return 1; done
 }
 
+# systemd-networkd on a host, with the files in /run/network.<HOST>. It would wait for udev, which knows the initial
+# namespace alone, were /sys not read-only.
+start_networkd() { # HOST
+    mkdir -p "/run/network.$1"
+    [ -s /etc/machine-id ] || echo 000102030405060708090a0b0c0d0e0f >/etc/machine-id
+    on "$1" sh -c "mount --bind /run/network.$1 /etc/systemd/network
+        mount -o remount,ro /sys
+        mkdir -p /run/systemd
+        mount -t tmpfs tmpfs /run/systemd
+        exec /lib/systemd/systemd-networkd" >>"/run/networkd.$1.log" 2>&1 &
+    wait_for 10 grep -q 'Enumeration completed' "/run/networkd.$1.log"
+}
+networkd_is_gone() { ! pgrep -x systemd-network; }
+stop_networkd() {
+    pkill -x systemd-network || true
+    wait_for 10 networkd_is_gone
+}
+
 stop_traffic() {
     pkill -x iperf3 || true
     pkill -x ping || true
