@@ -45,7 +45,7 @@ test-unit: ## host tests of driver, fabric and harness, under sanitizers
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests "$(MAKE) --no-print-directory -C tests/unit" "tests/vm/test-splat"
 
-test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12 DRIVER=ours|stock TESTS="name..."
+test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12 DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
 vm-modules: # both modules for the VM's kernel, in build/modules/
