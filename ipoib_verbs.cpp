@@ -126,12 +126,17 @@ kernel::Status Interface::prepare()
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);
-    // A GUID that came with the request for the interface, or the parent's.
-    if (shim_netdev_address_given(dev_))
-        choose_guid(HwAddr::from(shim_netdev_address(dev_)).gid());
-    else if (parent_)
-        choose_guid(parent_->gid_);
+    const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
     read_gid();
+    if (parent_)
+        choose_guid(parent_->gid_);
+    // A GUID may come with the request for the interface. Programs that make addresses up know nothing of subnets.
+    if (shim_netdev_address_given(dev_)) {
+        if (given.same_prefix(gid_) && !given.same_interface_id(Gid()))
+            choose_guid(given);
+        else
+            log_warning(dev_, "GID %pI6 is not of this subnet: the address that was asked for is ignored", given.bytes);
+    }
     // Without a P_Key yet the interface waits for one when it is opened.
     (void)read_pkey().ok();
     return {};

@@ -119,6 +119,28 @@ TEST_F(IdentityTest, children_have_their_parents_guid)
     EXPECT_EQ(after.gid().bytes[15], 0x77);
 }
 
+TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
+{
+    world.rtnl = true;
+    const auto make = [&](const HwAddr& address) -> Interface& {
+        auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
+        dev->address_given = true;
+        std::memcpy(dev->address.data(), address.bytes, HwAddr::size);
+        EXPECT_TRUE(interface().adopt_child(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
+        return Interface::of(dev);
+    };
+    HwAddr address = HwAddr::from(world.dev().address.data());
+    address.bytes[19] = 0x66;
+    EXPECT_EQ(make(address).gid().bytes[15], 0x66);
+    // One that was made up is none of this subnet.
+    HwAddr made_up;
+    std::memset(made_up.bytes, 0x5a, HwAddr::size);
+    EXPECT_EQ(make(made_up).gid(), interface().gid());
+    EXPECT_FALSE(world.log.empty());
+    EXPECT_EQ(Gid::from(world.netdevs.back()->address.data() + 4), interface().gid());
+    world.rtnl = false;
+}
+
 TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
 {
     child(0x8001);
