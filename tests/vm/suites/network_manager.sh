@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# NetworkManager sets ib1 up, in the initial namespace: it needs udev, which knows that one alone. Host 1 is the peer.
+PORTS=2
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+start_network_manager() {
+    mkdir -p /run/dbus /run/udev /etc/NetworkManager/system-connections
+    printf '%s\n' '[main]' plugins=keyfile 'no-auto-default=*' dns=none auth-polkit=false dhcp=internal \
+        >/etc/NetworkManager/NetworkManager.conf
+    /lib/systemd/systemd-udevd --daemon 2>/dev/null
+    udevadm trigger --action=add --subsystem-match=net
+    udevadm settle --timeout=20
+    dbus-daemon --system --fork
+    NetworkManager --debug >/run/nm.log 2>&1 &
+    wait_for 20 nmcli general status
+}
+stop_network_manager() {
+    local daemon
+    # The name of a process has 15 characters.
+    for daemon in NetworkManager dbus-daemon systemd-udevd; do pkill -x "$daemon" || true; done
+    nothing_runs() { ! pgrep -x 'NetworkManager|dbus-daemon|systemd-udevd'; }
+    wait_for 10 nothing_runs
+}
+
+# A keyfile: [infiniband] has the words after the address, or none.
+connection() { # NAME INTERFACE METHOD ADDRESS [KEY=VALUE...]
+    local file=/etc/NetworkManager/system-connections/$1.nmconnection
+    {
+        printf '%s\n' '[connection]' "id=$1" type=infiniband "interface-name=$2" autoconnect=false
+        printf '%s\n' '[ipv4]' "method=$3" ${4:+"address1=10.$4.0.2/24"}
+        printf '%s\n' '[ipv6]' method=link-local '[infiniband]' "${@:5}"
+    } >"$file"
+    chmod 600 "$file"
+}
+# One of a connection's addresses is enough for it to be up.
+up() { nmcli --wait 40 connection up "$1" >/run/nmcli.out 2>&1 || { tail -n 20 /run/nmcli.out /run/nm.log | sed 's/^/# /'; return 1; }; }
+down() { nmcli --wait 40 connection down "$1" >/run/nmcli.out 2>&1 || { sed 's/^/# /' /run/nmcli.out; return 1; }; }
+file() { cat "/sys/class/net/$1/$2"; }                        # INTERFACE FILE
+is_gone() { [ ! -e "/sys/class/net/$1" ]; }
+has_address() { ip addr show dev "$1" | grep -q " $2"; }      # INTERFACE ADDRESS
+here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
+
+test_connection_in_connected_mode() {
+    load_driver
+    add_host 1
+    set_mode 1 connected
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip addr add 10.1.0.1/24 dev blue
+    on 1 ip link set blue up
+    wait_for 30 carrier 1
+    start_network_manager
+    connection connected ib1 manual 0 transport-mode=connected mtu=65520
+    connection datagram ib1 manual 0 transport-mode=datagram mtu=2000
+    connection child ib1.8001 manual 1 transport-mode=connected p-key=32769 parent=ib1
+    nmcli connection reload
+    nmcli -t -f TYPE,DEVICE device | grep -q '^infiniband:ib1$'
+    up connected
+    [ "$(file ib1 mode)" = connected ]
+    [ "$(file ib1 mtu)" = 65520 ]
+    wait_for 20 has_address ib1 10.0.0.2/24
+    wait_for 20 has_address ib1 fe80::
+    wait_for 20 here_reaches 10.0.0.1
+    ping_ok 1 10.0.0.2 -s 60000
+    nmcli -t -f GENERAL.STATE device show ib1 | grep -q '100 (connected)'
+}
+
+test_connection_in_datagram_mode_takes_its_place() {
+    up datagram
+    [ "$(file ib1 mode)" = datagram ]
+    [ "$(file ib1 mtu)" = 2000 ]
+    wait_for 20 here_reaches 10.0.0.1
+    ping_ok 1 10.0.0.2 -s 10000
+}
+
+test_child_is_made_and_taken_away() {
+    up child
+    [ "$(file ib1.8001 pkey)" = 0x8001 ]
+    [ "$(file ib1.8001 parent)" = ib1 ]
+    [ "$(file ib1.8001 mode)" = connected ]
+    wait_for 20 has_address ib1.8001 10.1.0.2/24
+    wait_for 20 here_reaches 10.1.0.1
+    ping_ok 1 10.1.0.2 -s 10000
+    down child
+    wait_for 10 is_gone ib1.8001
+    ping_ok 1 10.0.0.2
+    up child
+    wait_for 20 here_reaches 10.1.0.1
+}
+
+test_link_flap_is_followed() {
+    carrier_is() { [ "$(file ib1 carrier)" = "$1" ]; }
+    knob 2 link 0
+    wait_for 10 carrier_is 0
+    knob 2 link 1
+    wait_for 30 carrier_is 1
+    wait_for 20 has_address ib1 10.0.0.2/24
+    wait_for 20 here_reaches 10.0.0.1
+    wait_for 20 here_reaches 10.1.0.1
+}
+
+test_down_takes_addresses_away() {
+    down child
+    wait_for 10 is_gone ib1.8001
+    down datagram
+    ! has_address ib1 10.0.0.2/24 || return 1
+    ! reaches 1 10.0.0.2 || return 1
+}
+
+test_address_by_dhcp() {
+    on 1 ip addr add 10.5.0.1/24 dev ib0
+    on 1 dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --port=0 --log-facility=- \
+        --interface=ib0 --bind-interfaces --dhcp-range=10.5.0.10,10.5.0.19,2m --dhcp-leasefile=/run/leases >/run/dnsmasq 2>&1 &
+    wait_for 10 grep -q 'sockets bound' /run/dnsmasq
+    connection dhcp ib1 auto '' transport-mode=datagram
+    nmcli connection reload
+    up dhcp
+    wait_for 30 has_address ib1 10.5.0.1
+    wait_for 20 here_reaches 10.5.0.1
+    grep -q 'DHCPACK(ib0)' /run/dnsmasq
+    pkill -x dnsmasq
+    down dhcp
+    stop_network_manager
+}
