@@ -46,6 +46,12 @@ void Hca::remove(Interface& interface)
     static_cast<kernel::ListNode<OfHca>&>(interface).unlink();
 }
 
+void Hca::change_gid(Gid& gid, const Gid& to)
+{
+    kernel::Guard guard(lock_);
+    gid = to;
+}
+
 net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const sockaddr* address)
 {
     std::uint16_t index = 0;

@@ -360,6 +360,7 @@ int ipoib_ndo_change_mtu(net_device* dev, int mtu)
 {
     return Interface::of(dev).change_mtu(static_cast<unsigned int>(mtu)).code();
 }
+const shim_lower* ipoib_lower_half(const net_device* dev) { return Interface::of(dev).lower_half(); }
 ib_device* ipoib_port_of(const net_device* dev, std::uint32_t* port)
 {
     *port = Interface::of(dev).port();

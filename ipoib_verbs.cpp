@@ -58,7 +58,7 @@ void Interface::read_gid()
         gid.set_interface_id(gid_);
     if (gid == gid_)
         return;
-    gid_ = gid;
+    hca_.change_gid(gid_, gid);
     shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid_.bytes, Gid::size);
 }
 
@@ -72,7 +72,9 @@ int Interface::gid_index() const
 void Interface::choose_guid(const Gid& like)
 {
     shim_gid native;
-    gid_.set_interface_id(like);
+    Gid chosen = gid_;
+    chosen.set_interface_id(like);
+    hca_.change_gid(gid_, chosen);
     guid_chosen_ = shim_ib_query_gid(ca_, port_, 0, &native) != 0 || !Gid::from(native).same_interface_id(gid_);
 }
 
@@ -130,12 +132,14 @@ kernel::Status Interface::prepare()
     read_gid();
     if (parent_)
         choose_guid(parent_->gid_);
-    // A GUID may come with the request for the interface. Programs that make addresses up know nothing of subnets.
+    // A GUID may come with the request for the interface; programs that make addresses up know of no port's.
     if (shim_netdev_address_given(dev_)) {
-        if (given.same_prefix(gid_) && !given.same_interface_id(Gid()))
-            choose_guid(given);
-        else
-            log_warning(dev_, "GID %pI6 is not of this subnet: the address that was asked for is ignored", given.bytes);
+        const Gid port_gid = gid_;
+        choose_guid(given);
+        if (gid_index() < 0) {
+            log_warning(dev_, "GID %pI6 is none of the port's: the address that was asked for is ignored", given.bytes);
+            choose_guid(port_gid);
+        }
     }
     // Without a P_Key yet the interface waits for one when it is opened.
     (void)read_pkey().ok();

@@ -33,8 +33,15 @@ static const struct {
 SHIM struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_debug_file which)
 {
 	char name[IFNAMSIZ + 8];
+	struct dentry *taken;
 
 	snprintf(name, sizeof(name), "%s_%s", dev->name, files[which].name);
+	/* Another namespace may have an interface of that name. */
+	taken = debugfs_lookup(name, directory);
+	if (!IS_ERR_OR_NULL(taken)) {
+		dput(taken);
+		return NULL;
+	}
 	return debugfs_create_file(name, 0444, directory, dev, files[which].operations);
 }
 

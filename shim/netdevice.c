@@ -45,6 +45,16 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 	return ipoib_offloads_sends(dev) ? features : features & ~(NETIF_F_IP_CSUM | NETIF_F_TSO);
 }
 
+/* Time stamps of packets, where the lower half has them. */
+static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
+{
+	const struct shim_lower *lower = ipoib_lower_half(dev);
+
+	if (!lower || !lower->ops->ndo_eth_ioctl)
+		return -EOPNOTSUPP;
+	return lower->ops->ndo_eth_ioctl(dev, request, command);
+}
+
 static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_lower(dev)->ifindex); }
 
 static int set_mac_address(struct net_device *dev, void *address)
@@ -57,7 +67,7 @@ static int set_mac_address(struct net_device *dev, void *address)
 	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
 	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
 	.ndo_fix_features = fix_features, .ndo_tx_timeout = tx_timeout, .ndo_set_rx_mode = ipoib_ndo_set_rx_mode,      \
-	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink
+	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, .ndo_eth_ioctl = eth_ioctl
 
 static const struct net_device_ops netdev_ops = {
 	OPERATIONS,

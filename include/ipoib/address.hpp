@@ -45,7 +45,6 @@ struct Gid {
         return gid;
     }
     bool multicast() const { return bytes[0] == 0xff; }
-    bool same_prefix(const Gid& other) const { return std::memcmp(bytes, other.bytes, 8) == 0; }
     void set_interface_id(const Gid& other) { std::memcpy(bytes + 8, other.bytes + 8, 8); }
     bool same_interface_id(const Gid& other) const { return std::memcmp(bytes + 8, other.bytes + 8, 8) == 0; }
     // The i-th of eight groups of 16 bits, as text shows them.

@@ -117,6 +117,7 @@ public:
     void restart_queues();
     // The HCA's own datapath sends and receives: none of the rings is used.
     bool accelerated() const { return accelerated_; }
+    const shim_lower* lower_half() const { return accelerated_ ? lower() : nullptr; }
     // The queue pair, whosever it is, gets what is sent to the group. CONTEXT: process.
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);

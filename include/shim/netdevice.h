@@ -6,6 +6,7 @@ SHIM_BEGIN
 struct net_device;
 struct sk_buff;
 struct ib_device;
+struct shim_lower;
 struct shim_napi;
 struct sockaddr;
 
@@ -122,6 +123,8 @@ int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
 /* Always takes the packet. CONTEXT: softirq or BH disabled, under the queue's transmit lock. */
 void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
 void ipoib_ndo_tx_timeout(struct net_device *dev);
+/* The lower half, where the HCA's own datapath does the work; else NULL. CONTEXT: any. */
+const struct shim_lower *ipoib_lower_half(const struct net_device *dev);
 /* The HCA, and the number of its port. CONTEXT: any. */
 struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
 /* The user wants this address, 20 bytes. CONTEXT: RTNL. */

@@ -131,10 +131,11 @@ TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
     };
     HwAddr address = HwAddr::from(world.dev().address.data());
     address.bytes[19] = 0x66;
+    world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
     EXPECT_EQ(make(address).gid().bytes[15], 0x66);
-    // One that was made up is none of this subnet.
-    HwAddr made_up;
-    std::memset(made_up.bytes, 0x5a, HwAddr::size);
+    // One that was made up is none of the port's.
+    HwAddr made_up = address;
+    std::memset(made_up.bytes + 12, 0x5a, 8);
     EXPECT_EQ(make(made_up).gid(), interface().gid());
     EXPECT_FALSE(world.log.empty());
     EXPECT_EQ(Gid::from(world.netdevs.back()->address.data() + 4), interface().gid());
