@@ -98,6 +98,8 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         else
             send_datagram(skb, to, *path);
     } else if (!asked || !path->waiting.push(skb, most_waiting)) {
+        if (asked)
+            log_warning(interface_.dev(), "queue length limit %u. Packet drop.", most_waiting);
         dropped.add();
         shim_skb_drop(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
     }

@@ -41,7 +41,10 @@ kernel::Status Interface::read_pkey()
     pkey_index_.store(index);
     pkey_found_.store(found);
     const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey_));
-    std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
+    if (!(broadcast() == address)) {
+        std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
+        shim_netdev_address_changed(dev_);
+    }
     return found ? 0 : kernel::no_device;
 }
 

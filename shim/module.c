@@ -3,7 +3,9 @@
  * What modpost and the kernel's loader read of the module: outside link-time optimisation, which must not see
  * section tricks. It only hands over to ipoib_start() and ipoib_stop().
  */
+#include "objects.h"
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/sched/signal.h>
 #include <net/rtnetlink.h>
 #include <shim/module.h>
@@ -34,10 +36,22 @@ PARAMETER(cm_data_debug_level, 0644, "Trace every packet of connected mode to th
 /* Here because of the current task, which some kernels keep in a section of its own. */
 int shim_restart_syscall(void) { return restart_syscall(); }
 
+/* What the in-tree driver has said for long to programs that tell ports apart by dev_id. */
+void shim_note_dev_id(const struct net_device *dev)
+{
+	if (dev->dev_port && dev->dev_id == dev->dev_port)
+		netdev_info_once(dev,
+				 "\"%s\" wants to know my dev_id. Should it look at dev_port instead? See "
+				 "Documentation/ABI/testing/sysfs-class-net for more info.\n",
+				 current->comm);
+}
+
 static int __init start(void) { return ipoib_start(); }
 static void __exit stop(void) { ipoib_stop(); }
 
 module_init(start);
 module_exit(stop);
 MODULE_DESCRIPTION("IP over InfiniBand (RFC 4391, 4392, 4755)");
+MODULE_AUTHOR("The ib_ipoib developers");
+MODULE_ALIAS_RTNL_LINK("ipoib");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -123,6 +123,14 @@ static DEVICE_ATTR_WO(delete_child);
 SHOW(parent, PARENT)
 static DEVICE_ATTR_RO(parent);
 
+/* In the place of the core's. */
+static ssize_t dev_id_show(struct device *d, struct device_attribute *attr, char *buf)
+{
+	shim_note_dev_id(to_net_dev(d));
+	return sysfs_emit(buf, "%#x\n", to_net_dev(d)->dev_id);
+}
+static DEVICE_ATTR_RO(dev_id);
+
 static struct attribute *attributes[] = {
 	[IPOIB_ATTRIBUTE_MODE] = &dev_attr_mode.attr,
 	[IPOIB_ATTRIBUTE_PKEY] = &dev_attr_pkey.attr,
@@ -241,6 +249,11 @@ SHIM int shim_netdev_register(struct net_device *dev)
 	/* From here on the kernel frees it, when the last reference is gone. */
 	dev->needs_free_netdev = true;
 	dev->priv_destructor = ipoib_netdev_gone;
+	if (!dev->dev.parent)
+		return 0;
+	device_remove_file(&dev->dev, &dev_attr_dev_id);
+	if (device_create_file(&dev->dev, &dev_attr_dev_id))
+		netdev_warn(dev, "no memory for the file dev_id\n");
 	return 0;
 }
 

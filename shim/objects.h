@@ -61,6 +61,9 @@ void shim_netdev_setup(struct net_device *dev);
 void shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
 
+/* A program reads the netdev's dev_id. */
+void shim_note_dev_id(const struct net_device *dev);
+
 /* What `ip link` asks of virtual functions. */
 struct ifla_vf_info;
 struct ifla_vf_stats;

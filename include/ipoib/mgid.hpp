@@ -32,9 +32,9 @@ inline Gid broadcast_gid(PKey pkey)
 // to the list of addresses) would only be refused by the SA.
 inline bool belongs_to_link(const HwAddr& group, const HwAddr& broadcast)
 {
-    // Flags, QPN, ff1<scope>; then, past the signature, the P_Key and the byte after it.
+    // Flags, QPN, ff1<scope>; then, past the part of the signature that tells IPv4 from IPv6, its rest and the P_Key.
     return std::memcmp(group.bytes, broadcast.bytes, 6) == 0 &&
-           std::memcmp(group.bytes + 8, broadcast.bytes + 8, 2) == 0;
+           std::memcmp(group.bytes + 7, broadcast.bytes + 7, 3) == 0;
 }
 
 } // namespace ipoib

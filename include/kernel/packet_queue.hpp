@@ -21,11 +21,13 @@ public:
 
     unsigned int length() const { return length_; }
     bool empty() const { return !first_; }
-    // False, and the packet stays the caller's, when limit packets wait already.
+    // False, and the packet stays the caller's, when limit packets wait already. One that waits no longer counts for
+    // its socket: TCP would take it for sent and not yet gone, and never send it again by another way.
     [[nodiscard]] bool push(sk_buff* skb, unsigned int limit)
     {
         if (length_ >= limit)
             return false;
+        shim_skb_orphan(skb);
         shim_skb_set_next(skb, nullptr);
         if (last_)
             shim_skb_set_next(last_, skb);

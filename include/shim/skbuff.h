@@ -79,6 +79,8 @@ void shim_skb_reject_too_big(struct sk_buff *skb, struct net_device *dev, unsign
 void shim_skb_set_note(struct sk_buff *skb, unsigned int note);
 unsigned int shim_skb_note(const struct sk_buff *skb);
 
+/* It counts for its socket no more. CONTEXT: process or softirq. */
+void shim_skb_orphan(struct sk_buff *skb);
 /* A chain of packets through their own link; the chain's owner keeps the ends. */
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);

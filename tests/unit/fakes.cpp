@@ -601,6 +601,7 @@ void shim_skb_transmit_again(sk_buff* skb, net_device*)
     may_sleep();
     world->transmit(skb);
 }
+void shim_skb_orphan(sk_buff* skb) { skb->orphaned = true; }
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
 void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 

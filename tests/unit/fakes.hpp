@@ -43,7 +43,7 @@ struct sk_buff {
     unsigned int note = 0;
     // To be cut into segments of so many bytes, behind headers of so many; or merged from segments.
     unsigned int segment_bytes = 0, header_bytes = 0, segments = 0;
-    bool wants_checksum = false, verified = false;
+    bool wants_checksum = false, verified = false, orphaned = false;
 };
 
 struct page_pool {

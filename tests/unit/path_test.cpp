@@ -206,5 +206,17 @@ TEST_F(PathTest, failing_allocations_drop_the_packet_and_leak_nothing)
     }
 }
 
+TEST_F(PathTest, a_packet_that_waits_does_not_hold_its_socket_up)
+{
+    sk_buff* waiting = world.packet(peer(1));
+    world.transmit(waiting);
+    EXPECT_TRUE(waiting->orphaned);
+    world.answer_path();
+    sk_buff* sent = world.packet(peer(1));
+    world.transmit(sent);
+    EXPECT_FALSE(sent->orphaned);
+    world.complete_sends(world.qp().outstanding.size());
+}
+
 } // namespace
 } // namespace ipoib
