@@ -59,6 +59,7 @@ test_what_no_function_has_is_refused() {
 }
 
 test_functions_of_another_hca_are_its_own() {
+    on 1 ip link set ib0 vf 0 node_guid 00:11:22:33:44:55:66:77
     on 2 ip link set ib1 vf 0 node_guid 00:11:22:33:44:55:66:aa
     shows 2 0 'NODE_GUID 00:11:22:33:44:55:66:aa'
     shows 1 0 'NODE_GUID 00:11:22:33:44:55:66:77'
@@ -71,10 +72,11 @@ test_child_shows_none() {
 }
 
 test_functions_survive_the_drivers_reload() {
+    on 1 ip link set ib0 vf 1 port_guid 00:11:22:33:44:55:66:bb
     unload_driver
     load_driver
     add_hosts
-    shows 1 0 'NODE_GUID 00:11:22:33:44:55:66:77, PORT_GUID 00:11:22:33:44:55:66:88'
+    shows 1 1 'PORT_GUID 00:11:22:33:44:55:66:bb'
 }
 
 test_interface_works_as_ever() {
