@@ -208,6 +208,7 @@ TEST_F(PathTest, failing_allocations_drop_the_packet_and_leak_nothing)
 
 TEST_F(PathTest, a_packet_that_waits_does_not_hold_its_socket_up)
 {
+    open();
     sk_buff* waiting = world.packet(peer(1));
     world.transmit(waiting);
     EXPECT_TRUE(waiting->orphaned);
