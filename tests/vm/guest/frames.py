@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""Frames by packet socket: see IF TYPE prints the first that comes, in hexadecimal; send IF HEX sends one."""
+import socket
+import sys
+
+command, interface, argument = sys.argv[1:]
+if command == "see":
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(int(argument, 0)))
+    s.bind((interface, int(argument, 0)))
+    s.settimeout(10)
+    while True:
+        frame, (_, _, kind, _, _) = s.recvfrom(4096)
+        if kind != socket.PACKET_OUTGOING:
+            print(frame.hex())
+            break
+elif command == "send":
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    s.bind((interface, 0))
+    s.send(bytes.fromhex(argument))

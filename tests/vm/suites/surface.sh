@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What programs and peers see of the driver, as far as no other suite looks at it: modinfo, properties of the netdev, log
+# lines. Partition quiet has no broadcast group.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+quiet=0x0007 : ALL=full;'
+
+module() { [ "$DRIVER" = stock ] && echo ib_ipoib || echo /test/ib_ipoib.ko; }
+file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
+# What was logged since the last call of listen.
+listen() { heard_from=$(dmesg | wc -l); }
+logged() { dmesg | tail -n "+$((heard_from + 1))" | grep -qE "$1"; }
+lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+
+# Module
+
+test_module_says_what_it_is() {
+    [ "$(modinfo -F license "$(module)")" = 'Dual BSD/GPL' ]
+    [ "$(modinfo -F name "$(module)")" = ib_ipoib ]
+    [ "$(modinfo -F depends "$(module)" | tr , '\n' | sort | xargs)" = 'ib_cm ib_core' ]
+}
+
+xfail_ours_module_is_found_by_its_kind='it has no alias rtnl-link-ipoib'
+test_module_is_found_by_its_kind() { modinfo -F alias "$(module)" | grep -qx rtnl-link-ipoib; }
+
+test_parameters_have_their_types_and_modes() {
+    local name
+    for name in send_queue_size recv_queue_size max_nonsrq_conn_qp debug_level mcast_debug_level; do
+        modinfo -F parm "$(module)" | grep -qE "^$name:.*\(int\)$" || fail "$name is no int" || return 1
+    done
+    for name in send_queue_size recv_queue_size max_nonsrq_conn_qp; do
+        [ "$(stat -c %a /sys/module/ib_ipoib/parameters/$name)" = 444 ]
+    done
+    for name in debug_level mcast_debug_level; do
+        [ "$(stat -c %a /sys/module/ib_ipoib/parameters/$name)" = 644 ]
+    done
+}
+
+test_port_that_is_no_infiniband_gets_no_interface() {
+    modprobe rdma_rxe || return 77
+    ip link add ether type dummy
+    ip link set ether up
+    rdma link add rxe0 type rxe netdev ether
+    [ -e /sys/class/infiniband/rxe0 ]
+    ! ip -o link show type ipoib | grep . || return 1
+    rdma link delete rxe0
+    ip link del ether
+    rmmod rdma_rxe
+    ping_ok 1 10.0.0.2
+}
+
+# netdev
+
+test_properties_of_the_netdev() {
+    [ "$(file ib0 type)" = 32 ]
+    [ "$(file ib0 addr_len)" = 20 ]
+    [ "$(file ib0 dev_id)" = 0x0 ]
+    [ "$(file ib0 dev_port)" = 0 ]
+    [ "$(file ib0 addr_assign_type)" = 0 ]
+    # IFF_BROADCAST, IFF_MULTICAST, and what being up adds.
+    [ $(($(file ib0 flags) & 0x1002)) = $((0x1002)) ]
+    [ $(($(file ib0 flags) & ~0x1043)) = 0 ]
+    [ "$(on 1 ip -d -j link show ib0 | jq '.[0].max_mtu')" = 65520 ]
+    # Two send rings; what every netdev has in the in-tree driver of Linux 7.
+    case $(file ib0 tx_queue_len) in 256) ;; 1000) [ "$DRIVER" = stock ] ;; *) return 1 ;; esac
+}
+
+test_features_that_every_hca_has() {
+    on 1 ethtool -k ib0 >/run/features
+    grep -qx 'vlan-challenged: on \[fixed\]' /run/features
+    grep -qx 'highdma: on \[fixed\]' /run/features
+    grep -qE '^.tx-scatter-gather: on' /run/features
+}
+
+test_vlan_is_refused() {
+    modprobe 8021q || return 77
+    ! on 1 ip link add link ib0 name tagged type vlan id 5 2>/run/refusal || return 1
+    grep -q 'VLANs not supported on device' /run/refusal || fail "$(cat /run/refusal)"
+}
+
+test_new_interface_has_the_kernels_name_and_its_hcas_place() {
+    unload_driver
+    load_driver
+    wait_for 5 born_as 2
+    [ -e /sys/class/net/ib0 ] && [ -e /sys/class/net/ib1 ]
+    # Its name was chosen by nobody.
+    ! cat /sys/class/net/ib0/name_assign_type 2>/dev/null || return 1
+    case $(readlink -f /sys/class/net/ib0/device) in */soft_ib.0) ;; *) return 1 ;; esac
+    ! grep -q DEVTYPE /sys/class/net/ib0/uevent || return 1
+    [ "$(cat /sys/class/net/ib0/operstate)" = down ]
+    add_hosts
+    # A child is nobody's device.
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    ! on 1 test -e /sys/class/net/blue/device || return 1
+    [ "$(file blue dev_port)" = 0 ]
+    [ "$(file blue iflink)" = "$(file ib0 ifindex)" ]
+    [ "$(file ib0 iflink)" = "$(file ib0 ifindex)" ]
+    on 1 ip link del blue
+}
+
+test_child_with_an_address_says_that_it_was_set() {
+    on 1 ip link add link ib0 name blue address "$(lladdr 1)" type ipoib pkey 0x8001
+    [ "$(file blue addr_assign_type)" = 3 ]
+    on 1 ip link del blue
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    [ "$(file blue addr_assign_type)" = 0 ]
+    on 1 ip link del blue
+}
+
+test_child_without_a_name_is_called_after_its_kind() {
+    on 1 ip link add link ib0 type ipoib pkey 0x8001
+    on 1 test -e /sys/class/net/ipoib0
+    on 1 ip link del ipoib0
+}
+
+test_child_without_a_link_is_refused() {
+    ! on 1 ip link add name x type ipoib pkey 0x8001 2>/run/refusal || return 1
+    grep -q 'Invalid argument' /run/refusal || [ "$DRIVER" = ours ]
+    ! on 1 test -e /sys/class/net/x || return 1
+}
+
+xfail_stock_link_netnsid_is_reported='it reports none'
+test_link_netnsid_is_reported() {
+    local found=
+    ip netns add elsewhere
+    on 1 ip link add link ib0 name blue netns elsewhere type ipoib pkey 0x8001
+    found=$(ip -n elsewhere -j link show blue | jq '.[0].link_netnsid')
+    ip -n elsewhere link del blue
+    ip netns del elsewhere
+    [ "$found" != null ]
+}
+
+test_private_ioctls_are_not_supported() {
+    on 1 python3 -c 'import errno, fcntl, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for request in 0x8947, 0x89b0, 0x89b1, 0x89f0:
+    try:
+        fcntl.ioctl(s, request, b"ib0".ljust(40, b"\0"))
+    except OSError as error:
+        assert error.errno in (errno.EOPNOTSUPP, errno.EFAULT), error
+    else:
+        raise SystemExit(f"{request:#x} was accepted")'
+}
+
+# The frame
+
+# Waits until a packet socket of the type is open.
+sniffs() { on "$1" sh -c "awk '\$4 == \"$2\"' /proc/net/packet | grep -q ."; } # HOST TYPE-AS-HEX
+# What arrives at host 2 when host 1 runs COMMAND.
+arrives() { # TYPE COMMAND...
+    local type=$1
+    shift
+    on 2 /test/frames.py see ib1 "0x$type" >/run/frame &
+    local sniffer=$!
+    wait_for 5 sniffs 2 "$type"
+    "$@"
+    wait $sniffer
+}
+
+test_packet_socket_sees_20_bytes_and_the_encapsulation() {
+    reaches 1 10.0.0.2
+    arrives 0800 reaches 1 10.0.0.2
+    grep -qE '^0{40}0800000045' /run/frame || fail "$(cut -c -60 /run/frame)"
+}
+
+test_rarp_and_tipc_are_carried_to_all_and_to_one() {
+    local broadcast to type
+    broadcast=$(on 1 ip -j link show ib0 | jq -r '.[0].broadcast' | tr -d :)
+    for to in "$broadcast" "$(lladdr 2 | tr -d :)"; do
+        for type in 8035 88ca; do
+            arrives $type on 1 /test/frames.py send ib0 "$to${type}0000c0ffee"
+            grep -qE "^0{40}${type}0000c0ffee" /run/frame || fail "$(cut -c -60 /run/frame)"
+        done
+    done
+}
+
+test_multicast_gets_the_links_pkey() {
+    # A frame for the group of 239.6.6.6 of another partition.
+    local header=45000021000000000111 rest=0a000001ef06060610e110e1000d000068656c6c6f
+    on 2 timeout 20 python3 /test/group.py listen 239.6.6.6 ib1 >/run/heard &
+    wait_for 5 on 2 sh -c 'ip maddr show dev ib1 | grep -q 239.6.6.6'
+    said_and_heard() {
+        # IPv4, UDP to port 4321 without a checksum: "hello".
+        on 1 /test/frames.py send ib0 "00ffffffff12401b80050000000000000f06060608000000$header$(checksum)$rest"
+        sleep 0.1
+        grep -q hello /run/heard
+    }
+    checksum() { python3 -c 'import struct
+h = bytes.fromhex("450000210000000001110000" "0a000001" "ef060606")
+t = sum(struct.unpack("!10H", h))
+print("%04x" % (~((t & 0xffff) + (t >> 16)) & 0xffff))'; }
+    wait_for 8 said_and_heard
+    pkill -f 'group.py listen' || true
+}
+
+# Log lines that programs and operators look for
+
+test_modes_and_mtus_warn_of_multicast() {
+    listen
+    set_mode 1 connected
+    logged 'ib0: enabling connected mode will cause multicast packet drops'
+    logged 'ib0: mtu > 2044 will cause multicast packet drops\.'
+    set_mode 1 datagram
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+test_umcast_says_what_it_ignores() {
+    listen
+    on 1 sh -c 'echo 1 >/sys/class/net/ib0/umcast'
+    logged 'ib0: ignoring multicast groups joined directly by userspace'
+    [ "$(file ib0 umcast)" = 1 ]
+    on 1 sh -c 'echo 0 >/sys/class/net/ib0/umcast'
+    [ "$(file ib0 umcast)" = 0 ]
+}
+
+test_childs_child_is_logged() {
+    listen
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    ! on 1 ip link add link blue name azure type ipoib pkey 0x8002 2>/dev/null || return 1
+    logged 'blue: child creation disallowed for child devices'
+    on 1 ip link del blue
+}
+
+test_absent_pkey_is_logged() {
+    listen
+    on 1 ip link add link ib0 name absent type ipoib pkey 0x8055
+    on 1 ip link set absent up
+    logged 'absent: P_Key 0x8055 is not found'
+    ! has_carrier 1 absent || return 1
+    on 1 ip link del absent
+}
+
+# The partition has no broadcast group: the subnet manager refuses, and the driver does not make one.
+test_broadcast_group_is_never_created_and_its_refusal_logged() {
+    listen
+    on 1 ip link add link ib0 name quiet type ipoib pkey 0x8007
+    on 1 ip link set quiet up
+    refused() { logged 'quiet: multicast join failed for ff12:401b:8007:0000:0000:0000:ffff:ffff, status -22'; }
+    wait_for 20 refused
+    ! has_carrier 1 quiet || return 1
+    ! saquery -g | grep -q 'ff12:401b:8007' || return 1
+    on 1 ip link del quiet
+}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What the driver asks of the fabric, and how packets queue on their way to it, as far as no other suite looks at it.
+PORTS=2
+HOSTS=1
+
+file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
+lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
+
+# What is asked of the fabric, at the functions of the RDMA core
+
+tracing=/sys/kernel/tracing
+probe() { # DEFINITION COMMAND...: the event's lines in /run/asked
+    local definition=$1
+    shift
+    mountpoint -q $tracing || mount -t tracefs tracefs $tracing
+    echo "p:asked $definition" >$tracing/kprobe_events || return 77
+    echo >$tracing/trace
+    echo 1 >$tracing/events/kprobes/asked/enable
+    "$@" || true
+    echo 0 >$tracing/events/kprobes/asked/enable
+    grep asked: $tracing/trace >/run/asked || true
+    echo >$tracing/kprobe_events
+}
+
+down_and_up() {
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 up
+    on 1 ip addr replace fd00::1/64 dev ib0
+    wait_for 20 addresses_ready 1
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+# A component mask is big-endian, and read here by a little-endian processor.
+mask() { # BIT...
+    local bit value=0
+    for bit; do value=$((value | 1 << (8 * (7 - bit / 8) + bit % 8))); done
+    printf '0x%x' $value
+}
+
+# ib_sa.h: MGID 0, port GID 1, Q_Key 2, MTU selector 4, MTU 5, TClass 6, P_Key 7, rate selector 8, rate 9, SL 12,
+# flow label 13, hop limit 14, join state 16.
+test_joins_say_what_they_should() {
+    probe 'ib_core:ib_sa_join_multicast mask=%r8:x64' down_and_up
+    # The first names the broadcast group; the others are in its terms.
+    head -n 1 /run/asked | grep -q "mask=$(mask 0 1 7 16)\$" || fail "$(head -n 1 /run/asked)"
+    [ "$(grep -c . /run/asked)" -ge 2 ]
+    [ "$(tail -n +2 /run/asked | grep -cv "mask=$(mask 0 1 2 4 5 6 7 8 9 12 13 14 16)\$")" = 0 ] || fail "$(tail -n +2 /run/asked)"
+}
+
+# ib_sa.h: DGID 2, SGID 3, TClass 10, number of paths 12, P_Key 13.
+test_path_questions_say_what_they_should() {
+    probe 'ib_core:ib_sa_path_rec_get mask=%r8:x64 timeout=%r9:s32' down_and_up
+    grep -q . /run/asked
+    [ "$(grep -cv "mask=$(mask 2 3 10 12 13) timeout=1000\$" /run/asked)" = 0 ] || fail "$(cat /run/asked)"
+}
+
+# The fields of struct ib_cm_req_param; those of 6.1 and 6.12.
+test_connection_requests_say_what_they_should() {
+    local qpn
+    qpn=$(lladdr 2 | cut -d: -f2-4 | tr -d :)
+    connect() {
+        set_mode 1 connected
+        ping_ok 1 10.0.0.2
+        set_mode 1 datagram
+    }
+    probe 'ib_cm:ib_send_cm_req service=+40(%si):x64 type=+52(%si):s32 psn=+56(%si):u32 mine=+0(+64(%si)):x32 mtu=+4(+64(%si)):x32 length=+72(%si):u8 resources=+73(%si):u8 depth=+74(%si):u8 remote=+75(%si):u8 flow=+76(%si):u8 local=+77(%si):u8 retries=+78(%si):u8 rnr=+79(%si):u8 tries=+80(%si):u8 srq=+81(%si):u8' connect
+    # Big-endian, read by a little-endian processor: 0x10000000 00qpn, 65524 bytes.
+    grep -q "service=$(printf '0x%x' "0x${qpn:4:2}${qpn:2:2}${qpn:0:2}0000000010") " /run/asked || fail "$(cat /run/asked)"
+    grep -q 'type=2 psn=0 ' /run/asked
+    grep -q "mine=0x$(lladdr 1 | awk -F: '{ print $4 $3 $2 "00" }' | sed 's/^0*//') mtu=0xf4ff0000 " /run/asked || fail "$(cat /run/asked)"
+    grep -q 'length=8 resources=4 depth=0 remote=20 flow=0 local=20 retries=0 rnr=0 tries=15 srq=1$' /run/asked || fail "$(cat /run/asked)"
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+# Neighbours
+
+connections() { rdma resource show qp | grep -c 'type RC' || true; }
+connections_are() { [ "$(connections)" = "$1" ]; }
+test_unused_neighbour_is_forgotten_with_its_connection() {
+    # Read by the driver when an interface is made.
+    local before
+    before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
+    sysctl -qw net.ipv4.neigh.default.gc_interval=3
+    unload_driver
+    load_driver
+    add_hosts
+    set_mode 1 connected
+    wait_for 20 reaches 1 10.0.0.2
+    connections_are 2
+    # Twice the interval, and until somebody looks; nothing else is to use the neighbour.
+    on 1 ip neigh replace 10.0.0.2 lladdr "$(lladdr 2)" dev ib0 nud permanent
+    on 1 ip -6 addr flush dev ib0
+    on 2 ip -6 addr flush dev ib1
+    wait_for 60 connections_are 0
+    reaches 1 10.0.0.2
+    connections_are 2
+    set_mode 1 datagram
+    sysctl -qw "net.ipv4.neigh.default.gc_interval=$before"
+}
+
+# What the in-tree driver does not do
+
+inflight() { file ib0 queues/tx-0/byte_queue_limits/inflight; }
+something_inflight() { [ "$(inflight)" -gt 0 ]; }
+xfail_stock_bytes_under_way_are_limited='it has no byte queue limits'
+test_bytes_under_way_are_limited() {
+    local seen=
+    knob 1 delay_us 20000
+    on 1 ping -q -f -l 50 10.0.0.2 >/dev/null &
+    wait_for 5 something_inflight && seen=1
+    stop_traffic
+    knob 1 delay_us 0
+    wait_for 20 reaches 1 10.0.0.2
+    [ -n "$seen" ]
+}
+
+xfail_stock_packets_count_for_their_socket_until_they_are_sent='it orphans them'
+test_packets_count_for_their_socket_until_they_are_sent() {
+    local taken
+    reaches 1 10.0.0.2
+    knob 1 delay_us 50000
+    taken=$(on 1 python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10000)
+s.setblocking(False)
+taken = 0
+try:
+    while taken < 1000:
+        s.sendto(bytes(1000), ("10.0.0.2", 9))
+        taken += 1
+except BlockingIOError:
+    pass
+print(taken)')
+    knob 1 delay_us 0
+    wait_for 20 reaches 1 10.0.0.2
+    echo "# $taken packets of 1000 bytes were taken, of a socket that may have 20000 bytes under way"
+    [ "$taken" -ge 5 ] && [ "$taken" -le 40 ]
+}
+
+ip_receives() { on 2 nstat -asz IpInReceives | awk '$1 == "IpInReceives" { print $2 }'; }
+xfail_stock_connected_mode_merges_what_it_receives='what comes by connections bypasses GRO'
+test_connected_mode_merges_what_it_receives() {
+    local arrived received host
+    for host in 1 2; do
+        set_mode $host connected
+        set_mtu $host 2044
+    done
+    wait_for 20 reaches 1 10.0.0.2
+    arrived=$(statistic 2 rx_packets) received=$(ip_receives)
+    iperf 1 2 -n 10M
+    arrived=$(($(statistic 2 rx_packets) - arrived)) received=$(($(ip_receives) - received))
+    for host in 1 2; do set_mode $host datagram; done
+    wait_for 20 reaches 1 10.0.0.2
+    echo "# $arrived packets came, the stack saw $received"
+    [ $((received * 3)) -lt $((arrived * 2)) ]
+}
