@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What the in-tree driver did wrong once, or does still (Documentation/past-faults.md), by one thing at a time.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : ALL=full;'
+
+lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
+has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
+queues() { on "$1" sh -c "ls -d /sys/class/net/$2/queues/tx-* | wc -l"; }      # HOST INTERFACE
+works() {
+    wait_for 30 carrier 1
+    wait_for 30 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+    flood 1 10.0.0.2 200
+}
+
+# 5
+test_child_by_rtnetlink_has_one_queue() {
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    [ "$(queues 1 blue)" = 1 ]
+    [ "$(queues 1 ib0)" = 1 ]
+}
+# b
+xfail_stock_modes_leave_one_queue='back in datagram mode it has as many as there are processors'
+test_modes_leave_one_queue() {
+    local found
+    on 1 ip link set blue type ipoib mode connected
+    on 1 ip link set blue type ipoib mode datagram
+    found=$(queues 1 blue)
+    on 1 ip link del blue
+    [ "$found" = 1 ] || fail "$found queues"
+}
+
+# 8, 9
+test_namespace_ends_with_parent_and_child_inside() {
+    ip netns add elsewhere
+    on 1 ip link set ib0 netns elsewhere
+    ip -n elsewhere link add link ib0 name blue type ipoib pkey 0x8001
+    ip -n elsewhere link set ib0 up
+    ip -n elsewhere link set blue up
+    ip netns del elsewhere
+    both_are_back() { ip -d link show blue | grep -q ipoib && born_as 1; }
+    wait_for 10 both_are_back
+    ip -d link show "$(born_as 1)" | grep -q 'ipoib pkey'
+    ip link del blue
+    add_host 1
+    works
+}
+
+# 17
+# Listed by a packet socket, as it stands: of another link, of none, and, to compare, one of this link.
+hold_group() { # ADDRESS
+    on 2 python3 -c 'import socket, struct, sys, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+for address in sys.argv[1:]:
+    s.setsockopt(263, 1, struct.pack("@iHH32s", socket.if_nametoindex("ib1"), 0, 20, bytes.fromhex(address)))
+time.sleep(1e6)' "$@" &
+    holder=$!
+    trap 'kill $holder 2>/dev/null || true' EXIT
+}
+known() { grep -qi "GID: ff$1\$" /sys/kernel/debug/ipoib/ib1_mcg; }
+test_malformed_group_addresses_are_not_asked_for() {
+    local good=00ffffffff12401bffff0000000000000f202020
+    hold_group $good 00ffffffff12deadffff0000000000000f202020 00000048ff12401bffff0000000000000f303030 \
+        00fffffffe12401bffff0000000000000f404040 0000000000000000000000000000000000000000
+    wait_for 10 on 2 grep -q 0ffffff\\\|$good /proc/net/dev_mcast
+    wait_for 15 known 12:401b:ffff:0:0:0:f20:2020
+    ! known '12:dead.*' || return 1
+    ! known '.*f30:3030' || return 1
+    ! grep -qi 'f40:4040\|GID: 0:0' /sys/kernel/debug/ipoib/ib1_mcg || return 1
+    ! saquery -g | grep -qi 'dead\|f30:3030\|f40:4040' || return 1
+    kill $holder
+    works
+}
+
+# 18
+# The kernel's own watchdog logs a warning with a trace, once: not to the console, and taken from the log.
+test_transmit_timeout_is_recovered_from() {
+    local recovered=
+    timed_out() { dmesg | grep -q 'ib1: transmit timeout: latency'; }
+    reaches 2 10.0.0.1
+    dmesg -n 1
+    knob 2 delay_us 40000000
+    on 2 timeout 60 ping -q -f -l 400 10.0.0.1 >/dev/null 2>&1 &
+    wait_for 40 timed_out
+    knob 2 delay_us 0
+    stop_traffic
+    [ "$(dmesg | grep -c 'cut here')" -le 1 ] || fail "$(dmesg | grep -A 3 'cut here')"
+    dmesg | grep -E 'ib1: ' | tail -n 5 | sed 's/^/# /'
+    dmesg -C
+    dmesg -n 7
+    works
+}
+
+# 19
+test_threaded_napi_stops_and_wakes_the_queue() {
+    local host
+    for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
+    iperf 1 2 -t 4 --bidir -P 4
+    iperf 1 2 -t 3 -u -b 0 -l 100
+    flood 1 10.0.0.2 1000
+    for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
+    works
+}
+
+# 23
+test_children_are_deleted_while_their_hca_goes() {
+    local pid
+    for _ in 1 2 3; do
+        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        on 2 bash -c 'while [ -e /sys/class/net/ib1 ]; do
+            echo 0x8001 >/sys/class/net/ib1/create_child
+            echo 0x8002 >/sys/class/net/ib1/create_child
+            echo made >/run/made
+            echo 0x8001 >/sys/class/net/ib1/delete_child
+            echo 0x8002 >/sys/class/net/ib1/delete_child
+        done' >/dev/null 2>&1 &
+        pid=$!
+        wait_for 20 test -e /run/made
+        knob 2 plugged 0
+        wait $pid || true
+        rm /run/made
+        ! ip -o link show type ipoib | grep '800[12]' || return 1
+        knob 2 plugged 1
+        wait_for 30 port_state_is 1 '4: ACTIVE'
+        add_host 2
+        wait_for 30 carrier 2
+    done
+    works
+}
+
+# 24, g
+refuses_parent() { # INTERFACE
+    ! on 1 ip link add link "$1" name x type ipoib pkey 0x8001 2>/dev/null || fail "$1 was taken for a parent" || return 1
+    ! on 1 test -e /sys/class/net/x
+}
+test_odd_parents_are_refused() {
+    on 1 ip link add other type dummy
+    on 1 ip link add one type veth peer name two
+    for parent in lo other one; do refuses_parent $parent; done
+    on 1 ip link del other
+    on 1 ip link del one
+    # Of a number that nobody has, here or there.
+    ip netns add elsewhere
+    ! ip -n elsewhere link add link ib0 name x type ipoib pkey 0x8001 2>/dev/null || return 1
+    ! ip link add link-netns elsewhere name x type ipoib pkey 0x8001 2>/dev/null || return 1
+    ip netns del elsewhere
+}
+test_parent_that_is_no_ipoib_is_refused() {
+    # The kernel's own takes whatever lies in the private area for its own.
+    [ "$DRIVER" = ours ] || return 77
+    modprobe bonding max_bonds=0
+    on 1 ip link add bond9 type bond mode active-backup
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 master bond9
+    [ "$(on 1 cat /sys/class/net/bond9/type)" = 32 ]
+    refuses_parent bond9
+    on 1 ip link set ib0 nomaster
+    on 1 ip link del bond9
+    on 1 ip addr replace 10.0.0.1/24 dev ib0
+    on 1 ip link set ib0 up
+    works
+}
+
+# 27
+test_long_multicast_in_connected_mode_is_dropped_once() {
+    local before after
+    set_mode 1 connected
+    set_mode 2 connected
+    wait_for 20 reaches 1 10.0.0.2
+    before=$(statistic 1 tx_dropped)
+    on 1 python3 -c 'import socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 32, struct.pack("@4s4si", b"", b"", socket.if_nametoindex("ib0")))
+for _ in range(200):
+    s.sendto(bytes(30000), ("239.30.1.1", 9))'
+    after=$(statistic 1 tx_dropped)
+    echo "# $((after - before)) of 200 were dropped"
+    [ $((after - before)) -ge 190 ] && [ $((after - before)) -le 210 ]
+    # And those that fit, while sends fail.
+    knob 1 fail_sends 5
+    on 1 ping -q -c 10 -i 0.05 ff02::1%ib0 >/dev/null || true
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2 -s 60000
+    works
+}
+
+# d
+xfail_stock_connected_mode_refuses_short_mtus='it takes any'
+test_connected_mode_refuses_short_mtus() {
+    local wrong taken=
+    for wrong in 68 71; do ! set_mtu 1 $wrong 2>/dev/null || taken=$wrong; done
+    set_mtu 1 72
+    set_mtu 1 65520
+    set_mode 1 datagram
+    set_mode 2 datagram
+    works
+    [ -z "$taken" ] || fail "MTU $taken was taken"
+}
+
+# a, 13
+test_modes_change_by_rtnetlink_from_many_sides() {
+    # The kernel's own may come back without RTNL, which its caller then gives up.
+    [ "$DRIVER" = ours ] || return 77
+    local pids=() n
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip link set blue up
+    for n in 1 2 3 4; do
+        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        on 1 bash -c 'for _ in $(seq 40); do
+            ip link set blue type ipoib mode connected
+            echo datagram >/sys/class/net/blue/mode
+            ip link add link ib0 name new'$n' type ipoib pkey 0x8002 mode connected umcast 1
+            ip link set blue type ipoib mode datagram umcast 0
+            ip link del new'$n'
+        done' >/run/modes.$n 2>&1 &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    cat /run/modes.* | sort | uniq -c | sed 's/^/# /'
+    [ "$(cat /run/modes.* | wc -l)" = 0 ]
+    on 1 ip link del blue
+    works
+}
