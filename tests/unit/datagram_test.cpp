@@ -130,6 +130,29 @@ TEST_F(DatagramTest, oversized_packet_is_dropped_and_its_sender_told)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
+// A head and three fragments: whichever mapping fails, those before it are undone and the packet is dropped once.
+TEST_F(DatagramTest, partly_mapped_packet_is_undone_and_dropped)
+{
+    const std::size_t before = world.mappings.size();
+    const auto fragmented = [&] {
+        sk_buff* skb = world.packet(peer(1), 0x0800, 60);
+        skb->frags = {std::vector<std::uint8_t>(100, 1), std::vector<std::uint8_t>(200, 2),
+                      std::vector<std::uint8_t>(300, 3)};
+        return skb;
+    };
+    for (unsigned int failing = 1; failing <= 4; ++failing) {
+        world.fail_mapping = failing;
+        world.transmit(fragmented());
+        EXPECT_EQ(world.mappings.size(), before);
+        EXPECT_EQ(world.drops, failing);
+    }
+    EXPECT_TRUE(world.sent.empty());
+    world.transmit(fragmented());
+    ASSERT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.sent.back().bytes.size(), 4 + 60 + 600U);
+    EXPECT_EQ(world.mappings.size(), before + 4);
+}
+
 TEST_F(DatagramTest, packet_shorter_than_its_header_is_dropped)
 {
     sk_buff* skb = world.packet(peer(1), 0x0800, 0);

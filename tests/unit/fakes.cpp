@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdarg>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +62,8 @@ void* allocate(std::size_t bytes)
 
 std::uint64_t map(const void* address)
 {
+    if (world->fail_mapping > 0 && --world->fail_mapping == 0)
+        return 0;
     world->mappings.insert(reinterpret_cast<std::uint64_t>(address));
     return reinterpret_cast<std::uint64_t>(address);
 }
@@ -534,10 +537,17 @@ void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes
 // skbuff.h
 
 unsigned char* shim_skb_data(const sk_buff* skb) { return const_cast<unsigned char*>(skb->bytes.data()) + skb->start; }
-unsigned int shim_skb_len(const sk_buff* skb) { return static_cast<unsigned int>(skb->bytes.size() - skb->start); }
-unsigned int shim_skb_headlen(const sk_buff* skb) { return shim_skb_len(skb); }
-unsigned int shim_skb_frags(const sk_buff*) { return 0; }
-unsigned int shim_skb_frag_len(const sk_buff*, unsigned int) { return 0; }
+unsigned int shim_skb_headlen(const sk_buff* skb) { return static_cast<unsigned int>(skb->bytes.size() - skb->start); }
+unsigned int shim_skb_len(const sk_buff* skb)
+{
+    return std::accumulate(skb->frags.begin(), skb->frags.end(), shim_skb_headlen(skb),
+                           [](unsigned int sum, auto& frag) { return sum + static_cast<unsigned int>(frag.size()); });
+}
+unsigned int shim_skb_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
+unsigned int shim_skb_frag_len(const sk_buff* skb, unsigned int frag)
+{
+    return static_cast<unsigned int>(skb->frags.at(frag).size());
+}
 unsigned char* shim_skb_push(sk_buff* skb, unsigned int bytes)
 {
     EXPECT_GE(skb->start, bytes);
@@ -1163,8 +1173,11 @@ int shim_post_recv(ib_qp* qp, shim_recv_wr* first)
 }
 std::uint64_t shim_dma_map_to_device(ib_device*, void* address, std::size_t) { return map(address); }
 void shim_dma_unmap_to_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
-std::uint64_t shim_dma_map_frag(ib_device*, const sk_buff*, unsigned int) { return 0; }
-void shim_dma_unmap_frag(ib_device*, std::uint64_t, std::size_t) {}
+std::uint64_t shim_dma_map_frag(ib_device*, const sk_buff* skb, unsigned int frag)
+{
+    return map(skb->frags.at(frag).data());
+}
+void shim_dma_unmap_frag(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
 std::uint64_t shim_dma_map_from_device(ib_device*, void* address, std::size_t) { return map(address); }
 void shim_dma_unmap_from_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
 void shim_dma_sync_for_cpu(ib_device*, std::uint64_t, std::size_t) {}

@@ -40,6 +40,8 @@ struct sk_buff {
     std::vector<std::uint8_t> mac_header;
     page* buffer = nullptr;
     std::vector<page*> pages;
+    // What is behind the bytes, of a packet to be sent.
+    std::vector<std::vector<std::uint8_t>> frags;
     unsigned int note = 0;
     // To be cut into segments of so many bytes, behind headers of so many; or merged from segments.
     unsigned int segment_bytes = 0, header_bytes = 0, segments = 0;
@@ -299,6 +301,8 @@ public:
     std::set<ib_ah*> ahs;
     std::set<void*> memory;
     std::multiset<std::uint64_t> mappings;
+    // The so-manyth mapping from now on fails.
+    unsigned int fail_mapping = 0;
     std::set<page_pool*> pools;
     std::vector<std::string> log, trace;
     std::set<shim_drop> reasons;
