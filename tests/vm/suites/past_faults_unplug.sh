@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# The in-tree driver's past fault 23 (Documentation/past-faults.md), by itself: when it comes up, RTNL is held for good.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : ALL=full;'
+
+works() {
+    wait_for 30 carrier 1
+    wait_for 30 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+}
+
+test_children_are_deleted_while_their_hca_goes() {
+    local pid
+    gone() { ! kill -0 "$1"; }
+    for _ in 1 2 3; do
+        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        on 2 bash -c 'while [ -e /sys/class/net/ib1 ]; do
+            echo 0x8001 >/sys/class/net/ib1/create_child
+            echo 0x8002 >/sys/class/net/ib1/create_child
+            echo made >/run/made
+            echo 0x8001 >/sys/class/net/ib1/delete_child
+            echo 0x8002 >/sys/class/net/ib1/delete_child
+        done' >/dev/null 2>&1 &
+        pid=$!
+        wait_for 20 test -e /run/made
+        knob 2 plugged 0 &
+        # A deadlock would keep whoever waits for it.
+        wait_for 30 gone $!
+        wait_for 30 gone $pid
+        rm /run/made
+        ! ip -o link show type ipoib | grep '800[12]' || return 1
+        knob 2 plugged 1
+        wait_for 30 port_state_is 1 '4: ACTIVE'
+        add_host 2
+        wait_for 30 carrier 2
+    done
+    works
+}
