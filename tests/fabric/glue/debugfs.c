@@ -313,6 +313,7 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("corrupt_every", 0644, slot->dir, &slot->corrupt_every);
 		debugfs_create_u32("delay_us", 0644, slot->dir, &slot->delay_us);
 		debugfs_create_u32("fail_sends", 0644, slot->dir, &slot->fail_sends);
+		debugfs_create_u32("lose_completions", 0644, slot->dir, &slot->lose_completions);
 		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);
 		debugfs_create_u32("rnr_every", 0644, slot->dir, &slot->rnr_every);
 		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);

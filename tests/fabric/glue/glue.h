@@ -72,7 +72,7 @@ struct soft_slot {
 	struct device *parent;
 	struct soft_counters counters;
 	/* Knobs. */
-	u32 drop_every, corrupt_every, delay_us, fail_sends;
+	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, least_retries;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
 	struct soft_vf vfs[SOFT_MOST_VFS];

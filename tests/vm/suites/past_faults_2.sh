@@ -86,20 +86,30 @@ test_group_of_another_signature_is_not_asked_for() {
 
 # 18
 # The kernel's own watchdog logs a warning with a trace, once: not to the console, and taken from the log.
+case $(uname -r) in 6.1.*) xfail_stock_transmit_timeout_is_recovered_from='it logs it each second, and waits' ;; esac
 test_transmit_timeout_is_recovered_from() {
-    local recovered=
+    local traces recovered=
     timed_out() { dmesg | grep -q 'ib1: transmit timeout: latency'; }
     reaches 2 10.0.0.1
     dmesg -n 1
-    knob 2 delay_us 40000000
+    knob 2 lose_completions 1000000
     on 2 timeout 60 ping -q -f -l 400 10.0.0.1 >/dev/null 2>&1 &
     wait_for 40 timed_out
-    knob 2 delay_us 0
+    knob 2 lose_completions 0
     stop_traffic
-    [ "$(dmesg | grep -c 'cut here')" -le 1 ] || fail "$(dmesg | grep -A 3 'cut here')"
-    dmesg | grep -E 'ib1: ' | tail -n 5 | sed 's/^/# /'
+    wait_for 20 reaches 2 10.0.0.1 && recovered=1
+    if [ -z "$recovered" ]; then
+        # For the tests after this one.
+        on 2 ip link set ib1 down
+        on 2 ip link set ib1 up
+        wait_for 20 reaches 2 10.0.0.1
+    fi
+    dmesg | grep 'ib1: ' | tail -n 12 | sed 's/^/# /'
+    traces=$(dmesg | grep -c 'cut here') || true
     dmesg -C
     dmesg -n 7
+    [ "$traces" -le 1 ] || fail "$traces traces"
+    [ -n "$recovered" ]
     works
 }
 

@@ -17,7 +17,7 @@ works() {
 test_children_are_deleted_while_their_hca_goes() {
     local pid
     gone() { ! kill -0 "$1"; }
-    for _ in 1 2 3; do
+    for _ in $(seq 8); do
         # shellcheck disable=SC2016 # it is for the inner shell to expand
         on 2 bash -c 'while [ -e /sys/class/net/ib1 ]; do
             echo 0x8001 >/sys/class/net/ib1/create_child
@@ -27,6 +27,8 @@ test_children_are_deleted_while_their_hca_goes() {
             echo 0x8002 >/sys/class/net/ib1/delete_child
         done' >/dev/null 2>&1 &
         pid=$!
+        # So that there are flushes to wait for; it ends with the HCA.
+        /test/reregister.py 1 1000000 0.01 2>/dev/null &
         wait_for 20 test -e /run/made
         knob 2 plugged 0 &
         # A deadlock would keep whoever waits for it.
