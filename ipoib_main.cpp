@@ -152,29 +152,24 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
 
 void Interface::joined()
 {
-    // Whoever holds RTNL may be waiting to cancel us: try again rather than wait.
-    if (!shim_rtnl_trylock()) {
-        joined_.queue(work_queue, kernel::milliseconds(20));
-        return;
-    }
+    const kernel::TryRtnl rtnl;
+    if (!rtnl)
+        return joined_.queue(work_queue, rtnl_retry());
     if (port_active()) {
         apply_mtu();
         (void)perform(InterfaceLife::Event::joined).ok();
     }
-    shim_rtnl_unlock();
 }
 
 void Interface::announce()
 {
-    if (!shim_rtnl_trylock()) {
-        announce_.queue(work_queue, kernel::milliseconds(20));
-        return;
-    }
+    const kernel::TryRtnl rtnl;
+    if (!rtnl)
+        return announce_.queue(work_queue, rtnl_retry());
     shim_netdev_notify_peers(dev_);
     // The stack may take its time with the carrier, and drop what it is to send until then.
     if (--announcements_left_)
         announce_.queue(work_queue, kernel::seconds(1));
-    shim_rtnl_unlock();
 }
 
 void Interface::apply_mtu()

@@ -8,6 +8,7 @@
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/ring.hpp>
+#include <kernel/time.hpp>
 #include <shim/trace.h>
 
 namespace ipoib {
@@ -16,7 +17,7 @@ constinit kernel::WorkQueue flush_queue;
 
 namespace {
 
-constexpr unsigned int drain_timeout_ms = 5000;
+constexpr unsigned int drain_timeout_seconds = 5;
 
 void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.napi().schedule(); }
 void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.notified(); }
@@ -396,7 +397,8 @@ void Interface::stop_queues()
 
 void Interface::drain()
 {
-    for (unsigned int waited = 0; waited < drain_timeout_ms; ++waited) {
+    const unsigned long deadline = shim_jiffies() + kernel::seconds(drain_timeout_seconds);
+    while (!kernel::reached(deadline, shim_jiffies())) {
         if (tx.index().empty() && rx.outstanding() == 0)
             return;
         shim_sleep_ms(1);
@@ -447,7 +449,9 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
 
 void Interface::flush_light()
 {
-    kernel::Guard guard(kernel::rtnl);
+    const kernel::TryRtnl rtnl;
+    if (!rtnl)
+        return flush_light_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     shim_trace_flush(dev_, "light");
@@ -458,7 +462,9 @@ void Interface::flush_light()
 
 void Interface::flush_normal()
 {
-    kernel::Guard guard(kernel::rtnl);
+    const kernel::TryRtnl rtnl;
+    if (!rtnl)
+        return flush_normal_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     shim_trace_flush(dev_, "normal");
@@ -472,7 +478,9 @@ void Interface::flush_normal()
 
 void Interface::flush_heavy()
 {
-    kernel::Guard guard(kernel::rtnl);
+    const kernel::TryRtnl rtnl;
+    if (!rtnl)
+        return flush_heavy_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     shim_trace_flush(dev_, "heavy");
@@ -492,7 +500,9 @@ void Interface::restart_queues() { restart_.queue(flush_queue); }
 
 void Interface::restart()
 {
-    kernel::Guard guard(kernel::rtnl);
+    const kernel::TryRtnl rtnl;
+    if (!rtnl)
+        return restart_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     (void)perform(InterfaceLife::Event::restart).ok();

@@ -3,9 +3,8 @@
 // It is the netdev's, and ends with it.
 //
 // Lock order: RTNL, GroupSet's or Connections' mutex, the netdev's address list lock or transmit lock, GroupSet's or
-// PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. Work on the interface's queue
-// never waits for RTNL, so that it can be cancelled under it; work on the module's flush queue does, and is cancelled
-// without it.
+// PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. No work item waits for RTNL:
+// it tries, and comes back.
 #pragma once
 #include <cstdint>
 
@@ -22,6 +21,7 @@
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/result.hpp>
+#include <kernel/time.hpp>
 #include <kernel/work.hpp>
 #include <shim/lower.h>
 #include <shim/module.h>
@@ -188,6 +188,8 @@ private:
     void joined();
     void collect_garbage();
     void announce();
+    // When work that did not get RTNL tries again.
+    static unsigned long rtnl_retry() { return kernel::milliseconds(20); }
     kernel::Status prepare();
     // Has the HCA's own datapath do the work, where it has one and may.
     kernel::Status accelerate();

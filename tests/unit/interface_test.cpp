@@ -240,5 +240,21 @@ TEST(Module, parameters_out_of_range_are_clamped)
     world.stop();
 }
 
+TEST_F(InterfaceTest, flushes_do_not_wait_for_rtnl)
+{
+    open();
+    // Somebody holds it, and may be waiting for the flush to end.
+    world.rtnl = true;
+    world.event(SHIM_EVENT_PORT_ERROR);
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    world.rtnl = false;
+    world.ca.port.active = false;
+    world.advance(shim_jiffies_per_second());
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.ca.port.active = true;
+}
+
 } // namespace
 } // namespace ipoib

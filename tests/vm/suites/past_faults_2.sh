@@ -76,7 +76,6 @@ test_malformed_group_addresses_are_not_asked_for() {
     kill $holder
     works
 }
-xfail_ours_group_of_another_signature_is_not_asked_for='belongs_to_link() compares bytes 8 and 9, not 7 to 9'
 test_group_of_another_signature_is_not_asked_for() {
     local good=00ffffffff12401bffff0000000000000f505050
     hold_group 00ffffffff12deadffff0000000000000f606060 $good
@@ -87,7 +86,6 @@ test_group_of_another_signature_is_not_asked_for() {
 # 18
 # The kernel's own watchdog logs a warning with a trace, once: not to the console, and taken from the log.
 case $(uname -r) in 6.1.*) xfail_stock_transmit_timeout_is_recovered_from='it logs it each second, and waits' ;; esac
-xfail_ours_transmit_timeout_is_recovered_from='drain() counts 5000 sleeps of 1 ms, of which each takes 12: a minute, not 5 s'
 test_transmit_timeout_is_recovered_from() {
     local traces recovered=
     timed_out() { dmesg | grep -q 'ib1: transmit timeout: latency'; }

@@ -24,7 +24,6 @@ test_module_says_what_it_is() {
     [ "$(modinfo -F depends "$(module)" | tr , '\n' | sort | xargs)" = 'ib_cm ib_core' ]
 }
 
-xfail_ours_module_is_found_by_its_kind='it has no alias rtnl-link-ipoib'
 test_module_is_found_by_its_kind() { modinfo -F alias "$(module)" | grep -qx rtnl-link-ipoib; }
 
 test_parameters_have_their_types_and_modes() {
