@@ -69,12 +69,15 @@ test_children_of_one_key_are_told_apart_by_address() {
 }
 
 test_children_of_one_key_are_told_apart_by_gid() {
+    # A GUID that the port has not is none that a child gets.
+    knob 1 alias_guid "1 0x0002c9030000abcd"
     on 1 ip link add link ib0 name sky address "$(on 1 cut -c -36 /sys/class/net/ib0/address)00:02:c9:03:00:00:ab:cd" \
         type ipoib pkey 0x8001
     on 1 ip link set sky up
     is sky 1 pkey=0x8001 gid="$(gid 1 sky)"
     [ "$(gid 1 sky)" = fe800000000000000002c9030000abcd ]
     on 1 ip link del sky
+    knob 1 alias_guid "1 0"
     is none 1 pkey=0x8001 gid=fe800000000000000002c9030000abcd
 }
 
