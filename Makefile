@@ -8,29 +8,43 @@ SHIM_LTO ?= 1
 KERNEL   ?= 6.1
 DRIVER   ?= ours
 TESTS    ?=
+MINUTES  ?= 1
 
 version  := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+# Where DKMS wants its sources, and what it needs of them.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
+dkms-files := dkms.conf Kbuild Makefile LICENSE README.md include shim $(wildcard ipoib_*.cpp) \
+              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx)
+# A compiler that the command line names, as DKMS does for a kernel built with clang: CC=clang or LLVM=1.
+cc       := $(if $(filter command%,$(origin CC)),$(CC),$(if $(LLVM),$(filter %/,$(LLVM))clang$(filter -%,$(LLVM))))
+# Without one, headers of such a kernel would have Kbuild take gcc.
+llvm     := $(if $(cc),,$(if $(shell grep -s ^CONFIG_CC_IS_CLANG=y $(KDIR)/include/config/auto.conf),LLVM=1))
 vm-args   = --kernel $(KERNEL) --driver $(DRIVER) $(if $(TESTS),--tests "$(TESTS)")
 
 modules: ## build ib_ipoib.ko for KVER (default: the running kernel)
-	@scripts/check-headers $(KVER) $(KDIR)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) SHIM_LTO=$(SHIM_LTO) modules
+	@scripts/check-tools $(KVER) $(KDIR) "$(cc)"
+	$(MAKE) -C $(KDIR) M=$(CURDIR) SHIM_LTO=$(SHIM_LTO) $(llvm) modules
 
 install: modules ## install it into updates/, before the kernel's own
-	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=updates modules_install
+	$(MAKE) -C $(KDIR) M=$(CURDIR) $(llvm) INSTALL_MOD_DIR=updates modules_install
 	depmod $(KVER)
 
 dkms-install: ## install it through DKMS: rebuilt with every kernel update
-	@tests/vm/need dkms
-	mkdir -p $(dkms-dir)
-	cp -r dkms.conf Kbuild Makefile LICENSE README.md scripts shim include ipoib_*.cpp $(dkms-dir)/
-	dkms add ib_ipoib/$(version)
-	dkms install ib_ipoib/$(version) -k $(KVER)
+	@scripts/dkms install $(KVER) "$(cc)"
 
 dkms-remove: ## undo dkms-install
-	dkms remove ib_ipoib/$(version) --all
-	rm -rf $(dkms-dir)
+	@scripts/dkms remove
+
+dkms-source: # what DKMS builds from, under DESTDIR
+	mkdir -p $(dkms-dir)
+	tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(dkms-files) | \
+	    tar -x --no-same-owner -C $(dkms-dir)
+
+deb: ## the Debian package ib-ipoib-dkms, in build/deb/
+	@packaging/build-deb $(version)
+
+rpm: ## the RPM package ib_ipoib-dkms, in build/rpm/
+	@packaging/build-rpm $(version)
 
 demo: vm-modules ## a pinging, iperf3-ing IPoIB link in a VM, from nothing
 	tests/vm/demo --kernel $(KERNEL) --driver $(DRIVER)
@@ -43,13 +57,39 @@ test: ## the test command: unit tests, then the VM suites
 
 test-unit: ## host tests of driver, fabric and harness, under sanitizers
 	@tests/vm/need g++ libgtest-dev
-	@scripts/sum-tests "$(MAKE) --no-print-directory -C tests/unit" "tests/vm/test-splat"
+	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" "tests/vm/test-splat"
 
-test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12 DRIVER=ours|stock TESTS="name..." JOBS=n
+test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|kcsan DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
+
+# number, host with OpenSM, kernel here, kernel there, suite
+interop = env LOGS=interop-$(1) SM_HOST=$(2) MINUTES=$(MINUTES) SUITE_TIMEOUT=$$((900 + 60 * $(MINUTES))) tests/vm/run --kernel $(3) --driver ours --peer-kernel $(4) --peer-driver stock --tests $(5)
+test-interop: ## two VMs, this driver in one and the kernel's own in the other; MINUTES=n of mixed traffic
+	@for series in 6.1 6.12; do scripts/build-for-vm $$series; done
+	@scripts/sum-tests "$(call interop,1,1,6.1,6.1,interop)" "$(call interop,2,2,6.12,6.1,interop)" \
+	    "$(call interop,3,1,6.1,6.12,interop_mtu4k)"
+
+bench profile: KERNEL := $(if $(filter file,$(origin KERNEL)),6.12,$(KERNEL))
+bench: ## this driver against the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n
+	@scripts/build-for-vm $(KERNEL)
+	tests/vm/bench $(vm-args)
+
+bench-hw: ## the same rows on real hardware, against a peer that runs iperf3 -s and qperf; IF=ib0 PEER=address
+	@scripts/bench-hw '$(IF)' '$(PEER)'
+
+profile: ## where the instructions of a row of the bench go; KERNEL=6.12 DRIVER=ours|stock TESTS="row..."
+	@scripts/build-for-vm $(KERNEL)
+	tests/vm/profile $(vm-args)
+
+test-matrix: ## the VM suites on Debian's 6.1, 6.12 and newest 7, each with and without LTO; TESTS, JOBS as above
+	@scripts/sum-tests $(foreach series,6.1 6.12 7,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
+	    $(MAKE) --no-print-directory test-vm KERNEL=$(series) SHIM_LTO=$(lto)"))
 
 vm-modules: # both modules for the VM's kernel, in build/modules/
 	@scripts/build-for-vm $(KERNEL) SHIM_LTO=$(SHIM_LTO)
+
+test-install: deb ## packages and DKMS in a VM with a whole Debian: install, reboot, upgrade the kernel, remove
+	tests/install/run
 
 lint: ## formatting, clang-tidy, thread-safety, shellcheck and the house's own rules
 	@scripts/lint
@@ -66,4 +106,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove demo shell test test-unit test-vm vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

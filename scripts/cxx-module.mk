@@ -11,12 +11,17 @@
 #   probe-dir   optional directory of *.c snippets; each that compiles against the kernel's headers becomes
 #               "#define HAVE_<NAME> 1" in <generated/probes.h>
 #
-# SHIM_LTO=0 does without link-time optimisation: shims are called out of line, and the C++ is one translation unit,
-# since ld -r can't drop second copies of inline functions that the kernel's -fpatchable-function-entry refers to.
+# SHIM_LTO=0 does without link-time optimisation, and so does clang: shims are called out of line, and the C++ is one
+# translation unit, since ld -r can't drop second copies of inline functions that the kernel's
+# -fpatchable-function-entry refers to.
 # It never downloads or installs anything.
 
+cxx-scripts := $(dir $(lastword $(MAKEFILE_LIST)))
+
 SHIM_LTO ?= 1
-lto      := $(filter 1,$(SHIM_LTO))
+# The link-time optimisation is gcc's.
+clang    := $(findstring clang,$(notdir $(lastword $(CC))))
+lto      := $(if $(clang),,$(filter 1,$(SHIM_LTO)))
 
 unity     := $(cxx-module)_unity
 cxx-objs  := $(if $(lto),$(cxx-srcs:.cpp=.cxx.o),$(unity).cxx.o)
@@ -27,22 +32,16 @@ obj-m           := $(cxx-module).o
 $(cxx-module)-y := $(c-objs) $(if $(lto),$(core),$(core-objs))
 ccflags-y       += -I$(src)/include -I$(obj)/include -I$(src)
 
-# The C++ compiler that belongs to the kernel's C compiler: gcc-12 -> g++-12. LTO objects of two versions do not mix.
-cxx-of-cc := $(patsubst %gcc,%g++,$(subst gcc-,g++-,$(lastword $(CC))))
-CXX       := $(cxx-of-cc)
-ifneq ($(filter clang% %clang,$(lastword $(CC))),)
-$(error $(cxx-module): this kernel is built with clang ($(CC)); build with gcc: make CC=gcc)
-endif
-ifeq ($(shell command -v $(CXX)),)
-$(error $(cxx-module): no C++ compiler $(CXX) to go with the kernel's $(CC); install it (Debian: apt-get install $(notdir $(CXX))))
-endif
-ifneq ($(shell $(CC) -dumpfullversion),$(shell $(CXX) -dumpfullversion))
-$(error $(cxx-module): $(CXX) is not of one version with the kernel's $(CC); install the g++ of that version (Debian: apt-get install $(notdir $(CXX))))
+# The C++ compiler that belongs to the kernel's C compiler: gcc-12 -> g++-12.
+CXX := $(shell $(cxx-scripts)find-cxx "$(CC)")
+ifeq ($(CXX),)
+$(error $(cxx-module): no C++ compiler that goes with the kernel's $(CC))
 endif
 
 # The kernel's flags, less the C dialect, C warnings and everything that leads to kernel headers.
 # (In filter-out a lone % matches every word: never write "-include %".)
-c-only    := -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
+# clang wants the x87, which kernels go without, for the long double that the C++ library's headers speak of.
+c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
 	     -include %/kconfig.h %/compiler-version.h %/compiler_types.h
 cxx-flags  = $(filter-out $(c-only),$(c_flags)) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
 	     -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti -fno-threadsafe-statics \
@@ -52,9 +51,12 @@ lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
 # The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
 link-flags = $(filter-out $(c-only) -D%,$(c_flags)) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
 
-# Static constructors never run in a module, and exceptions must not slip in.
-check      = if $(OBJDUMP) -h $@ | grep -E ' \.(init_array|ctors|gcc_except_table|tbss|tdata)'; then \
+# Static constructors never run in a module, unless the kernel has the compiler check memory (KASAN), which makes some of
+# its own; and exceptions must not slip in.
+check      = if $(OBJDUMP) -h $@ | grep -E ' \.($(if $(CONFIG_CONSTRUCTORS),,init_array|ctors|)gcc_except_table|tbss|tdata)'; then \
 	     echo "$@: C++ static construction, exceptions or thread-locals" >&2; rm -f $@; exit 1; fi
+# Old kernels say it without the semicolon that has to come before it.
+objtool-run = $(if $(strip $(cmd_objtool)),; $(filter-out ;,$(cmd_objtool)))
 # C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
 strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@
 
@@ -69,12 +71,12 @@ ifneq ($(lto),)
       cmd_cxx  = $(CXX) $(cxx-flags) $(lto-flags) -c -o $@ $<
       cmd_shim = $(CC) $(shim-flags) $(lto-flags) -c -o $@ $<
 quiet_cmd_core = LTO [M]  $@
-      cmd_core = $(CXX) $(link-flags) -o $@ $(real-prereqs) ; $(check) ; $(strip) $(cmd_objtool)
+      cmd_core = $(CXX) $(link-flags) -o $@ $(real-prereqs) ; $(check) ; $(strip) $(objtool-run)
 $(obj)/$(core): $(core-paths) FORCE
 	$(call if_changed,core)
 else
-      cmd_cxx  = $(CXX) $(cxx-flags) -c -o $@ $< ; $(check) ; $(strip) $(cmd_objtool)
-      cmd_shim = $(CC) $(shim-flags) -c -o $@ $< $(cmd_objtool)
+      cmd_cxx  = $(CXX) $(cxx-flags) -c -o $@ $< ; $(check) ; $(strip) $(objtool-run)
+      cmd_shim = $(CC) $(shim-flags) -c -o $@ $< $(objtool-run)
 quiet_cmd_unity = GEN      $@
       cmd_unity = printf '\#include <%s>\n' $(cxx-srcs) > $@
 $(obj)/$(unity).cpp: FORCE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The fabric as a whole, behind core.h: HCAs joined by a switch for each subnet, frames between wire bytes and fields,
-// routing by the switch's tables, links that go up and down.
+// The fabric as a whole, behind core.h: HCAs joined by a switch for each subnet, routing by the switch's tables, links
+// that go up and down.
 #include <cstring>
 #include <new>
 #include <utility>
@@ -38,46 +38,10 @@ namespace {
 constexpr std::uint64_t guid_prefix = 0x0002c90300000000;
 // Of the first; the next follow.
 constexpr std::uint64_t switch_guid = guid_prefix | 0xffff00;
-constexpr std::uint8_t management_lane = 15;
 // IsTrapSupported: the switch tells when a port changes.
 constexpr std::uint32_t trap_capability = 1 << 3;
 // IsClientReregistrationSupported.
 constexpr std::uint32_t reregister_capability = 1 << 25;
-
-constexpr unsigned int lrh_bytes = 8, grh_bytes = 40, bth_bytes = 12, deth_bytes = 8, aeth_bytes = 4, icrc_bytes = 4;
-constexpr std::uint8_t next_header_iba = 0x1b;
-constexpr std::uint8_t solicited_bit = 0x80;
-constexpr std::uint32_t ack_request_bit = 0x80000000;
-
-// What follows the BTH, by opcode (IBA 9.2.1).
-unsigned int extension_bytes(std::uint8_t opcode)
-{
-    switch (opcode) {
-    case FABRIC_UD_SEND_ONLY:
-        return deth_bytes;
-    case FABRIC_RC_ACKNOWLEDGE:
-        return aeth_bytes;
-    default:
-        return 0;
-    }
-}
-
-bool known(std::uint8_t opcode)
-{
-    return opcode <= FABRIC_RC_SEND_LAST || opcode == FABRIC_RC_SEND_ONLY || opcode == FABRIC_RC_ACKNOWLEDGE ||
-           opcode == FABRIC_UD_SEND_ONLY;
-}
-
-unsigned int header_bytes(const fabric_headers& h)
-{
-    return lrh_bytes + (h.grh ? grh_bytes : 0) + bth_bytes + extension_bytes(h.opcode);
-}
-
-// What LRH's length and the data counters count: 4-byte words to the ICRC, without the VCRC.
-unsigned int words(const fabric_headers& h)
-{
-    return (header_bytes(h) + ((h.payload_bytes + 3) & ~3U) + icrc_bytes) / 4;
-}
 
 bool multicast(std::uint16_t lid) { return lid >= FABRIC_FIRST_MULTICAST_LID && lid != FABRIC_PERMISSIVE_LID; }
 
@@ -91,14 +55,18 @@ void count(std::uint64_t& all_words, std::uint64_t& frames, std::uint64_t& group
         add(groups, 1);
 }
 
-// The HCA on a port of the switch, as a bit.
-std::uint64_t hca_at(unsigned int switch_port)
-{
-    return switch_port - 1 < FABRIC_MOST_HCAS ? std::uint64_t(1) << (switch_port - 1) : 0;
-}
-
 // The switch of an HCA's subnet. Its ports for HCAs of other subnets have no cable in them.
 Switch& switch_of(struct fabric& f, unsigned int hca) { return f.nodes[hca % f.subnet_count]; }
+
+// The switch, and its port, that a frame came in by.
+Switch& switch_at(struct fabric& f, unsigned int ingress)
+{
+    return ingress == FABRIC_TRUNK ? f.nodes[0] : switch_of(f, ingress);
+}
+unsigned int port_at(const Switch& node, unsigned int ingress)
+{
+    return ingress == FABRIC_TRUNK ? node.trunk : ingress + 1;
+}
 
 bool link_is_up(const Switch& node, unsigned int switch_port)
 {
@@ -126,26 +94,49 @@ bool cable_active(const Switch& node, const Hca& hca, unsigned int switch_port)
     return hca.port.active() && node.ports[switch_port].active();
 }
 
-// The HCA that the switch's unicast table names, as a bit; none for its own port or no port.
-std::uint64_t hca_behind(const Switch& node, std::uint16_t lid)
+// Sends a frame out of a port of the switch, if there is one with a cable in it.
+void leave(Switch& node, unsigned int port, const fabric_headers& h, fabric_route& route)
 {
-    const unsigned int port = lid < Switch::unicast_lids ? node.forwarding[lid] : Switch::no_port;
-    return port <= node.port_count ? hca_at(port) : 0;
+    if (!port || port > node.port_count || port >= Switch::most_ports || !link_is_up(node, port))
+        return;
+    if (port == node.trunk) {
+        PortCounters& counters = node.ports[port].counters;
+        count(counters.sent_words, counters.sent_frames, counters.sent_multicast, h);
+        route.to_trunk = true;
+    } else {
+        route.hcas |= std::uint64_t(1) << (port - 1);
+    }
 }
 
-bool directed_smp(struct fabric& f, unsigned int ingress, Mad smp, fabric_route& route)
+// As the unicast table says; not for the switch itself.
+bool forward(Switch& node, const fabric_headers& h, fabric_route& route)
 {
-    Switch& node = switch_of(f, ingress);
-    Hop hop = arrive_by_directed_route(smp, ingress + 1, node.port_count);
+    leave(node, h.dlid < Switch::unicast_lids ? node.forwarding[h.dlid] : Switch::no_port, h, route);
+    return route.hcas || route.to_trunk;
+}
+
+bool directed_smp(struct fabric& f, unsigned int ingress, const fabric_headers& h, Mad smp, fabric_route& route)
+{
+    Switch& node = switch_at(f, ingress);
+    const unsigned int ingress_port = port_at(node, ingress);
+    Hop hop = arrive_by_directed_route(smp, ingress_port, node.port_count);
     if (hop.action == Hop::Action::answer_here) {
-        if (!answer_smp(node, smp, ingress + 1))
+        if (!answer_smp(node, smp, ingress_port))
             return false;
         hop = depart_with_answer(smp);
     }
-    if (hop.action != Hop::Action::forward || !link_is_up(node, hop.egress))
-        return false;
-    route.hcas = hca_at(hop.egress);
-    return route.hcas;
+    if (hop.action == Hop::Action::forward)
+        leave(node, hop.egress, h, route);
+    return route.hcas || route.to_trunk;
+}
+
+// One end of it.
+void set_cable(Port& port, bool up)
+{
+    port.set_port_state(up ? PortState::initialise : PortState::down);
+    port.physical_state = up ? link_up : polling;
+    if (!up)
+        ++port.counters.link_downed;
 }
 
 // With no cable in it.
@@ -168,24 +159,28 @@ void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, std:
 
 std::size_t fabric_bytes() { return sizeof(struct fabric); }
 
-void fabric_construct(struct fabric* memory, unsigned int hcas, unsigned int subnets, std::uint8_t mtu)
+void fabric_construct(struct fabric* memory, const fabric_plan* plan)
 {
     struct fabric& f = *new (memory) struct fabric();
-    f.hca_count = hcas;
-    f.subnet_count = subnets;
-    for (unsigned int i = 0; i < hcas; ++i) {
+    f.hca_count = plan->hcas;
+    f.subnet_count = plan->subnets;
+    for (unsigned int i = 0; i < f.hca_count; ++i) {
         Hca& hca = f.hcas[i];
         hca.type = NodeType::hca;
         hca.port_count = 1;
-        hca.guid = fabric_guid(i);
-        reset_port(hca.port, hca.guid, mtu);
+        hca.guid = fabric_guid(plan->first_hca + i);
+        reset_port(hca.port, hca.guid, plan->mtu);
         hca.port.capabilities = reregister_capability;
     }
-    for (unsigned int i = 0; i < subnets; ++i)
-        construct_switch(f.nodes[i], switch_guid + i, hcas, mtu);
+    for (unsigned int i = 0; i < f.subnet_count; ++i) {
+        const bool trunk = plan->trunk && i == 0;
+        construct_switch(f.nodes[i], switch_guid + std::uint64_t(FABRIC_MOST_SUBNETS) * plan->first_hca + i,
+                         f.hca_count + trunk, plan->mtu);
+        f.nodes[i].trunk = trunk ? f.nodes[i].port_count : 0;
+    }
 }
 
-std::uint64_t fabric_guid(unsigned int hca) { return guid_prefix | std::uint64_t(0x100) * hca | 0x10; }
+std::uint64_t fabric_guid(unsigned int number) { return guid_prefix | std::uint64_t(0x100) * number | 0x10; }
 
 const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { return &f->hcas[hca].port; }
 
@@ -230,15 +225,21 @@ unsigned int fabric_set_link(struct fabric* f, unsigned int hca, bool up)
         return 0;
     const bool was_active = near.active();
     Port* const ends[] = {&near, &far};
-    for (Port* port : ends) {
-        port->set_port_state(up ? PortState::initialise : PortState::down);
-        port->physical_state = up ? link_up : polling;
-        if (!up)
-            ++port->counters.link_downed;
-    }
+    for (Port* port : ends)
+        set_cable(*port, up);
     node.port_state_change = true;
     node.trap_pending = true;
     return was_active ? FABRIC_PORT_ERROR : 0;
+}
+
+void fabric_set_trunk(struct fabric* f, bool up)
+{
+    Switch& node = f->nodes[0];
+    if (!node.trunk || up == link_is_up(node, node.trunk))
+        return;
+    set_cable(node.ports[node.trunk], up);
+    node.port_state_change = true;
+    node.trap_pending = true;
 }
 
 bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad, std::uint8_t* reply,
@@ -261,16 +262,16 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
                        fabric_route* route)
 {
     *route = {};
-    Switch& node = switch_of(*f, ingress);
+    Switch& node = switch_at(*f, ingress);
     Mad mad(bytes);
     const bool performance = mad.management_class() == ManagementClass::performance;
     if (h->destination_qpn != (performance ? 1 : 0))
         return false;
     switch (mad.management_class()) {
     case ManagementClass::subnet_directed:
-        return directed_smp(*f, ingress, mad, *route);
+        return directed_smp(*f, ingress, *h, mad, *route);
     case ManagementClass::subnet_lid:
-        if (mad.method() == Method::trap_repress || !answer_smp(node, mad, ingress + 1))
+        if (mad.method() == Method::trap_repress || !answer_smp(node, mad, port_at(node, ingress)))
             return false;
         break;
     case ManagementClass::performance:
@@ -282,8 +283,7 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     }
     std::swap(h->source_qpn, h->destination_qpn);
     std::swap(h->slid, h->dlid);
-    route->hcas = hca_behind(node, h->dlid);
-    return route->hcas;
+    return forward(node, *h, *route);
 }
 
 namespace {
@@ -291,9 +291,8 @@ namespace {
 bool trap_of(Switch& node, fabric_headers* h, std::uint8_t* bytes, fabric_route* route)
 {
     const std::uint16_t sm_lid = node.ports[0].sm_lid;
-    if (!node.trap_pending || !hca_behind(node, sm_lid))
+    if (!node.trap_pending)
         return false;
-    node.trap_pending = false;
     std::memset(bytes, 0, FABRIC_MAD_BYTES);
     bytes[0] = bytes[2] = 1;
     bytes[1] = static_cast<std::uint8_t>(ManagementClass::subnet_lid);
@@ -314,8 +313,9 @@ bool trap_of(Switch& node, fabric_headers* h, std::uint8_t* bytes, fabric_route*
     h->pkey = 0xffff;
     h->sl = 0;
     h->payload_bytes = FABRIC_MAD_BYTES;
-    *route = {hca_behind(node, sm_lid), false};
-    return route->hcas;
+    *route = {};
+    node.trap_pending = !forward(node, *h, *route);
+    return !node.trap_pending;
 }
 
 } // namespace
@@ -326,88 +326,6 @@ bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes
         if (trap_of(f->nodes[i], h, bytes, route))
             return true;
     return false;
-}
-
-unsigned int fabric_build_headers(const fabric_headers* h, std::uint8_t* wire)
-{
-    const unsigned int pad = -h->payload_bytes & 3;
-    std::uint8_t* at = wire;
-    at[0] = static_cast<std::uint8_t>((h->destination_qpn == 0 ? management_lane : 0) << 4);
-    at[1] = static_cast<std::uint8_t>(h->sl << 4 | (h->grh ? 3 : 2));
-    store(at + 2, h->dlid);
-    store(at + 4, static_cast<std::uint16_t>(words(*h)));
-    store(at + 6, h->slid);
-    at += lrh_bytes;
-    if (h->grh) {
-        store(at, 6U << 28 | std::uint32_t(h->traffic_class) << 20 | (h->flow_label & 0xfffff));
-        store(at + 4,
-              static_cast<std::uint16_t>(bth_bytes + extension_bytes(h->opcode) + h->payload_bytes + pad + icrc_bytes));
-        at[6] = next_header_iba;
-        at[7] = h->hop_limit;
-        std::memcpy(at + 8, h->sgid, 16);
-        std::memcpy(at + 24, h->dgid, 16);
-        at += grh_bytes;
-    }
-    at[0] = h->opcode;
-    at[1] = static_cast<std::uint8_t>((h->solicited ? solicited_bit : 0) | pad << 4);
-    store(at + 2, h->pkey);
-    store(at + 4, h->destination_qpn & 0xffffff);
-    store(at + 8, (h->ack_request ? ack_request_bit : 0) | (h->psn & FABRIC_PSN_MASK));
-    at += bth_bytes;
-    if (h->opcode == FABRIC_UD_SEND_ONLY) {
-        store(at, h->qkey);
-        store(at + 4, h->source_qpn & 0xffffff);
-    } else if (h->opcode == FABRIC_RC_ACKNOWLEDGE) {
-        store(at, h->aeth);
-    }
-    at += extension_bytes(h->opcode);
-    return static_cast<unsigned int>(at - wire);
-}
-
-bool fabric_parse_headers(const std::uint8_t* wire, unsigned int bytes, fabric_headers* h)
-{
-    *h = {};
-    if (bytes < lrh_bytes + bth_bytes)
-        return false;
-    const unsigned int next = wire[1] & 3;
-    h->sl = wire[1] >> 4;
-    h->grh = next == 3;
-    if (next < 2 || (h->grh && bytes < lrh_bytes + grh_bytes + bth_bytes))
-        return false;
-    h->dlid = load<std::uint16_t>(wire + 2);
-    h->slid = load<std::uint16_t>(wire + 6);
-    const unsigned int frame_bytes = load<std::uint16_t>(wire + 4) * 4U;
-    const std::uint8_t* at = wire + lrh_bytes;
-    if (h->grh) {
-        const auto first = load<std::uint32_t>(at);
-        h->traffic_class = static_cast<std::uint8_t>(first >> 20);
-        h->flow_label = first & 0xfffff;
-        h->hop_limit = at[7];
-        std::memcpy(h->sgid, at + 8, 16);
-        std::memcpy(h->dgid, at + 24, 16);
-        at += grh_bytes;
-    }
-    h->opcode = at[0];
-    if (!known(h->opcode) || bytes < header_bytes(*h))
-        return false;
-    h->solicited = at[1] & solicited_bit;
-    const unsigned int pad = at[1] >> 4 & 3;
-    h->pkey = load<std::uint16_t>(at + 2);
-    h->destination_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
-    h->ack_request = load<std::uint32_t>(at + 8) & ack_request_bit;
-    h->psn = load<std::uint32_t>(at + 8) & FABRIC_PSN_MASK;
-    at += bth_bytes;
-    if (h->opcode == FABRIC_UD_SEND_ONLY) {
-        h->qkey = load<std::uint32_t>(at);
-        h->source_qpn = load<std::uint32_t>(at + 4) & 0xffffff;
-    } else if (h->opcode == FABRIC_RC_ACKNOWLEDGE) {
-        h->aeth = load<std::uint32_t>(at);
-    }
-    const unsigned int around = header_bytes(*h) + icrc_bytes + pad;
-    if (frame_bytes < around)
-        return false;
-    h->payload_bytes = frame_bytes - around;
-    return true;
 }
 
 namespace {
@@ -432,32 +350,56 @@ void count_sent(struct fabric& f, unsigned int hca, const fabric_headers& h)
     count(far.received_words, far.received_frames, far.received_multicast, h);
 }
 
+// Management passes before the subnet is up; it has a lane of its own.
+bool is_subnet_management(const fabric_headers& h) { return h.destination_qpn == 0; }
+
+// What the switch does with a frame that came in by a port.
+void pass_switch(struct fabric& f, Switch& node, unsigned int ingress_port, const fabric_headers& h,
+                 fabric_route& route)
+{
+    const bool subnet_management = is_subnet_management(h);
+    if (h.dlid == FABRIC_PERMISSIVE_LID) {
+        route.to_switch = subnet_management;
+        return;
+    }
+    if (!subnet_management && !node.ports[ingress_port].active())
+        return;
+    const std::uint64_t ports = egress_ports(node, ingress_port, h.dlid);
+    route.to_switch = ports & 1;
+    for (unsigned int port = 1; port <= node.port_count; ++port) {
+        const bool passes = subnet_management || (port == node.trunk ? node.ports[port].active()
+                                                                     : cable_active(node, f.hcas[port - 1], port));
+        if ((ports >> port & 1) && passes)
+            leave(node, port, h, route);
+    }
+}
+
 } // namespace
 
 fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fabric_headers* h)
 {
     const Port& source = f->hcas[ingress].port;
     const std::uint64_t self = std::uint64_t(1) << ingress;
-    // Management passes before the subnet is up; it has a lane of its own.
-    const bool subnet_management = h->destination_qpn == 0;
-    if (source.port_state() == PortState::down || (!subnet_management && !source.active()))
+    if (source.port_state() == PortState::down || (!is_subnet_management(*h) && !source.active()))
         return {};
     if (is_own_lid(source, h->dlid))
-        return {self, false};
+        return {self, false, false, false};
     count_sent(*f, ingress, *h);
-    if (h->dlid == FABRIC_PERMISSIVE_LID)
-        return {0, subnet_management};
     // A HCA gives its own group members their copies; the switch sends none back.
-    fabric_route route{multicast(h->dlid) ? self : 0, false};
-    const Switch& node = switch_of(*f, ingress);
-    if (!subnet_management && !node.ports[ingress + 1].active())
+    fabric_route route{multicast(h->dlid) ? self : 0, false, false, true};
+    pass_switch(*f, switch_of(*f, ingress), ingress + 1, *h, route);
+    return route;
+}
+
+fabric_route fabric_route_from_trunk(struct fabric* f, const fabric_headers* h)
+{
+    Switch& node = f->nodes[0];
+    fabric_route route{};
+    if (!node.trunk || !link_is_up(node, node.trunk))
         return route;
-    const std::uint64_t ports = egress_ports(node, ingress + 1, h->dlid);
-    route.to_switch = ports & 1;
-    for (unsigned int hca = 0; hca < f->hca_count; ++hca)
-        if ((ports >> (hca + 1) & 1) &&
-            (subnet_management ? link_is_up(node, hca + 1) : cable_active(node, f->hcas[hca], hca + 1)))
-            route.hcas |= std::uint64_t(1) << hca;
+    PortCounters& counters = node.ports[node.trunk].counters;
+    count(counters.received_words, counters.received_frames, counters.received_multicast, *h);
+    pass_switch(*f, node, node.trunk, *h, route);
     return route;
 }
 

@@ -43,13 +43,15 @@ struct Hca : Node {
 };
 
 struct Switch : Node {
-    static constexpr unsigned int most_ports = FABRIC_MOST_HCAS + 1;
+    static constexpr unsigned int most_ports = FABRIC_MOST_HCAS + 2;
     static constexpr unsigned int unicast_lids = 0xc000;
     static constexpr unsigned int multicast_lids = 1024;
     static constexpr std::uint8_t no_port = 0xff;
 
     // Port 0 is the switch itself.
     Port ports[most_ports];
+    // The port of the trunk, or 0.
+    std::uint8_t trunk;
     std::uint16_t forwarding_top;
     std::uint8_t default_port, life_time;
     // A port came or went since the subnet manager last looked.
@@ -79,5 +81,8 @@ Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_co
 Hop depart_with_answer(Mad smp);
 
 void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu);
+
+// What LRH's length and the data counters count of a frame: 4-byte words to the ICRC, without the VCRC.
+unsigned int words(const fabric_headers& h);
 
 } // namespace soft_ib

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Reliable connections: the requester's and the responder's rules (IBA 9.7), on packet numbers alone.
+#include <algorithm>
+
 #include <core.h>
 
 namespace {
@@ -29,6 +31,7 @@ void acknowledge(fabric_requester& r, std::uint32_t first)
 {
     if (first == r.unacknowledged)
         return;
+    r.asked_again = false;
     // What is acknowledged need not be sent again.
     if (fabric_psn_distance(r.unacknowledged, r.next) < fabric_psn_distance(r.unacknowledged, first))
         r.next = first;
@@ -43,6 +46,18 @@ fabric_step send_again(fabric_requester& r)
     ++r.retries;
     r.next = r.unacknowledged;
     return {};
+}
+
+// The peer has sent what follows a packet of a response that did not come. It is asked for again once: what else of
+// that response is under way comes too early as well.
+fabric_step ask_again(fabric_requester& r)
+{
+    // The peer did what was asked before.
+    acknowledge(r, r.reads[0].next);
+    if (r.asked_again)
+        return {};
+    r.asked_again = true;
+    return send_again(r);
 }
 
 fabric_step send_again_later(fabric_requester& r, std::uint32_t timer_code)
@@ -68,21 +83,37 @@ fabric_failure failure_of(std::uint32_t code)
     }
 }
 
+// What an RDMA WRITE announced is what comes, and a READ asks for no more than a message may have.
+bool as_announced(const fabric_responder& r, const fabric_headers& h)
+{
+    const std::uint32_t announced = fabric_begins(h.opcode) ? h.remote_bytes : r.announced;
+    if (announced > FABRIC_MOST_MESSAGE_BYTES)
+        return false;
+    if (h.opcode == FABRIC_RC_READ_REQUEST)
+        return h.payload_bytes == 0;
+    const std::uint32_t have = r.received + h.payload_bytes;
+    return fabric_ends(h.opcode) ? have == announced : have < announced;
+}
+
 // The packet may stand where the message is: first things first, whole packets except the last.
 bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
 {
-    switch (h.opcode) {
-    case FABRIC_RC_SEND_FIRST:
-        return !r.in_message && h.payload_bytes == path_mtu;
-    case FABRIC_RC_SEND_MIDDLE:
-        return r.in_message && h.payload_bytes == path_mtu;
-    case FABRIC_RC_SEND_LAST:
-        return r.in_message && h.payload_bytes > 0 && h.payload_bytes <= path_mtu;
-    case FABRIC_RC_SEND_ONLY:
-        return !r.in_message && h.payload_bytes <= path_mtu;
-    default:
+    const bool begins = fabric_begins(h.opcode), writes = fabric_in(h.opcode, FABRIC_WRITES);
+    if (h.opcode > FABRIC_RC_READ_REQUEST || begins == r.in_message || (!begins && writes != r.writing))
         return false;
-    }
+    if (writes || h.opcode == FABRIC_RC_READ_REQUEST)
+        if (!as_announced(r, h))
+            return false;
+    if (!fabric_ends(h.opcode))
+        return h.payload_bytes == path_mtu;
+    return h.payload_bytes <= path_mtu && (begins || h.payload_bytes > 0);
+}
+
+// A request to read that was taken before. Nothing else is known of it, but that its PSNs were.
+bool was_read(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
+{
+    return h.opcode == FABRIC_RC_READ_REQUEST && h.payload_bytes == 0 && h.remote_bytes <= FABRIC_MOST_MESSAGE_BYTES &&
+           fabric_packets(h.remote_bytes, path_mtu) <= fabric_psn_distance(h.psn, r.expected);
 }
 
 } // namespace
@@ -102,6 +133,17 @@ void fabric_requester_sent(fabric_requester* r)
     r->next = psn(r->next + 1);
 }
 
+void fabric_requester_sent_read(fabric_requester* r, std::uint32_t packets)
+{
+    const std::uint32_t past = psn(r->next + packets);
+    // Sent again it is among the reads already.
+    if (r->next == r->end) {
+        r->reads[r->read_count++] = {r->next, past};
+        r->end = past;
+    }
+    r->next = past;
+}
+
 fabric_step fabric_requester_answered(fabric_requester* r, std::uint32_t of_psn, std::uint32_t aeth)
 {
     const std::uint32_t syndrome = aeth >> 24;
@@ -110,7 +152,14 @@ fabric_step fabric_requester_answered(fabric_requester* r, std::uint32_t of_psn,
     // A good answer is for one that was sent; a bad one may ask for one that is yet to come.
     if (fabric_psn_distance(r->unacknowledged, of_psn) >= outstanding)
         return {};
-    acknowledge(*r, positive ? psn(of_psn + 1) : psn(of_psn));
+    // A read is acknowledged by its response alone, which comes before answers to what follows.
+    if (r->read_count && fabric_psn_distance(r->reads[0].next, of_psn + positive - 1) < half_of_psns) {
+        if (positive)
+            return ask_again(*r);
+        acknowledge(*r, r->reads[0].next);
+    } else {
+        acknowledge(*r, psn(of_psn + positive));
+    }
     if (positive)
         return {};
     const std::uint32_t code = syndrome & code_mask;
@@ -119,6 +168,26 @@ fabric_step fabric_requester_answered(fabric_requester* r, std::uint32_t of_psn,
     if (code == nak_psn_sequence)
         return send_again(*r);
     return {0, failure_of(code)};
+}
+
+fabric_step fabric_requester_response(fabric_requester* r, std::uint32_t of_psn, bool* take)
+{
+    *take = false;
+    if (!r->read_count ||
+        fabric_psn_distance(r->unacknowledged, of_psn) >= fabric_psn_distance(r->unacknowledged, r->end))
+        return {};
+    fabric_reading& oldest = r->reads[0];
+    const std::uint32_t ahead = fabric_psn_distance(oldest.next, of_psn);
+    if (ahead >= half_of_psns)
+        return {};
+    if (ahead != 0)
+        return ask_again(*r);
+    *take = true;
+    oldest.next = psn(of_psn + 1);
+    acknowledge(*r, oldest.next);
+    if (oldest.next == oldest.past)
+        std::copy(r->reads + 1, r->reads + r->read_count--, r->reads);
+    return {};
 }
 
 fabric_step fabric_requester_timed_out(fabric_requester* r)
@@ -139,7 +208,10 @@ fabric_verdict fabric_responder_look(fabric_responder* r, const fabric_headers* 
 {
     const std::uint32_t ahead = fabric_psn_distance(r->expected, h->psn);
     if (ahead >= half_of_psns) {
-        // A duplicate: the sender missed our answer. Tell it how far we are.
+        // A duplicate: the sender missed our answer.
+        if (was_read(*r, *h, path_mtu))
+            return FABRIC_READ_AGAIN;
+        // Tell it how far we are.
         *reply = answer(*r, r->expected - 1, ack);
         return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
     }
@@ -162,10 +234,27 @@ fabric_answer fabric_responder_take(fabric_responder* r, const fabric_headers* h
 {
     r->nak_sent = false;
     r->expected = psn(r->expected + 1);
+    if (fabric_begins(h->opcode)) {
+        r->writing = fabric_in(h->opcode, FABRIC_WRITES);
+        r->announced = h->remote_bytes;
+    }
     r->in_message = !fabric_ends(h->opcode);
     r->received = r->in_message ? r->received + h->payload_bytes : 0;
     if (!r->in_message)
         ++r->messages;
+    return answer(*r, h->psn, ack);
+}
+
+fabric_answer fabric_responder_take_read(fabric_responder* r, const fabric_headers* h, std::uint32_t path_mtu)
+{
+    r->nak_sent = false;
+    r->expected = psn(r->expected + fabric_packets(h->remote_bytes, path_mtu));
+    ++r->messages;
+    return answer(*r, h->psn, ack);
+}
+
+fabric_answer fabric_responder_read_again(const fabric_responder* r, const fabric_headers* h)
+{
     return answer(*r, h->psn, ack);
 }
 

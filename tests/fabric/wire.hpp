@@ -27,6 +27,9 @@ constexpr void store(std::uint8_t* at, std::uint8_t value)
     *at = value;
 }
 
+// At the end of each packet (IBA 5.2).
+inline constexpr unsigned int icrc_bytes = 4, vcrc_bytes = 2;
+
 enum class ManagementClass : std::uint8_t { subnet_lid = 0x01, performance = 0x04, subnet_directed = 0x81 };
 enum class Method : std::uint8_t { get = 0x01, set = 0x02, trap = 0x05, trap_repress = 0x07, response = 0x81 };
 

@@ -2,7 +2,11 @@
 /* What differs between kernels, as the probes in probes/ found it. */
 #pragma once
 #include <generated/probes.h>
+#if __has_include(<linux/hex.h>)
+#include <linux/hex.h>
+#endif
 #include <linux/hrtimer.h>
+#include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 
 #ifdef HAVE_CREATE_CQ_BUNDLE
@@ -17,6 +21,15 @@
 #else
 #define SOFT_REG_USER_MR_ARGS struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_udata *udata
 #endif
+
+static inline struct ib_umem *soft_umem_get(struct ib_device *ib, u64 start, u64 length, int access)
+{
+#ifdef HAVE_UMEM_GET_VA
+	return ib_umem_get_va(ib, start, length, access);
+#else
+	return ib_umem_get(ib, start, length, access);
+#endif
+}
 
 /* A timer that runs in softirq context. */
 static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*run)(struct hrtimer *))

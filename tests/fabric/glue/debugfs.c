@@ -3,6 +3,7 @@
  * /sys/kernel/debug/soft_ib/<n>/: an HCA's counters and knobs; README.md describes them. What is written here happens
  * before the write returns.
  */
+#include "compat.h"
 #include "glue.h"
 #include <linux/inet.h>
 #include <linux/netdevice.h>
@@ -109,20 +110,45 @@ static int parse_gid(const char *text, u8 *gid)
 
 static int parse_number(const char *text, u32 *value) { return kstrtou32(text, 0, value); }
 
-static int parse_word(struct fabric_headers *h, u8 *payload, u32 *bytes, const char *key, const char *text)
+/* Hands each word "key=value" to set. */
+static int parse_words(char *text, int (*set)(void *to, const char *key, const char *value), void *to)
 {
+	char *word;
+	int ret = 0;
+
+	while (!ret && (word = strsep(&text, " \n"))) {
+		char *key = strsep(&word, "=");
+
+		if (*key)
+			ret = word ? set(to, key, word) : -EINVAL;
+	}
+	return ret;
+}
+
+struct injection {
+	struct fabric_headers headers;
+	u8 *payload;
+	/* Of payload, as far as it was given. */
+	u32 bytes;
+};
+
+static int set_injection(void *to, const char *key, const char *value)
+{
+	struct injection *injection = to;
+	struct fabric_headers *h = &injection->headers;
 	u32 number = 0;
 	int ret;
 
 	if (!strcmp(key, "dgid"))
-		return parse_gid(text, h->dgid);
+		return parse_gid(value, h->dgid);
 	if (!strcmp(key, "sgid"))
-		return parse_gid(text, h->sgid);
+		return parse_gid(value, h->sgid);
 	if (!strcmp(key, "hex")) {
-		*bytes = strlen(text) / 2;
-		return *bytes > MOST_INJECTED_BYTES ? -EMSGSIZE : hex2bin(payload, text, *bytes);
+		injection->bytes = strlen(value) / 2;
+		return injection->bytes > MOST_INJECTED_BYTES ? -EMSGSIZE :
+								hex2bin(injection->payload, value, injection->bytes);
 	}
-	ret = parse_number(text, &number);
+	ret = parse_number(value, &number);
 	if (ret)
 		return ret;
 	if (!strcmp(key, "dqpn"))
@@ -148,33 +174,26 @@ static int parse_word(struct fabric_headers *h, u8 *payload, u32 *bytes, const c
 
 static int inject(struct soft_slot *slot, char *text, u8 *payload)
 {
-	struct fabric_headers h = {
-		.opcode = FABRIC_UD_SEND_ONLY,
-		.pkey = 0xffff,
-		.slid = 1,
-		.source_qpn = 2,
-		.hop_limit = 1,
-		.dlid = fabric_hca_port(soft_fabric, slot->index)->lid,
+	struct injection injection = {
+		.headers = {
+			.opcode = FABRIC_UD_SEND_ONLY,
+			.pkey = 0xffff,
+			.slid = 1,
+			.source_qpn = 2,
+			.hop_limit = 1,
+			.dlid = fabric_hca_port(soft_fabric, slot->index)->lid,
+		},
+		.payload = payload,
 	};
-	u32 bytes = 0;
-	char *word;
-	int ret;
+	struct fabric_headers *h = &injection.headers;
+	int ret = parse_words(text, set_injection, &injection);
 
-	while ((word = strsep(&text, " \n"))) {
-		char *key = strsep(&word, "=");
-
-		if (!*key)
-			continue;
-		if (!word)
-			return -EINVAL;
-		ret = parse_word(&h, payload, &bytes, key, word);
-		if (ret)
-			return ret;
-	}
-	if (h.payload_bytes > MOST_INJECTED_BYTES)
+	if (ret)
+		return ret;
+	if (h->payload_bytes > MOST_INJECTED_BYTES)
 		return -EMSGSIZE;
-	h.payload_bytes = max(h.payload_bytes, bytes);
-	soft_inject(slot, &h, payload);
+	h->payload_bytes = max(h->payload_bytes, injection.bytes);
+	soft_inject(slot, h, payload);
 	return 0;
 }
 
@@ -207,40 +226,27 @@ struct question {
 	struct sockaddr_storage address;
 };
 
-static int parse_question_word(struct question *q, const char *key, const char *text)
+static int set_question(void *to, const char *key, const char *value)
 {
+	struct question *q = to;
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&q->address;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&q->address;
 
 	if (!strcmp(key, "pkey"))
-		return kstrtou16(text, 0, &q->pkey);
+		return kstrtou16(value, 0, &q->pkey);
 	if (!strcmp(key, "gid")) {
 		q->has_gid = true;
-		return parse_gid(text, q->gid.raw);
+		return parse_gid(value, q->gid.raw);
 	}
 	if (!strcmp(key, "ip")) {
 		v4->sin_family = AF_INET;
-		return in4_pton(text, -1, (u8 *)&v4->sin_addr, -1, NULL) ? 0 : -EINVAL;
+		return in4_pton(value, -1, (u8 *)&v4->sin_addr, -1, NULL) ? 0 : -EINVAL;
 	}
 	if (!strcmp(key, "ip6")) {
 		v6->sin6_family = AF_INET6;
-		return in6_pton(text, -1, (u8 *)&v6->sin6_addr, -1, NULL) ? 0 : -EINVAL;
+		return in6_pton(value, -1, (u8 *)&v6->sin6_addr, -1, NULL) ? 0 : -EINVAL;
 	}
 	return -EINVAL;
-}
-
-static int parse_question(struct question *q, char *text)
-{
-	char *word;
-	int ret = 0;
-
-	while (!ret && (word = strsep(&text, " \n"))) {
-		char *key = strsep(&word, "=");
-
-		if (*key)
-			ret = word ? parse_question_word(q, key, word) : -EINVAL;
-	}
-	return ret;
 }
 
 static void resolve(struct soft_slot *slot, const struct question *q)
@@ -282,7 +288,7 @@ static ssize_t resolve_write(struct file *file, const char __user *from, size_t 
 
 	if (IS_ERR(text))
 		return PTR_ERR(text);
-	ret = parse_question(&q, text);
+	ret = parse_words(text, set_question, &q);
 	kfree(text);
 	if (!ret)
 		resolve(slot, &q);
@@ -302,11 +308,12 @@ void soft_debugfs_start(void)
 	unsigned int i;
 
 	root = debugfs_create_dir("soft_ib", NULL);
+	soft_capture_start(root);
 	for (i = 0; i < soft_hca_count; i++) {
 		struct soft_slot *slot = &soft_slots[i];
 		char name[8];
 
-		snprintf(name, sizeof(name), "%u", i);
+		snprintf(name, sizeof(name), "%u", soft_number(slot));
 		slot->dir = debugfs_create_dir(name, root);
 		debugfs_create_file("counters", 0444, slot->dir, slot, &counters_fops);
 		debugfs_create_u32("drop_every", 0644, slot->dir, &slot->drop_every);

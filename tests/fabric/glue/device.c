@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
-#include <rdma/ib_umem.h>
+#include <rdma/ib_user_verbs.h>
 
 static const struct fabric_port *port_of(struct ib_device *ib)
 {
@@ -26,19 +26,20 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->vendor_id = 1;
 	attr->vendor_part_id = 1;
 	attr->max_qp = 1 << 16;
-	attr->max_qp_wr = 1 << 14;
+	attr->max_qp_wr = SOFT_MOST_QUEUE;
 	attr->max_send_sge = SOFT_MOST_SGES;
 	attr->max_recv_sge = SOFT_MOST_SGES;
 	attr->max_cq = 1 << 16;
-	attr->max_cqe = 1 << 20;
+	attr->max_cqe = SOFT_MOST_CQES;
 	attr->max_mr = 1 << 16;
 	attr->max_pd = 1 << 16;
 	attr->max_ah = 1 << 20;
 	attr->max_pkeys = FABRIC_PKEYS;
 	attr->max_srq = soft_have_srq ? 1 << 16 : 0;
-	attr->max_srq_wr = 1 << 14;
+	attr->max_srq_wr = SOFT_MOST_QUEUE;
 	attr->max_srq_sge = soft_srq_sges;
-	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 16;
+	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = FABRIC_MOST_READS;
+	attr->max_res_rd_atom = FABRIC_MOST_READS * attr->max_qp;
 	attr->max_mcast_grp = 1024;
 	attr->max_mcast_qp_attach = 1024;
 	attr->max_total_mcast_qp_attach = 1 << 20;
@@ -60,7 +61,7 @@ static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *att
 	attr->gid_tbl_len = FABRIC_GUIDS;
 	attr->pkey_tbl_len = FABRIC_PKEYS;
 	attr->port_cap_flags = port->capabilities;
-	attr->max_msg_sz = 1 << 30;
+	attr->max_msg_sz = FABRIC_MOST_MESSAGE_BYTES;
 	attr->lid = port->lid;
 	attr->lmc = port->lmc;
 	attr->sm_lid = port->sm_lid;
@@ -152,25 +153,19 @@ static int query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 
 static int destroy_ah(struct ib_ah *ib, u32 flags) { return 0; }
 
-static struct ib_mr *get_dma_mr(struct ib_pd *pd, int access)
-{
-	struct ib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-
-	return mr ?: ERR_PTR(-ENOMEM);
-}
-
-static struct ib_mr *reg_user_mr(SOFT_REG_USER_MR_ARGS) { return ERR_PTR(-EOPNOTSUPP); }
-
-static int dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
-{
-	kfree(mr);
-	return 0;
-}
+/* Processes: all of their work comes through the kernel, and nothing is mapped. */
+static int alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata) { return 0; }
+static void dealloc_ucontext(struct ib_ucontext *context) {}
+static void disassociate_ucontext(struct ib_ucontext *context) {}
 
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
-	.driver_id = RDMA_DRIVER_UNKNOWN,
+	/* User space takes it for a HCA of whose driver's ABI version 1 has every verb go through the kernel. */
+	.driver_id = RDMA_DRIVER_QIB,
 	.uverbs_abi_ver = 1,
+	.alloc_ucontext = alloc_ucontext,
+	.dealloc_ucontext = dealloc_ucontext,
+	.disassociate_ucontext = disassociate_ucontext,
 	.query_device = query_device,
 	.query_port = query_port,
 	.get_port_immutable = get_port_immutable,
@@ -183,13 +178,12 @@ static const struct ib_device_ops device_ops = {
 	.alloc_pd = alloc_pd,
 	.dealloc_pd = dealloc_pd,
 	.create_ah = create_ah,
+	.create_user_ah = create_ah,
 	.query_ah = query_ah,
 	.destroy_ah = destroy_ah,
-	.get_dma_mr = get_dma_mr,
-	.reg_user_mr = reg_user_mr,
-	.dereg_mr = dereg_mr,
 	INIT_RDMA_OBJ_SIZE(ib_ah, soft_ah, ib),
 	.size_ib_pd = sizeof(struct ib_pd),
+	.size_ib_ucontext = sizeof(struct ib_ucontext),
 };
 
 /* Events */
@@ -260,18 +254,25 @@ int soft_plug(struct soft_slot *slot)
 	hca->slot = slot;
 	xa_init_flags(&hca->qps, XA_FLAGS_ALLOC);
 	hca->next_qpn = 0x100;
+	xa_init_flags(&hca->regions, XA_FLAGS_ALLOC);
+	hca->next_key = 0x100;
 	INIT_LIST_HEAD(&hca->groups);
 	spin_lock_init(&hca->groups_lock);
 	soft_engine_init(hca);
 	hca->ib.dev.parent = slot->parent;
 	hca->ib.node_type = RDMA_NODE_IB_CA;
-	hca->ib.node_guid = cpu_to_be64(fabric_guid(slot->index));
+	hca->ib.node_guid = cpu_to_be64(fabric_guid(soft_number(slot)));
 	hca->ib.phys_port_cnt = 1;
 	hca->ib.num_comp_vectors = num_online_cpus();
 	hca->ib.local_dma_lkey = 1;
-	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", slot->index);
+	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", soft_number(slot));
 	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);
+	hca->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) | BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+				   BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) | BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
+				   BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+	ib_set_device_ops(&hca->ib, &soft_cq_ops);
 	ib_set_device_ops(&hca->ib, &soft_queue_ops);
+	ib_set_device_ops(&hca->ib, &soft_memory_ops);
 	if (soft_have_srq)
 		ib_set_device_ops(&hca->ib, &soft_srq_ops);
 	if (soft_vf_count)
@@ -283,7 +284,7 @@ int soft_plug(struct soft_slot *slot)
 	fabric_renew_hca(soft_fabric, slot->index);
 	spin_unlock_irq(&soft_fabric_lock);
 	rcu_assign_pointer(slot->hca, hca);
-	snprintf(name, sizeof(name), "soft_ib%u", slot->index);
+	snprintf(name, sizeof(name), "soft_ib%u", soft_number(slot));
 	ret = ib_register_device(&hca->ib, name, NULL);
 	if (ret) {
 		pr_err("soft_ib: registering %s failed, error %d\n", name, ret);
@@ -312,5 +313,6 @@ void soft_unplug(struct soft_slot *slot)
 	synchronize_rcu();
 	soft_engine_stop(hca);
 	xa_destroy(&hca->qps);
+	xa_destroy(&hca->regions);
 	ib_dealloc_device(&hca->ib);
 }

@@ -11,6 +11,13 @@ static void burst_start(struct burst *burst)
 {
 	INIT_LIST_HEAD(&burst->due);
 	burst->frames = 0;
+	rcu_read_lock();
+}
+
+static void burst_end(struct burst *burst)
+{
+	soft_cq_raise(&burst->due);
+	rcu_read_unlock();
 }
 
 void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status, struct burst *burst)
@@ -18,7 +25,7 @@ void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum i
 	struct ib_wc wc = {
 		.wr_id = send->wr_id,
 		.status = status,
-		.opcode = IB_WC_SEND,
+		.opcode = send->completion,
 		.qp = &qp->ib,
 		.byte_len = send->bytes,
 	};
@@ -29,91 +36,6 @@ void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum i
 }
 
 /* Receiving */
-
-/* Where the next byte goes in a receive's elements. */
-struct cursor {
-	const struct soft_recv *recv;
-	u32 sge, offset;
-};
-
-static void skip(struct cursor *to, u32 bytes)
-{
-	while (to->sge < to->recv->sges) {
-		u32 left = to->recv->sge[to->sge].length - to->offset;
-
-		if (bytes < left) {
-			to->offset += bytes;
-			return;
-		}
-		bytes -= left;
-		to->sge++;
-		to->offset = 0;
-	}
-}
-
-static void scatter(struct cursor *to, const void *from, u32 bytes)
-{
-	while (bytes && to->sge < to->recv->sges) {
-		const struct ib_sge *sge = &to->recv->sge[to->sge];
-		u32 part = min(bytes, sge->length - to->offset);
-
-		/* Without a DMA device an element's address is the kernel's own. */
-		memcpy((void *)(uintptr_t)sge->addr + to->offset, from, part);
-		from += part;
-		bytes -= part;
-		skip(to, part);
-	}
-}
-
-static void scatter_payload(struct cursor *to, const struct frame *frame)
-{
-	u32 skipped = frame->offset, left = frame->headers->payload_bytes;
-	unsigned int i;
-
-	for (i = 0; i < frame->sges && left; i++) {
-		const struct ib_sge *sge = &frame->sge[i];
-		u32 part;
-
-		if (skipped >= sge->length) {
-			skipped -= sge->length;
-			continue;
-		}
-		part = min(left, sge->length - skipped);
-		scatter(to, (void *)(uintptr_t)sge->addr + skipped, part);
-		left -= part;
-		skipped = 0;
-	}
-}
-
-void soft_place(const struct soft_recv *recv, u32 at, const struct frame *frame)
-{
-	struct cursor to = { .recv = recv };
-
-	skip(&to, at);
-	scatter_payload(&to, frame);
-}
-
-u32 soft_recv_bytes(const struct soft_recv *recv)
-{
-	u32 i, bytes = 0;
-
-	for (i = 0; i < recv->sges; i++)
-		bytes += recv->sge[i].length;
-	return bytes;
-}
-
-static void scatter_grh(struct cursor *to, const struct fabric_headers *h)
-{
-	u8 wire[FABRIC_MOST_HEADER_BYTES];
-
-	if (h->grh) {
-		fabric_build_headers(h, wire);
-		scatter(to, wire + 8, sizeof(struct ib_grh));
-	} else {
-		/* The space is there always; what it holds then is anybody's guess. */
-		skip(to, sizeof(struct ib_grh));
-	}
-}
 
 static int pkey_index_of(const struct fabric_port *port, u16 pkey)
 {
@@ -163,15 +85,6 @@ static bool checksums_hold(const struct soft_qp *qp, const struct frame *frame)
 	       fabric_checksums_hold((void *)(uintptr_t)frame->sge->addr, frame->headers->payload_bytes);
 }
 
-static void corrupt_byte(const struct soft_recv *recv, u32 at)
-{
-	static const u8 wrong[] = { 0x5a };
-	struct cursor to = { .recv = recv };
-
-	skip(&to, at);
-	scatter(&to, wrong, sizeof(wrong));
-}
-
 static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	const struct fabric_headers *h = frame->headers;
@@ -185,7 +98,7 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		.wc_flags = h->grh ? IB_WC_GRH : 0,
 	};
 	bool corrupt = qp->ib.qp_type == IB_QPT_UD && soft_every(READ_ONCE(slot->corrupt_every), &slot->corrupted_of);
-	struct cursor to = {};
+	const struct soft_recv *recv = NULL;
 	unsigned long flags;
 	int pkey_index = soft_admit(slot, qp, h);
 
@@ -198,25 +111,27 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	wc.pkey_index = pkey_index;
 	if (!corrupt && checksums_hold(qp, frame))
 		wc.wc_flags |= IB_WC_IP_CSUM_OK;
+	if (h->opcode == FABRIC_UD_SEND_ONLY_IMMEDIATE) {
+		wc.wc_flags |= IB_WC_WITH_IMM;
+		wc.ex.imm_data = cpu_to_be32(h->immediate);
+	}
 	spin_lock_irqsave(&qp->rq_lock, flags);
 	if (qp->rq_head != qp->rq_tail)
-		to.recv = &qp->rq[qp->rq_tail % qp->rq_size];
-	if (to.recv) {
-		wc.wr_id = to.recv->wr_id;
+		recv = &qp->rq[qp->rq_tail % qp->rq_size];
+	if (recv) {
+		wc.wr_id = recv->wr_id;
 		wc.byte_len = sizeof(struct ib_grh) + h->payload_bytes;
-		if (soft_recv_bytes(to.recv) < wc.byte_len) {
+		if (soft_recv_bytes(recv) < wc.byte_len)
 			wc.status = IB_WC_LOC_LEN_ERR;
-		} else {
-			scatter_grh(&to, h);
-			scatter_payload(&to, frame);
-			if (corrupt)
-				corrupt_byte(to.recv, wc.byte_len - 1);
-		}
+		else if (!soft_fill(qp, recv, frame, corrupt))
+			wc.status = IB_WC_LOC_PROT_ERR;
 		qp->rq_tail++;
 		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, h->solicited, &burst->due);
 	}
 	spin_unlock_irqrestore(&qp->rq_lock, flags);
-	if (!to.recv)
+	if (wc.status == IB_WC_LOC_PROT_ERR)
+		soft_break_off(qp);
+	if (!recv)
 		COUNT(slot, drop_no_receive);
 	else if (wc.status)
 		COUNT(slot, drop_length);
@@ -253,7 +168,7 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 		qp = rcu_dereference(hca->gsi);
 	else
 		qp = xa_load(&hca->qps, h->destination_qpn);
-	if (!qp || (qp->ib.qp_type == IB_QPT_RC) == (h->opcode == FABRIC_UD_SEND_ONLY))
+	if (!qp || (qp->ib.qp_type == IB_QPT_RC) == fabric_is_datagram(h->opcode))
 		COUNT(slot, drop_no_qp);
 	else if (qp->ib.qp_type == IB_QPT_RC)
 		soft_rc_arrive(slot, qp, frame, burst);
@@ -263,38 +178,40 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 
 /* The switch */
 
-static void fan_out(u64 hcas, const struct frame *frame, struct burst *burst)
+static void fan_out(const struct fabric_route *route, const struct frame *frame, struct burst *burst)
 {
 	unsigned int i;
 
 	for (i = 0; i < soft_hca_count; i++) {
-		if (!(hcas & BIT_ULL(i)))
+		if (!(route->hcas & BIT_ULL(i)))
 			continue;
 		fabric_count_received(soft_fabric, i, frame->headers);
 		arrive(&soft_slots[i], frame, burst);
 	}
+	if (route->to_trunk)
+		soft_trunk_send(frame);
 }
 
-static void at_switch(struct soft_slot *from, const struct frame *frame, struct burst *burst)
+static void at_switch(unsigned int ingress, const struct frame *frame, struct burst *burst)
 {
 	struct fabric_headers headers = *frame->headers;
 	u8 mad[FABRIC_MAD_BYTES];
 	struct ib_sge sge = { .addr = (uintptr_t)mad, .length = sizeof(mad) };
 	struct frame answer = { .headers = &headers, .sge = &sge, .sges = 1 };
-	struct soft_recv copy = { .sges = 1, .sge[0] = sge };
-	struct cursor to = { .recv = &copy };
 	struct fabric_route route;
 	unsigned long flags;
 	bool send;
 
 	if (headers.payload_bytes != sizeof(mad))
 		return;
-	scatter_payload(&to, frame);
+	soft_gather(frame, mad);
 	spin_lock_irqsave(&soft_fabric_lock, flags);
-	send = fabric_switch_mad(soft_fabric, from->index, &headers, mad, &route);
+	send = fabric_switch_mad(soft_fabric, ingress, &headers, mad, &route);
 	spin_unlock_irqrestore(&soft_fabric_lock, flags);
-	if (send)
-		fan_out(route.hcas, &answer, burst);
+	if (!send)
+		return;
+	soft_capture(&answer, true);
+	fan_out(&route, &answer, burst);
 }
 
 void soft_send_traps(void)
@@ -312,12 +229,11 @@ void soft_send_traps(void)
 	spin_unlock_irq(&soft_fabric_lock);
 	if (!send)
 		return;
-	burst_start(&burst);
 	local_bh_disable();
-	rcu_read_lock();
-	fan_out(route.hcas, &frame, &burst);
-	soft_cq_raise(&burst.due);
-	rcu_read_unlock();
+	burst_start(&burst);
+	soft_capture(&frame, true);
+	fan_out(&route, &frame, &burst);
+	burst_end(&burst);
 	local_bh_enable();
 }
 
@@ -327,12 +243,11 @@ void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, con
 	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
 	struct burst burst;
 
-	burst_start(&burst);
 	local_bh_disable();
-	rcu_read_lock();
+	burst_start(&burst);
+	soft_capture(&frame, true);
 	arrive(to, &frame, &burst);
-	soft_cq_raise(&burst.due);
-	rcu_read_unlock();
+	burst_end(&burst);
 	local_bh_enable();
 }
 
@@ -342,14 +257,48 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 {
 	struct fabric_route route = fabric_route_frame(soft_fabric, slot->index, frame->headers);
 
-	if (!route.hcas && !route.to_switch)
+	if (route.sent)
+		soft_capture(frame, false);
+	if (!route.hcas && !route.to_switch && !route.to_trunk)
 		COUNT(slot, drop_route);
 	if (route.to_switch)
-		at_switch(slot, frame, burst);
+		at_switch(slot->index, frame, burst);
 	/* What is for this HCA too, or alone, did not come by cable. */
 	if (route.hcas & BIT_ULL(slot->index))
 		arrive(slot, frame, burst);
-	fan_out(route.hcas & ~BIT_ULL(slot->index), frame, burst);
+	route.hcas &= ~BIT_ULL(slot->index);
+	fan_out(&route, frame, burst);
+}
+
+bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct frame *frame, int access,
+		       struct burst *burst)
+{
+	struct elements from = { .sge = frame->sge, .sges = frame->sges, .offset = frame->offset };
+	struct frame mapped = { .headers = frame->headers };
+	struct soft_pieces pieces;
+
+	if (!soft_map(qp->hca, pd, &from, frame->headers->payload_bytes, access, &pieces))
+		return false;
+	mapped.sge = pieces.sge;
+	mapped.sges = pieces.count;
+	soft_carry(qp->hca->slot, &mapped, burst);
+	return true;
+}
+
+void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payload)
+{
+	struct ib_sge sge = { .addr = (uintptr_t)payload, .length = headers->payload_bytes };
+	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
+	struct fabric_route route;
+	struct burst burst;
+
+	burst_start(&burst);
+	soft_capture(&frame, true);
+	route = fabric_route_from_trunk(soft_fabric, headers);
+	if (route.to_switch)
+		at_switch(FABRIC_TRUNK, &frame, &burst);
+	fan_out(&route, &frame, &burst);
+	burst_end(&burst);
 }
 
 static u32 mtu_bytes(const struct soft_slot *slot)
@@ -362,10 +311,8 @@ static void stage(struct soft_hca *hca, u32 at, const struct soft_send *send, u3
 {
 	struct fabric_headers part = { .payload_bytes = bytes };
 	struct frame frame = { .headers = &part, .sge = send->sge, .sges = send->sges, .offset = from };
-	struct soft_recv area = { .sges = 1, .sge[0] = { .addr = (uintptr_t)hca->staging + at, .length = bytes } };
-	struct cursor to = { .recv = &area };
 
-	scatter_payload(&to, &frame);
+	soft_gather(&frame, hca->staging + at);
 }
 
 static void carry_staged(struct soft_qp *qp, const struct fabric_headers *headers, struct burst *burst)
@@ -393,6 +340,14 @@ static void send_whole(struct soft_qp *qp, const struct soft_send *send, struct 
 	if (send->flags & IB_SEND_IP_CSUM)
 		fabric_fill_checksums(qp->hca->staging, send->bytes);
 	carry_staged(qp, &send->headers, burst);
+}
+
+/* User space's are the datagrams of anybody: no checksums are wanted. */
+static bool send_mapped(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
+{
+	struct frame frame = { .headers = &send->headers, .sge = send->sge, .sges = send->sges };
+
+	return soft_carry_mapped(qp, qp->ib.pd, &frame, 0, burst);
 }
 
 static void send_segments(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
@@ -427,8 +382,10 @@ static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *sen
 	}
 	if (send->segment_bytes)
 		send_segments(qp, send, burst);
-	else
+	else if (!qp->user)
 		send_whole(qp, send, burst);
+	else if (!send_mapped(qp, send, burst))
+		return IB_WC_LOC_PROT_ERR;
 	return IB_WC_SUCCESS;
 }
 
@@ -485,6 +442,12 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 	return true;
 }
 
+void soft_break_off(struct soft_qp *qp)
+{
+	WRITE_ONCE(qp->state, IB_QPS_ERR);
+	soft_engine_kick(qp);
+}
+
 static struct soft_qp *next_active(struct soft_hca *hca)
 {
 	struct soft_qp *qp;
@@ -505,7 +468,6 @@ static void engine_run(struct tasklet_struct *engine)
 	bool more;
 
 	burst_start(&burst);
-	rcu_read_lock();
 	while (burst.frames < SOFT_BURST && (qp = next_active(hca))) {
 		do
 			more = step(qp, &burst);
@@ -513,8 +475,7 @@ static void engine_run(struct tasklet_struct *engine)
 		if (more)
 			soft_engine_kick(qp);
 	}
-	soft_cq_raise(&burst.due);
-	rcu_read_unlock();
+	burst_end(&burst);
 }
 
 static enum hrtimer_restart delay_over(struct hrtimer *timer)

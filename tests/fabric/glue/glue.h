@@ -21,6 +21,10 @@
 
 enum {
 	SOFT_MOST_SGES = 18,
+	/* What a packet's bytes are in, with elements that cross pages. */
+	SOFT_MOST_PIECES = 40,
+	SOFT_MOST_QUEUE = 1 << 14,
+	SOFT_MOST_CQES = 1 << 20,
 	SOFT_BURST = 32,
 	SOFT_MOST_LSO_HEADER = 128,
 	SOFT_MOST_FRAME = 4096,
@@ -39,6 +43,9 @@ enum {
 	X(rc_sent_again)                                                                                               \
 	X(segments)                                                                                                    \
 	X(rnr_nak)                                                                                                     \
+	X(rdma_reads)                                                                                                  \
+	X(rdma_writes)                                                                                                 \
+	X(regions)                                                                                                     \
 	X(accelerated_sends)                                                                                           \
 	X(accelerated_devices)                                                                                         \
 	X(delivered)                                                                                                   \
@@ -110,7 +117,13 @@ struct soft_send {
 	u64 wr_id;
 	u32 sges, bytes;
 	int flags;
-	/* A datagram's. */
+	enum ib_wc_opcode completion;
+	/* Other than success: it fails so once those before it are complete. */
+	enum ib_wc_status status;
+	/* Of a connection: that of the first packet of several. */
+	u8 opcode;
+	bool immediate;
+	/* A datagram's; of a message what is its own: the peer's memory, immediate data. */
 	struct fabric_headers headers;
 	/* Of a large packet to be cut into segments (LSO): the headers of each, and the bytes of data in each, or 0. */
 	u32 header_bytes, segment_bytes;
@@ -131,6 +144,13 @@ struct soft_srq {
 	u32 limit;
 };
 
+/* A peer's RDMA READ: what of it is still to be answered, from this PSN on. */
+struct soft_reading {
+	struct ib_sge memory;
+	u32 psn, aeth;
+	bool begun;
+};
+
 /* What only a connection has. */
 struct soft_connection {
 	/* The path, as header fields; the peer's queue pair is destination_qpn. */
@@ -140,8 +160,8 @@ struct soft_connection {
 	/* Under sq_lock, with what follows. sends before sq_next have PSNs, and all their packets were sent. */
 	struct fabric_requester requester;
 	u32 sq_next;
-	/* Until the timer: an RNR NAK's wait. */
-	bool waiting;
+	/* Until the timer: an RNR NAK's wait. Until an answer: a read is to be waited for. */
+	bool waiting, blocked;
 	/* The timer was started when this was the oldest packet. */
 	u32 timed_psn;
 	struct hrtimer timer;
@@ -151,6 +171,15 @@ struct soft_connection {
 	struct fabric_responder responder;
 	struct soft_recv recv;
 	bool recv_taken, killed, last_told;
+	/* The message under way, if it is an RDMA WRITE: the peer's idea of our memory. */
+	struct ib_sge written;
+	/* Reads to be answered, oldest first; one is being answered just now. */
+	struct soft_reading readings[FABRIC_MOST_READS];
+	u8 reading_count, most_readings;
+	bool answering;
+	/* What is to be said after that: FABRIC_ANSWER or FABRIC_REFUSE; FABRIC_DISCARD: nothing. */
+	enum fabric_verdict late;
+	struct fabric_answer late_answer;
 };
 
 struct soft_qp {
@@ -159,7 +188,10 @@ struct soft_qp {
 	enum ib_qp_state state;
 	u32 qkey, psn;
 	u16 pkey_index;
-	bool signal_all, segments;
+	/* user: the elements of its work requests are not in the kernel's addresses. */
+	bool signal_all, segments, user;
+	/* What the peer may do: IB_ACCESS_REMOTE_*. */
+	int access;
 	struct soft_connection rc;
 	struct ib_qp_cap cap;
 	spinlock_t sq_lock;
@@ -188,6 +220,9 @@ struct soft_hca {
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
 	u32 next_qpn;
+	/* Memory of user space, by key. */
+	struct xarray regions;
+	u32 next_key;
 	struct list_head groups;
 	spinlock_t groups_lock;
 	struct tasklet_struct engine;
@@ -203,6 +238,8 @@ extern struct fabric *soft_fabric;
 extern spinlock_t soft_fabric_lock;
 extern struct soft_slot *soft_slots;
 extern unsigned int soft_hca_count;
+/* The number of the HCA in the first slot. */
+extern unsigned int soft_first_hca;
 /* SRQs are to be had, and elements in each of their receives. */
 extern bool soft_have_srq;
 extern unsigned int soft_srq_sges;
@@ -214,6 +251,8 @@ extern unsigned int soft_vf_count;
 extern bool soft_rdma_netdev;
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
+
+static inline unsigned int soft_number(const struct soft_slot *slot) { return soft_first_hca + slot->index; }
 
 #define COUNT(slot, name) atomic64_inc(&(slot)->counters.name)
 
@@ -232,10 +271,15 @@ void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid);
 /* All zeros where the port's table has none. */
 union ib_gid soft_gid(const struct fabric_port *port, unsigned int index);
 
-/* queues.c */
-extern const struct ib_device_ops soft_queue_ops;
+/* cq.c */
+extern const struct ib_device_ops soft_cq_ops;
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
 void soft_cq_raise(struct list_head *due);
+/* Takes the QP's entries out: it is being reset, or goes while user space may poll them still. */
+void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);
+
+/* queues.c */
+extern const struct ib_device_ops soft_queue_ops;
 
 /* The fields that say where a frame goes, and from where. */
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port);
@@ -247,15 +291,22 @@ extern const struct ib_device_ops soft_srq_ops;
 /* Takes the next receive; false: there is none. CONTEXT: softirq. */
 bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv);
 
+/* trunk.c: the cable to another machine, over the network interface of that name. */
+int soft_trunk_start(const char *name);
+void soft_trunk_stop(void);
+
 /* vf.c */
 extern const struct ib_device_ops soft_vf_ops;
 int soft_bus_start(void);
 void soft_bus_stop(void);
-/* The device that an HCA is a function of. */
-struct device *soft_add_parent(unsigned int index);
+/* The device that the HCA of that number is a function of. */
+struct device *soft_add_parent(unsigned int number);
 
 /* netdev.c */
 extern const struct ib_device_ops soft_netdev_ops;
+
+/* memory.c */
+extern const struct ib_device_ops soft_memory_ops;
 
 /* rc.c */
 void soft_rc_init(struct soft_qp *qp);
@@ -275,6 +326,9 @@ void soft_engine_kick(struct soft_qp *qp);
 void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, const void *payload);
 /* Sends the switch's traps, if any. CONTEXT: process. */
 void soft_send_traps(void);
+
+/* capture.c */
+void soft_capture_start(struct dentry *dir);
 
 /* debugfs.c */
 void soft_debugfs_start(void);

@@ -37,6 +37,14 @@ bool soft_rdma_netdev;
 module_param_named(rdma_netdev, soft_rdma_netdev, bool, 0444);
 MODULE_PARM_DESC(rdma_netdev, "Give IPoIB interfaces an accelerated datapath (default 0)");
 
+unsigned int soft_first_hca;
+module_param_named(first_hca, soft_first_hca, uint, 0444);
+MODULE_PARM_DESC(first_hca, "Number of the first HCA, 0 to 4000: those of joined machines differ (default 0)");
+
+static char *trunk;
+module_param(trunk, charp, 0444);
+MODULE_PARM_DESC(trunk, "Network interface that is the cable to another machine's switch");
+
 struct fabric *soft_fabric;
 DEFINE_SPINLOCK(soft_fabric_lock);
 struct soft_slot *soft_slots;
@@ -48,6 +56,7 @@ static void stop(void)
 	unsigned int i;
 
 	soft_debugfs_stop();
+	soft_trunk_stop();
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < soft_hca_count; i++) {
 		soft_unplug(&soft_slots[i]);
@@ -66,7 +75,7 @@ static int add_slot(unsigned int index)
 	struct soft_slot *slot = &soft_slots[index];
 
 	slot->index = index;
-	slot->parent = soft_add_parent(index);
+	slot->parent = soft_add_parent(soft_number(slot));
 	if (IS_ERR(slot->parent))
 		return PTR_ERR(slot->parent);
 	soft_hca_count = index + 1;
@@ -90,6 +99,14 @@ static int __init soft_ib_init(void)
 		pr_err("soft_ib: subnets=%u is not 1 to %u\n", subnets, FABRIC_MOST_SUBNETS);
 		return -EINVAL;
 	}
+	if (soft_first_hca > 4000) {
+		pr_err("soft_ib: first_hca=%u is more than 4000\n", soft_first_hca);
+		return -EINVAL;
+	}
+	if (trunk && subnets > 1) {
+		pr_err("soft_ib: subnets=%u is not to be had with a trunk\n", subnets);
+		return -EINVAL;
+	}
 	if (soft_vf_count > SOFT_MOST_VFS) {
 		pr_err("soft_ib: vfs=%u is more than %u\n", soft_vf_count, SOFT_MOST_VFS);
 		return -EINVAL;
@@ -102,11 +119,17 @@ static int __init soft_ib_init(void)
 		kfree(soft_slots);
 		return ret;
 	}
-	fabric_construct(soft_fabric, hcas, subnets, ib_mtu_int_to_enum(mtu));
+	fabric_construct(soft_fabric, &(struct fabric_plan){ .hcas = hcas,
+							     .first_hca = soft_first_hca,
+							     .subnets = subnets,
+							     .mtu = ib_mtu_int_to_enum(mtu),
+							     .trunk = trunk });
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < hcas && !ret; i++)
 		ret = add_slot(i);
 	mutex_unlock(&soft_plug_lock);
+	if (!ret && trunk)
+		ret = soft_trunk_start(trunk);
 	soft_debugfs_start();
 	if (ret)
 		stop();

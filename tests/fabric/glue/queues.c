@@ -1,170 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The verbs objects: completion queues with moderation, UD queue pairs (and QP0, QP1), posting, multicast
- * attachment. Posting only records what is to be done; engine.c does it, in softirq context.
+ * Queue pairs, posting, and multicast attachment. Posting only records what is to be done; engine.c does it, in softirq
+ * context.
  */
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
 #include <linux/vmalloc.h>
-#include <rdma/uverbs_ioctl.h>
-
-/* Completion queues */
-
-/* True: an event is due, to be raised once cq->lock is dropped. Under cq->lock. */
-static bool cq_event_wanted(struct soft_cq *cq, bool solicited)
-{
-	if (!cq->armed || ((cq->armed & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED && !solicited))
-		return false;
-	if (cq->moderation_count <= 1 || !cq->moderation_us || cq->unreported >= cq->moderation_count)
-		return true;
-	if (!hrtimer_active(&cq->timer))
-		hrtimer_start(&cq->timer, ns_to_ktime((u64)cq->moderation_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
-	return false;
-}
-
-void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->head - cq->tail == cq->size) {
-		COUNT(to_hca(cq->ib.device)->slot, cq_overrun);
-		pr_err_ratelimited("soft_ib: completion queue overrun\n");
-	} else if (!cq->dying) {
-		cq->ring[cq->head++ % cq->size] = *wc;
-		cq->unreported++;
-		if (cq_event_wanted(cq, solicited) && !cq->event_due) {
-			cq->event_due = true;
-			list_add_tail(&cq->due, due);
-		}
-	}
-	spin_unlock_irqrestore(&cq->lock, flags);
-}
-
-static void cq_event(struct soft_cq *cq)
-{
-	unsigned long flags;
-	bool raise;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	raise = cq->armed && !cq->dying;
-	cq->armed = 0;
-	cq->unreported = 0;
-	cq->event_due = false;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	if (!raise)
-		return;
-	COUNT(to_hca(cq->ib.device)->slot, cq_event);
-	if (cq->ib.comp_handler)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
-}
-
-/* CONTEXT: softirq, under RCU since the entries were pushed. */
-void soft_cq_raise(struct list_head *due)
-{
-	struct soft_cq *cq;
-
-	while ((cq = list_first_entry_or_null(due, struct soft_cq, due))) {
-		list_del_init(&cq->due);
-		cq_event(cq);
-	}
-}
-
-static enum hrtimer_restart cq_timeout(struct hrtimer *timer)
-{
-	struct soft_cq *cq = container_of(timer, struct soft_cq, timer);
-
-	if (READ_ONCE(cq->unreported))
-		cq_event(cq);
-	return HRTIMER_NORESTART;
-}
-
-static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_CREATE_CQ_LAST)
-{
-	struct soft_cq *cq = to_cq(ib);
-
-	/* Powers of two, here and below: the free-running indices pass 2^32. */
-	cq->size = roundup_pow_of_two(attr->cqe + 1);
-	cq->ring = vzalloc(array_size(cq->size, sizeof(*cq->ring)));
-	if (!cq->ring)
-		return -ENOMEM;
-	spin_lock_init(&cq->lock);
-	INIT_LIST_HEAD(&cq->due);
-	soft_hrtimer_setup(&cq->timer, cq_timeout);
-	ib->cqe = attr->cqe;
-	return 0;
-}
-
-static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
-{
-	struct soft_cq *cq = to_cq(ib);
-
-	spin_lock_irq(&cq->lock);
-	cq->dying = true;
-	spin_unlock_irq(&cq->lock);
-	hrtimer_cancel(&cq->timer);
-	/* An engine may be about to raise its event. */
-	synchronize_rcu();
-	vfree(cq->ring);
-	return 0;
-}
-
-static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
-{
-	struct soft_cq *cq = to_cq(ib);
-
-	spin_lock_irq(&cq->lock);
-	cq->moderation_count = count;
-	cq->moderation_us = period_us;
-	spin_unlock_irq(&cq->lock);
-	return 0;
-}
-
-static int poll_cq(struct ib_cq *ib, int entries, struct ib_wc *wc)
-{
-	struct soft_cq *cq = to_cq(ib);
-	unsigned long flags;
-	int n = 0;
-
-	COUNT(to_hca(ib->device)->slot, poll);
-	spin_lock_irqsave(&cq->lock, flags);
-	while (n < entries && cq->head != cq->tail)
-		wc[n++] = cq->ring[cq->tail++ % cq->size];
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return n;
-}
-
-static int req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags notify)
-{
-	struct soft_cq *cq = to_cq(ib);
-	unsigned long flags;
-	int missed;
-
-	spin_lock_irqsave(&cq->lock, flags);
-	/* The next entry of any kind, once asked for, is not taken back by a wish for a solicited one. */
-	if (cq->armed != IB_CQ_NEXT_COMP)
-		cq->armed = notify & IB_CQ_SOLICITED_MASK;
-	missed = (notify & IB_CQ_REPORT_MISSED_EVENTS) && cq->head != cq->tail;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	return missed;
-}
-
-/* Takes the QP's entries out: it is being reset. */
-static void cq_purge(struct ib_cq *ib, struct soft_qp *qp)
-{
-	struct soft_cq *cq = to_cq(ib);
-	u32 from, to;
-
-	spin_lock_irq(&cq->lock);
-	for (from = to = cq->tail; from != cq->head; from++)
-		if (cq->ring[from % cq->size].qp != &qp->ib)
-			cq->ring[to++ % cq->size] = cq->ring[from % cq->size];
-	cq->head = to;
-	spin_unlock_irq(&cq->lock);
-}
-
-/* Queue pairs */
 
 static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -172,12 +14,16 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	struct soft_hca *hca = to_hca(ib->device);
 	int ret;
 
-	if (udata || (attr->srq && attr->qp_type != IB_QPT_RC))
+	if (attr->srq && attr->qp_type != IB_QPT_RC)
+		return -EOPNOTSUPP;
+	if (udata && attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
 	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD &&
 	    attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
-	if (attr->cap.max_send_sge > SOFT_MOST_SGES || attr->cap.max_recv_sge > SOFT_MOST_SGES)
+	if (attr->cap.max_send_sge > SOFT_MOST_SGES || attr->cap.max_recv_sge > SOFT_MOST_SGES ||
+	    attr->cap.max_send_wr > SOFT_MOST_QUEUE || attr->cap.max_recv_wr > SOFT_MOST_QUEUE ||
+	    (udata && attr->cap.max_inline_data))
 		return -EINVAL;
 	qp->hca = hca;
 	qp->state = IB_QPS_RESET;
@@ -186,6 +32,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	qp->segments = attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO;
 	if (qp->segments && (!soft_have_offloads || attr->qp_type != IB_QPT_UD))
 		return -EOPNOTSUPP;
+	qp->user = udata;
 	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->sq_size = roundup_pow_of_two(max(attr->cap.max_send_wr, 1U));
 	qp->rq_size = roundup_pow_of_two(qp->srq ? 1 : max(attr->cap.max_recv_wr, 1U));
@@ -242,6 +89,10 @@ static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	else
 		xa_erase(&hca->qps, ib->qp_num);
 	qp_retire(qp);
+	if (qp->user) {
+		soft_cq_purge(ib->send_cq, qp);
+		soft_cq_purge(ib->recv_cq, qp);
+	}
 	atomic64_sub(qp->queue_bytes, &hca->slot->counters.queue_bytes);
 	vfree(qp->sq);
 	vfree(qp->rq);
@@ -252,10 +103,20 @@ static void qp_reset(struct soft_qp *qp)
 {
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp_retire(qp);
-	cq_purge(qp->ib.send_cq, qp);
-	cq_purge(qp->ib.recv_cq, qp);
+	soft_cq_purge(qp->ib.send_cq, qp);
+	soft_cq_purge(qp->ib.recv_cq, qp);
 	qp->sq_head = qp->sq_tail = qp->rq_head = qp->rq_tail = 0;
 	qp->dying = false;
+}
+
+/* What user space may have made up. */
+static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	u8 port_mtu = fabric_hca_port(soft_fabric, qp->hca->slot->index)->mtu;
+
+	return !((mask & IB_QP_PATH_MTU) && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > port_mtu)) &&
+	       !((mask & IB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > FABRIC_MOST_READS) &&
+	       !((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > FABRIC_MOST_READS);
 }
 
 static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
@@ -265,6 +126,10 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 	if ((mask & IB_QP_STATE) && !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state,
 							attr->qp_state, ib->qp_type, mask))
 		return -EINVAL;
+	if (!attributes_fit(qp, attr, mask))
+		return -EINVAL;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
 	if (mask & IB_QP_QKEY)
 		WRITE_ONCE(qp->qkey, attr->qkey);
 	if (mask & IB_QP_PKEY_INDEX)
@@ -295,6 +160,11 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 	attr->pkey_index = qp->pkey_index;
 	attr->port_num = 1;
 	attr->dest_qp_num = qp->rc.path.destination_qpn;
+	attr->qp_access_flags = qp->access;
+	attr->max_rd_atomic = qp->rc.requester.read_limit;
+	attr->max_dest_rd_atomic = qp->rc.most_readings;
+	attr->sq_psn = qp->ib.qp_type == IB_QPT_RC ? qp->rc.requester.next : qp->psn & FABRIC_PSN_MASK;
+	attr->rq_psn = qp->rc.responder.expected;
 	attr->cap = init->cap = qp->cap;
 	return 0;
 }
@@ -326,7 +196,7 @@ static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 byte
 	u16 pkey_index = qp->ib.qp_type == IB_QPT_GSI ? ud->pkey_index % FABRIC_PKEYS : qp->pkey_index;
 
 	soft_set_route(h, &container_of(ud->ah, struct soft_ah, ib)->attr, port);
-	h->opcode = FABRIC_UD_SEND_ONLY;
+	h->opcode = ud->wr.opcode == IB_WR_SEND_WITH_IMM ? FABRIC_UD_SEND_ONLY_IMMEDIATE : FABRIC_UD_SEND_ONLY;
 	h->pkey = port->pkeys[pkey_index];
 	h->destination_qpn = ud->remote_qpn;
 	h->source_qpn = qp->ib.qp_num;
@@ -348,31 +218,75 @@ static bool record_large_send(struct soft_send *send, const struct ib_send_wr *w
 	return true;
 }
 
+/* What is more than the sending of bytes. False: it is nothing that the queue pair can do. */
+static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const struct ib_send_wr *wr)
+{
+	bool connected = qp->ib.qp_type == IB_QPT_RC;
+
+	switch (wr->opcode) {
+	case IB_WR_LSO:
+		return qp->segments && record_large_send(send, wr);
+	case IB_WR_SEND_WITH_IMM:
+		break;
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		send->opcode = FABRIC_RC_WRITE_FIRST;
+		send->completion = IB_WC_RDMA_WRITE;
+		break;
+	case IB_WR_RDMA_READ:
+		send->opcode = FABRIC_RC_READ_REQUEST;
+		send->completion = IB_WC_RDMA_READ;
+		if (!qp->rc.requester.read_limit)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	send->immediate = wr->opcode == IB_WR_SEND_WITH_IMM || wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+	if (send->immediate)
+		send->headers.immediate = be32_to_cpu(wr->ex.imm_data);
+	if (send->opcode != FABRIC_RC_SEND_FIRST) {
+		send->headers.remote_address = rdma_wr(wr)->remote_addr;
+		send->headers.remote_key = rdma_wr(wr)->rkey;
+		return connected;
+	}
+	return true;
+}
+
 static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 {
 	struct soft_send *send = &qp->sq[qp->sq_head % qp->sq_size];
+	u64 bytes = 0;
 	int i;
 
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE && qp->state != IB_QPS_ERR)
 		return -EINVAL;
 	if (qp->sq_head - qp->sq_tail == qp->sq_size)
 		return -ENOMEM;
-	if (wr->num_sge > qp->cap.max_send_sge || (wr->opcode != IB_WR_SEND && !qp->segments))
+	if (wr->num_sge > qp->cap.max_send_sge)
 		return -EINVAL;
 	send->segment_bytes = 0;
-	if (wr->opcode != IB_WR_SEND && !record_large_send(send, wr))
+	send->status = IB_WC_SUCCESS;
+	send->completion = IB_WC_SEND;
+	send->opcode = FABRIC_RC_SEND_FIRST;
+	send->immediate = false;
+	if (unlikely(wr->opcode != IB_WR_SEND) && !record_opcode(qp, send, wr))
 		return -EINVAL;
-	if ((wr->send_flags & IB_SEND_IP_CSUM) && !soft_have_offloads)
+	if ((wr->send_flags & IB_SEND_IP_CSUM) && (!soft_have_offloads || qp->user))
+		return -EINVAL;
+	if ((wr->send_flags & IB_SEND_INLINE) && qp->user)
 		return -EINVAL;
 	send->wr_id = wr->wr_id;
 	send->flags = wr->send_flags;
 	send->sges = wr->num_sge;
-	send->bytes = 0;
 	send->packets = 0;
 	for (i = 0; i < wr->num_sge; i++) {
 		send->sge[i] = wr->sg_list[i];
-		send->bytes += wr->sg_list[i].length;
+		bytes += wr->sg_list[i].length;
 	}
+	if (bytes > FABRIC_MOST_MESSAGE_BYTES)
+		return -EINVAL;
+	send->bytes = bytes;
 	if (qp->ib.qp_type != IB_QPT_RC)
 		fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
 	send->headers.solicited = wr->send_flags & IB_SEND_SOLICITED;
@@ -394,7 +308,14 @@ static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 	if (ret)
 		*bad = wr;
+	if (!qp->user) {
+		soft_engine_kick(qp);
+		return ret;
+	}
+	/* In a process the engine would have to wait for a thread of its own: it runs when this ends instead. */
+	local_bh_disable();
 	soft_engine_kick(qp);
+	local_bh_enable();
 	return ret;
 }
 
@@ -473,11 +394,6 @@ static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 }
 
 const struct ib_device_ops soft_queue_ops = {
-	.create_cq = create_cq,
-	.destroy_cq = destroy_cq,
-	.modify_cq = modify_cq,
-	.poll_cq = poll_cq,
-	.req_notify_cq = req_notify_cq,
 	.create_qp = create_qp,
 	.destroy_qp = destroy_qp,
 	.modify_qp = modify_qp,
@@ -486,6 +402,5 @@ const struct ib_device_ops soft_queue_ops = {
 	.post_recv = post_recv,
 	.attach_mcast = attach_mcast,
 	.detach_mcast = detach_mcast,
-	INIT_RDMA_OBJ_SIZE(ib_cq, soft_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, soft_qp, ib),
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Reliable connections: messages cut into packets of the path's MTU and put together again, by the rules in rc.cpp.
- * The requester's half of a queue pair is worked by its HCA's engine and by the answers that arrive, under sq_lock;
- * the responder's half by whoever brings a packet, under rq_lock. No lock is held while a frame is carried.
+ * Reliable connections, by the rules in rc.cpp: messages cut into packets of the path's MTU, and the answers to them.
+ * This half of a queue pair, the requester, is worked by its HCA's engine and by the answers that arrive, under
+ * sq_lock. The other is in responder.c, what is particular to RDMA in rdma.c. No lock is held while a frame is carried.
  */
 #include "compat.h"
 #include "engine.h"
@@ -15,7 +15,7 @@ static const enum ib_wc_status failures[] = {
 
 static struct soft_slot *slot_of(const struct soft_qp *qp) { return qp->hca->slot; }
 
-static void raise_event(struct soft_qp *qp, enum ib_event_type type)
+void soft_rc_raise(struct soft_qp *qp, enum ib_event_type type)
 {
 	struct ib_event event = { .device = qp->ib.device, .element.qp = &qp->ib, .event = type };
 
@@ -23,36 +23,16 @@ static void raise_event(struct soft_qp *qp, enum ib_event_type type)
 		qp->ib.event_handler(&event, qp->ib.qp_context);
 }
 
-/* The queue pair leaves service; its engine flushes it. */
-static void break_off(struct soft_qp *qp)
-{
-	WRITE_ONCE(qp->state, IB_QPS_ERR);
-	soft_engine_kick(qp);
-}
-
-/* Header fields common to all of the connection's packets. */
-static struct fabric_headers packet(const struct soft_qp *qp, u8 opcode, u32 psn)
-{
-	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot_of(qp)->index);
-	struct fabric_headers h = qp->rc.path;
-
-	h.opcode = opcode;
-	h.psn = psn;
-	h.slid = port->lid;
-	h.pkey = port->pkeys[qp->pkey_index];
-	return h;
-}
-
 /* Requester, under sq_lock */
 
 static u32 packets_of(const struct soft_qp *qp, const struct soft_send *send)
 {
-	return max(1U, DIV_ROUND_UP(send->bytes, qp->rc.mtu));
+	return fabric_packets(send->bytes, qp->rc.mtu);
 }
 
 static struct soft_send *send_at(struct soft_qp *qp, u32 index) { return &qp->sq[index % qp->sq_size]; }
 
-/* Finds the send that the next packet belongs to; NULL: all was sent. */
+/* Finds the send that the next packet belongs to; NULL: all was sent, or one that failed is to be waited for. */
 static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 {
 	struct fabric_requester *requester = &qp->rc.requester;
@@ -60,6 +40,8 @@ static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 
 	for (; qp->rc.sq_next != qp->sq_head; qp->rc.sq_next++) {
 		send = send_at(qp, qp->rc.sq_next);
+		if (unlikely(send->status))
+			return NULL;
 		if (!send->packets) {
 			send->first_psn = requester->end;
 			send->packets = packets_of(qp, send);
@@ -71,13 +53,75 @@ static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 	return NULL;
 }
 
-static u8 opcode_of(u32 index, u32 packets)
+/* First, middle, last and only packets of RDMA WRITEs have opcodes in the same order as those of sends. */
+static u8 opcode_of(const struct soft_send *send, u32 index)
 {
-	if (packets == 1)
-		return FABRIC_RC_SEND_ONLY;
+	if (send->opcode == FABRIC_RC_READ_REQUEST)
+		return FABRIC_RC_READ_REQUEST;
+	if (send->packets == 1)
+		return send->opcode + FABRIC_RC_SEND_ONLY + send->immediate;
 	if (index == 0)
-		return FABRIC_RC_SEND_FIRST;
-	return index == packets - 1 ? FABRIC_RC_SEND_LAST : FABRIC_RC_SEND_MIDDLE;
+		return send->opcode;
+	return send->opcode +
+	       (index == send->packets - 1 ? FABRIC_RC_SEND_LAST + send->immediate : FABRIC_RC_SEND_MIDDLE);
+}
+
+/* So much of the window is free, and reads that are to be waited for are complete. */
+static bool may_send(struct soft_qp *qp, const struct soft_send *send, u32 index)
+{
+	struct fabric_requester *requester = &qp->rc.requester;
+	bool read = send->opcode == FABRIC_RC_READ_REQUEST;
+
+	if (unlikely((send->flags & IB_SEND_FENCE) && requester->read_count && requester->next == requester->end))
+		return false;
+	return fabric_requester_may_send(requester, read ? send->packets - index : 1, read);
+}
+
+/* What packets have of RDMA and of immediate data. */
+static void more_of_packet(struct soft_qp *qp, const struct soft_send *send, u32 index, struct fabric_headers *h)
+{
+	if (fabric_has_immediate(h->opcode))
+		h->immediate = send->headers.immediate;
+	if (fabric_in(h->opcode, FABRIC_WITH_RETH)) {
+		h->remote_address = send->headers.remote_address + index * qp->rc.mtu;
+		h->remote_key = send->headers.remote_key;
+		h->remote_bytes = send->bytes - index * qp->rc.mtu;
+	}
+	if (h->opcode != FABRIC_RC_READ_REQUEST) {
+		fabric_requester_sent(&qp->rc.requester);
+		return;
+	}
+	h->payload_bytes = 0;
+	fabric_requester_sent_read(&qp->rc.requester, send->packets - index);
+}
+
+/* Fills in the frame that the packet of a send is. */
+static void next_packet(struct soft_qp *qp, const struct soft_send *send, u32 index, struct fabric_headers *h,
+			struct frame *frame)
+{
+	u32 bytes;
+
+	*h = soft_rc_packet(qp, opcode_of(send, index), qp->rc.requester.next);
+	frame->headers = h;
+	frame->sge = send->sge;
+	frame->sges = send->sges;
+	frame->offset = index * qp->rc.mtu;
+	bytes = send->bytes - frame->offset;
+	h->payload_bytes = min(bytes, qp->rc.mtu);
+	h->ack_request = fabric_ends(h->opcode);
+	h->solicited = h->ack_request && send->headers.solicited;
+	if (likely(send->opcode == FABRIC_RC_SEND_FIRST && !send->immediate))
+		fabric_requester_sent(&qp->rc.requester);
+	else
+		more_of_packet(qp, send, index, h);
+}
+
+/* Once those before it are complete, it ends the connection. */
+static void fail_send(struct soft_qp *qp, struct soft_send *send, enum ib_wc_status status)
+{
+	send->status = status;
+	if (send == send_at(qp, qp->sq_tail))
+		qp->rc.failure = status;
 }
 
 static void start_timer(struct soft_qp *qp, u64 ns)
@@ -105,6 +149,10 @@ static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 
 	while (qp->sq_tail != qp->sq_head) {
 		send = send_at(qp, qp->sq_tail);
+		if (unlikely(send->status)) {
+			qp->rc.failure = send->status;
+			return;
+		}
 		if (!send->packets ||
 		    fabric_psn_distance(send->first_psn + send->packets, before) > FABRIC_PSN_MASK / 2)
 			return;
@@ -182,7 +230,9 @@ static void flush_message(struct soft_qp *qp, struct burst *burst)
 
 	spin_lock_irqsave(&qp->rq_lock, flags);
 	taken = qp->rc.recv_taken;
-	qp->rc.recv_taken = false;
+	qp->rc.recv_taken = qp->rc.answering = false;
+	qp->rc.reading_count = 0;
+	qp->rc.late = FABRIC_DISCARD;
 	wc.wr_id = qp->rc.recv.wr_id;
 	tell = qp->srq && !qp->rc.last_told;
 	qp->rc.last_told = true;
@@ -190,7 +240,7 @@ static void flush_message(struct soft_qp *qp, struct burst *burst)
 	if (taken)
 		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, false, &burst->due);
 	if (tell)
-		raise_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		soft_rc_raise(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
 bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
@@ -200,8 +250,8 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	struct fabric_headers h;
 	struct soft_send *send;
 	unsigned long flags;
-	u32 index, bytes;
-	bool again;
+	bool again, sent = true;
+	u32 index;
 
 	if (READ_ONCE(qp->rc.failure))
 		WRITE_ONCE(qp->state, IB_QPS_ERR);
@@ -211,6 +261,8 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 		soft_flush_receives(qp, burst);
 		return false;
 	}
+	if (READ_ONCE(qp->rc.reading_count) && soft_rdma_answer(qp, burst))
+		return true;
 	if (READ_ONCE(qp->state) != IB_QPS_RTS)
 		return false;
 
@@ -221,21 +273,16 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 		return true;
 	}
 	send = qp->rc.waiting ? NULL : next_send(qp, &index);
+	if (send && !may_send(qp, send, index)) {
+		qp->rc.blocked = true;
+		send = NULL;
+	}
 	if (!send) {
 		spin_unlock_irqrestore(&qp->sq_lock, flags);
 		return false;
 	}
 	again = qp->rc.requester.next != qp->rc.requester.end;
-	h = packet(qp, opcode_of(index, send->packets), qp->rc.requester.next);
-	frame.headers = &h;
-	frame.sge = send->sge;
-	frame.sges = send->sges;
-	frame.offset = index * qp->rc.mtu;
-	bytes = send->bytes - frame.offset;
-	h.payload_bytes = min(bytes, qp->rc.mtu);
-	h.ack_request = fabric_ends(h.opcode);
-	h.solicited = h.ack_request && send->headers.solicited;
-	fabric_requester_sent(&qp->rc.requester);
+	next_packet(qp, send, index, &h, &frame);
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 
 	burst->frames++;
@@ -243,17 +290,45 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	if (again)
 		COUNT(slot, rc_sent_again);
 	/* Only the engine ends sends without an answer, so the memory stays while the frame is on its way. */
-	soft_carry(slot, &frame, burst);
+	if (!qp->user)
+		soft_carry(slot, &frame, burst);
+	else
+		sent = soft_carry_mapped(qp, qp->ib.pd, &frame, 0, burst);
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
+	if (!sent)
+		fail_send(qp, send, IB_WC_LOC_PROT_ERR);
 	watch_for_answer(qp);
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 	return true;
 }
 
-static void answer_arrived(struct soft_qp *qp, const struct fabric_headers *h, struct burst *burst)
+/* A packet of the response to a read: what was asked for goes into the read's elements. */
+static struct fabric_step take_response(struct soft_qp *qp, const struct frame *frame)
+{
+	u32 psn = frame->headers->psn, at;
+	struct fabric_step step;
+	enum ib_wc_status status;
+	struct soft_send *send;
+	bool take;
+
+	step = fabric_requester_response(&qp->rc.requester, psn, &take);
+	for (at = qp->sq_tail; take && at != qp->sq_head; at++) {
+		send = send_at(qp, at);
+		if (fabric_psn_distance(send->first_psn, psn) >= send->packets)
+			continue;
+		status = soft_rdma_take_response(qp, send, fabric_psn_distance(send->first_psn, psn), frame);
+		if (status)
+			fail_send(qp, send, status);
+		break;
+	}
+	return step;
+}
+
+static void answer_arrived(struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	struct fabric_requester *requester = &qp->rc.requester;
+	const struct fabric_headers *h = frame->headers;
 	struct fabric_step step;
 	unsigned long flags;
 	bool kick = false;
@@ -261,117 +336,23 @@ static void answer_arrived(struct soft_qp *qp, const struct fabric_headers *h, s
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
 	next = requester->next;
-	step = fabric_requester_answered(requester, h->psn, h->aeth);
+	if (likely(h->opcode == FABRIC_RC_ACKNOWLEDGE))
+		step = fabric_requester_answered(requester, h->psn, h->aeth);
+	else
+		step = take_response(qp, frame);
 	complete_acknowledged(qp, burst);
 	if (step.failure || step.wait_us || requester->next != next)
 		kick = take_step(qp, step);
+	if (unlikely(qp->rc.blocked || qp->rc.failure)) {
+		qp->rc.blocked = false;
+		kick = true;
+	}
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 	if (kick)
 		soft_engine_kick(qp);
 }
 
-/* Responder */
-
-static void reply(struct soft_slot *slot, struct soft_qp *qp, struct fabric_answer answer, struct burst *burst)
-{
-	struct fabric_headers h = packet(qp, FABRIC_RC_ACKNOWLEDGE, answer.psn);
-	struct frame frame = { .headers = &h };
-
-	h.aeth = answer.aeth;
-	soft_carry(slot, &frame, burst);
-}
-
-/* Under rq_lock. */
-static bool take_receive(struct soft_qp *qp)
-{
-	struct soft_recv *next;
-
-	if (qp->srq)
-		return soft_srq_take(qp->srq, &qp->rc.recv);
-	if (qp->rq_head == qp->rq_tail)
-		return false;
-	next = &qp->rq[qp->rq_tail++ % qp->rq_size];
-	memcpy(&qp->rc.recv, next, offsetof(struct soft_recv, sge) + next->sges * sizeof(*next->sge));
-	return true;
-}
-
-static void complete_receive(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h, u32 bytes,
-			     enum ib_wc_status status, struct burst *burst)
-{
-	struct ib_wc wc = {
-		.wr_id = qp->rc.recv.wr_id,
-		.status = status,
-		.opcode = IB_WC_RECV,
-		.qp = &qp->ib,
-		.byte_len = bytes,
-		.src_qp = qp->rc.path.destination_qpn,
-		.slid = h->slid,
-		.sl = h->sl,
-		.pkey_index = qp->pkey_index,
-		.port_num = 1,
-	};
-
-	qp->rc.recv_taken = false;
-	soft_cq_push(to_cq(qp->ib.recv_cq), &wc, h->solicited, &burst->due);
-	if (status == IB_WC_SUCCESS)
-		COUNT(slot, delivered);
-	else
-		COUNT(slot, drop_length);
-}
-
-/* Puts the next packet of a message in its place. Under rq_lock. */
-static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
-				struct fabric_answer *answer, struct burst *burst)
-{
-	struct fabric_responder *responder = &qp->rc.responder;
-	const struct fabric_headers *h = frame->headers;
-	u32 offset = fabric_begins(h->opcode) ? 0 : responder->received;
-
-	if (fabric_begins(h->opcode)) {
-		if (soft_every(READ_ONCE(slot->rnr_every), &slot->rnr_of) || !take_receive(qp)) {
-			COUNT(slot, rnr_nak);
-			*answer = fabric_responder_not_ready(responder, qp->rc.rnr_timer);
-			return FABRIC_ANSWER;
-		}
-		qp->rc.recv_taken = true;
-	}
-	if (offset + h->payload_bytes > soft_recv_bytes(&qp->rc.recv)) {
-		complete_receive(slot, qp, h, 0, IB_WC_LOC_LEN_ERR, burst);
-		*answer = fabric_responder_nak(responder, FABRIC_NAK_INVALID_REQUEST);
-		return FABRIC_REFUSE;
-	}
-	soft_place(&qp->rc.recv, offset, frame);
-	*answer = fabric_responder_take(responder, h);
-	if (fabric_ends(h->opcode))
-		complete_receive(slot, qp, h, offset + h->payload_bytes, IB_WC_SUCCESS, burst);
-	return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
-}
-
-static void request_arrived(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
-{
-	struct fabric_answer answer;
-	enum fabric_verdict verdict;
-	unsigned long flags;
-	bool first;
-
-	spin_lock_irqsave(&qp->rq_lock, flags);
-	first = READ_ONCE(qp->state) == IB_QPS_RTR && !qp->rc.responder.messages && !qp->rc.responder.in_message;
-	if (READ_ONCE(qp->rc.killed)) {
-		answer = fabric_responder_nak(&qp->rc.responder, FABRIC_NAK_REMOTE_OPERATION);
-		verdict = FABRIC_REFUSE;
-	} else {
-		verdict = fabric_responder_look(&qp->rc.responder, frame->headers, qp->rc.mtu, &answer);
-		if (verdict == FABRIC_TAKE)
-			verdict = take(slot, qp, frame, &answer, burst);
-	}
-	spin_unlock_irqrestore(&qp->rq_lock, flags);
-	if (first && verdict != FABRIC_REFUSE)
-		raise_event(qp, IB_EVENT_COMM_EST);
-	if (verdict != FABRIC_DISCARD)
-		reply(slot, qp, answer, burst);
-	if (verdict == FABRIC_REFUSE)
-		break_off(qp);
-}
+/* Arrival */
 
 void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
@@ -383,10 +364,10 @@ void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		COUNT(slot, drop_fault);
 		return;
 	}
-	if (h->opcode == FABRIC_RC_ACKNOWLEDGE)
-		answer_arrived(qp, h, burst);
+	if (h->opcode == FABRIC_RC_ACKNOWLEDGE || fabric_in(h->opcode, FABRIC_RESPONSES))
+		answer_arrived(qp, frame, burst);
 	else
-		request_arrived(slot, qp, frame, burst);
+		soft_rc_request_arrived(slot, qp, frame, burst);
 }
 
 /* Verbs */
@@ -417,6 +398,10 @@ void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (mask & IB_QP_SQ_PSN)
 		fabric_requester_start(&rc->requester, attr->sq_psn, max(attr->retry_cnt, least),
 				       max(attr->rnr_retry, least));
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		rc->requester.read_limit = attr->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		rc->most_readings = attr->max_dest_rd_atomic;
 }
 
 void soft_rc_stop(struct soft_qp *qp)
@@ -425,7 +410,9 @@ void soft_rc_stop(struct soft_qp *qp)
 
 	hrtimer_cancel(&rc->timer);
 	rc->sq_next = 0;
-	rc->waiting = rc->recv_taken = rc->killed = rc->last_told = false;
+	rc->waiting = rc->blocked = rc->recv_taken = rc->killed = rc->last_told = rc->answering = false;
+	rc->reading_count = 0;
+	rc->late = FABRIC_DISCARD;
 	rc->failure = IB_WC_SUCCESS;
 }
 

@@ -9,9 +9,9 @@ static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct i
 {
 	struct soft_srq *srq = to_srq(ib);
 
-	if (udata || init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	if (init->attr.max_sge > soft_srq_sges)
+	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MOST_QUEUE)
 		return -EINVAL;
 	srq->size = roundup_pow_of_two(max(init->attr.max_wr, 1U));
 	srq->ring = vzalloc(array_size(srq->size, sizeof(*srq->ring)));

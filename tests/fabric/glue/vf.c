@@ -98,7 +98,7 @@ void soft_bus_stop(void) { bus_unregister(&bus); }
 
 static void free_parent(struct device *dev) { kfree(dev); }
 
-struct device *soft_add_parent(unsigned int index)
+struct device *soft_add_parent(unsigned int number)
 {
 	struct device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	int ret;
@@ -108,7 +108,7 @@ struct device *soft_add_parent(unsigned int index)
 	dev->bus = &bus;
 	dev->release = free_parent;
 	device_initialize(dev);
-	ret = dev_set_name(dev, "soft_ib.%u", index) ?: device_add(dev);
+	ret = dev_set_name(dev, "soft_ib.%u", number) ?: device_add(dev);
 	if (ret) {
 		put_device(dev);
 		return ERR_PTR(ret);

@@ -6,7 +6,8 @@
  * counting are not, and read what they find, as a switch would.
  *
  * HCA i (from 0) has one port, which is joined to port i + 1 of a switch. The switch's own port is 0. With two subnets,
- * HCAs of even numbers are at one switch, the others at another, and the two are not joined.
+ * HCAs of even numbers are at one switch, the others at another, and the two are not joined. The first switch may have
+ * a trunk at the port after those of its HCAs: the cable to the switch of another machine.
  */
 #pragma once
 #ifdef __cplusplus
@@ -15,6 +16,13 @@
 extern "C" {
 #else
 #include <linux/types.h>
+#endif
+
+/* What tables are made from at compile time. */
+#ifdef __cplusplus
+#define FABRIC_INLINE constexpr
+#else
+#define FABRIC_INLINE inline
 #endif
 
 #ifdef __clang__
@@ -29,11 +37,16 @@ enum {
 	FABRIC_PKEYS = 128,
 	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
-	/* LRH, GRH, BTH and DETH. */
-	FABRIC_MOST_HEADER_BYTES = 8 + 40 + 12 + 8,
+	/* LRH, GRH, BTH, and of the rest at most a RETH and immediate data. */
+	FABRIC_MOST_HEADER_BYTES = 8 + 40 + 12 + 16 + 4,
 	FABRIC_PSN_MASK = 0xffffff,
 	FABRIC_PERMISSIVE_LID = 0xffff,
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
+	/* As ingress: what came by the trunk. */
+	FABRIC_TRUNK = 0xffff,
+	/* RDMA READs that a connection has under way, and bytes of a message. */
+	FABRIC_MOST_READS = 16,
+	FABRIC_MOST_MESSAGE_BYTES = 1 << 30,
 };
 
 struct fabric;
@@ -68,10 +81,59 @@ enum fabric_opcode {
 	FABRIC_RC_SEND_FIRST = 0x00,
 	FABRIC_RC_SEND_MIDDLE = 0x01,
 	FABRIC_RC_SEND_LAST = 0x02,
+	FABRIC_RC_SEND_LAST_IMMEDIATE = 0x03,
 	FABRIC_RC_SEND_ONLY = 0x04,
+	FABRIC_RC_SEND_ONLY_IMMEDIATE = 0x05,
+	FABRIC_RC_WRITE_FIRST = 0x06,
+	FABRIC_RC_WRITE_MIDDLE = 0x07,
+	FABRIC_RC_WRITE_LAST = 0x08,
+	FABRIC_RC_WRITE_LAST_IMMEDIATE = 0x09,
+	FABRIC_RC_WRITE_ONLY = 0x0a,
+	FABRIC_RC_WRITE_ONLY_IMMEDIATE = 0x0b,
+	FABRIC_RC_READ_REQUEST = 0x0c,
+	FABRIC_RC_READ_RESPONSE_FIRST = 0x0d,
+	FABRIC_RC_READ_RESPONSE_MIDDLE = 0x0e,
+	FABRIC_RC_READ_RESPONSE_LAST = 0x0f,
+	FABRIC_RC_READ_RESPONSE_ONLY = 0x10,
 	FABRIC_RC_ACKNOWLEDGE = 0x11,
 	FABRIC_UD_SEND_ONLY = 0x64,
+	FABRIC_UD_SEND_ONLY_IMMEDIATE = 0x65,
 };
+
+/* Opcodes of connections as sets: bit n is opcode n. */
+enum fabric_opcode_set {
+	FABRIC_BEGIN_MESSAGES = 1 << FABRIC_RC_SEND_FIRST | 1 << FABRIC_RC_SEND_ONLY |
+				1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_WRITE_FIRST |
+				1 << FABRIC_RC_WRITE_ONLY | 1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE |
+				1 << FABRIC_RC_READ_REQUEST,
+	FABRIC_END_MESSAGES = 1 << FABRIC_RC_SEND_LAST | 1 << FABRIC_RC_SEND_LAST_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY |
+			      1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_WRITE_LAST |
+			      1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
+			      1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
+	FABRIC_WRITES = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_MIDDLE | 1 << FABRIC_RC_WRITE_LAST |
+			1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
+			1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
+	FABRIC_RESPONSES = 1 << FABRIC_RC_READ_RESPONSE_FIRST | 1 << FABRIC_RC_READ_RESPONSE_MIDDLE |
+			   1 << FABRIC_RC_READ_RESPONSE_LAST | 1 << FABRIC_RC_READ_RESPONSE_ONLY,
+	/* What follows the BTH: a RETH, an AETH, immediate data. */
+	FABRIC_WITH_RETH = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_ONLY |
+			   1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
+	FABRIC_WITH_AETH = (FABRIC_RESPONSES & ~(1 << FABRIC_RC_READ_RESPONSE_MIDDLE)) | 1 << FABRIC_RC_ACKNOWLEDGE,
+	FABRIC_WITH_IMMEDIATE = 1 << FABRIC_RC_SEND_LAST_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_IMMEDIATE |
+				1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
+};
+static FABRIC_INLINE bool fabric_in(uint8_t opcode, uint32_t set) { return opcode < 32 && (set >> opcode & 1); }
+static FABRIC_INLINE bool fabric_is_datagram(uint8_t opcode)
+{
+	return opcode == FABRIC_UD_SEND_ONLY || opcode == FABRIC_UD_SEND_ONLY_IMMEDIATE;
+}
+/* The packet that starts a message, and the one that ends it. */
+static inline bool fabric_begins(uint8_t opcode) { return fabric_in(opcode, FABRIC_BEGIN_MESSAGES); }
+static inline bool fabric_ends(uint8_t opcode) { return fabric_in(opcode, FABRIC_END_MESSAGES); }
+static FABRIC_INLINE bool fabric_has_immediate(uint8_t opcode)
+{
+	return opcode == FABRIC_UD_SEND_ONLY_IMMEDIATE || fabric_in(opcode, FABRIC_WITH_IMMEDIATE);
+}
 
 /* The fields of a packet's headers (IBA 7.7, 8.3, 9.2, 9.3). */
 struct fabric_headers {
@@ -87,23 +149,41 @@ struct fabric_headers {
 	uint32_t destination_qpn, psn;
 	/* In a DETH, of datagrams only. */
 	uint32_t source_qpn, qkey;
-	/* An AETH, of acknowledgements only: syndrome in the top 8 bits, message sequence number below (IBA 9.7.5.1.2).
+	/*
+	 * An AETH, of acknowledgements and of responses to reads: syndrome in the top 8 bits, message sequence number
+	 * below (IBA 9.7.5.1.2).
 	 */
 	uint32_t aeth;
+	/* A RETH: the peer's memory that is to be written or read (IBA 9.3.3). */
+	uint64_t remote_address;
+	uint32_t remote_key, remote_bytes;
+	uint32_t immediate;
 	uint32_t payload_bytes;
 };
 
-/* Where a frame goes: to HCAs (bit i is HCA i), to the switch's own port, or nowhere. */
+/*
+ * Where a frame goes: to HCAs (bit i is HCA i), to the switch's own port, to the trunk, or nowhere. sent: it leaves its
+ * HCA.
+ */
 struct fabric_route {
 	uint64_t hcas;
-	bool to_switch;
+	bool to_switch, to_trunk, sent;
+};
+
+struct fabric_plan {
+	/* The numbers of HCAs and switches go into their GUIDs: those of joined machines must differ. */
+	unsigned int hcas, first_hca, subnets;
+	/* As in PortInfo. */
+	uint8_t mtu;
+	bool trunk;
 };
 
 ENTRY size_t fabric_bytes(void);
-/* In memory of fabric_bytes(). mtu as in PortInfo. All links are down. */
-ENTRY void fabric_construct(struct fabric *fabric, unsigned int hcas, unsigned int subnets, uint8_t mtu);
+/* In memory of fabric_bytes(). All links are down. */
+ENTRY void fabric_construct(struct fabric *fabric, const struct fabric_plan *plan);
 
-ENTRY uint64_t fabric_guid(unsigned int hca);
+/* Of the HCA with that number, on whichever machine. */
+ENTRY uint64_t fabric_guid(unsigned int number);
 ENTRY const struct fabric_port *fabric_hca_port(const struct fabric *fabric, unsigned int hca);
 ENTRY void fabric_set_capabilities(struct fabric *fabric, unsigned int hca, uint32_t set, uint32_t clear);
 /* Another HCA takes this one's place: its port knows nothing of the subnet. */
@@ -116,6 +196,8 @@ ENTRY unsigned int fabric_set_alias(struct fabric *fabric, unsigned int hca, uns
 
 /* Plugs or pulls the cable. Returns events for the HCA. */
 ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool up);
+/* The other machine was heard of, or no more. */
+ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
 
 /*
  * A MAD that arrived at a HCA. True: reply holds the answer to be sent. False: it is for somebody else (the subnet
@@ -124,8 +206,8 @@ ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool
 ENTRY bool fabric_hca_mad(struct fabric *fabric, unsigned int hca, const uint8_t *mad, uint8_t *reply,
 			  unsigned int *events);
 /*
- * A MAD frame that arrived at its switch, from HCA ingress. True: mad and headers have become a frame to be sent to
- * the HCAs of route, be it the answer or the same, forwarded.
+ * A MAD frame that arrived at its switch, from HCA ingress (or FABRIC_TRUNK). True: mad and headers have become a frame
+ * to be sent where route says, be it the answer or the same, forwarded.
  */
 ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct fabric_headers *headers, uint8_t *mad,
 			     struct fabric_route *route);
@@ -133,9 +215,9 @@ ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct
 ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
 			      struct fabric_route *route);
 
-/* Frames to wire bytes and back. build returns the number of bytes; parse is false when they are none of ours. */
+/* Frames to wire bytes and back. Both return the number of bytes; parse returns 0 when they are none of ours. */
 ENTRY unsigned int fabric_build_headers(const struct fabric_headers *headers, uint8_t *wire);
-ENTRY bool fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);
+ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);
 
 /*
  * Where a frame from HCA ingress goes, by the switch's tables; SMPs by directed route go to the switch. Counts it as
@@ -143,21 +225,39 @@ ENTRY bool fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct 
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
 					     const struct fabric_headers *headers);
+/* Where a frame goes that came by the trunk. Counts it. */
+ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, const struct fabric_headers *headers);
 /* The HCA's link is up, the frame's DLID is its own, a group's or permissive, and so is the DGID if it has one. */
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 /* Counts a frame that came by cable, at both ends. */
 ENTRY void fabric_count_received(struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 
+/* PSNs count modulo 2^24: how far b is ahead of a. */
+static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
+
 /*
  * Reliable connections (IBA 9.7). The requester is the half of a queue pair that sends messages in packets of the
  * path's MTU, numbered by PSN, and keeps them until they are acknowledged; the responder is the half that takes them
  * in order. Neither knows time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.
+ *
+ * A request to read is one packet, and has the PSNs of all packets of its response, which acknowledge it. Whoever asks
+ * again for the rest of it asks from the PSN that is missing.
  */
+struct fabric_reading {
+	/* PSNs of the response: the next to come, and the one after its last. */
+	uint32_t next, past;
+};
+
 struct fabric_requester {
 	/* The oldest packet that is not acknowledged, the next to be sent, and the first that never was. */
 	uint32_t unacknowledged, next, end;
 	/* Retries allowed (IBA 9.7.6; 7 RNR retries mean no limit), and used since something was acknowledged. */
 	uint8_t retry_limit, rnr_limit, retries, rnr_retries;
+	/* Reads that may be under way at once, and those that are, oldest first. */
+	uint8_t read_limit, read_count;
+	/* A gap in a response was seen, and since then nothing came that was missing. */
+	bool asked_again;
+	struct fabric_reading reads[FABRIC_MOST_READS];
 };
 
 enum fabric_failure {
@@ -177,18 +277,29 @@ struct fabric_step {
 
 ENTRY void fabric_requester_start(struct fabric_requester *requester, uint32_t psn, uint8_t retry_limit,
 				  uint8_t rnr_limit);
+/* What takes so many PSNs may be sent now: PSNs are no more than half of them under way, reads as many as allowed. */
+static inline bool fabric_requester_may_send(const struct fabric_requester *requester, uint32_t packets, bool read)
+{
+	return requester->next != requester->end ||
+	       (fabric_psn_distance(requester->unacknowledged, requester->end) + packets <= FABRIC_PSN_MASK / 2 &&
+		(!read || requester->read_count < requester->read_limit));
+}
 /* The packet next was sent. */
 ENTRY void fabric_requester_sent(struct fabric_requester *requester);
+/* A request to read was sent, with next as its PSN and a response of so many packets. */
+ENTRY void fabric_requester_sent_read(struct fabric_requester *requester, uint32_t packets);
 /* An acknowledgement, good or bad, came. */
 ENTRY struct fabric_step fabric_requester_answered(struct fabric_requester *requester, uint32_t psn, uint32_t aeth);
+/* A packet of a response came. take: it is the next one, and now acknowledged. */
+ENTRY struct fabric_step fabric_requester_response(struct fabric_requester *requester, uint32_t psn, bool *take);
 /* None came for as long as the local ACK timeout. */
 ENTRY struct fabric_step fabric_requester_timed_out(struct fabric_requester *requester);
 
 struct fabric_responder {
 	uint32_t expected, messages;
-	/* Bytes of the message under way. */
-	uint32_t received;
-	bool in_message, nak_sent;
+	/* Bytes of the message under way, and what an RDMA WRITE announced. */
+	uint32_t received, announced;
+	bool in_message, writing, nak_sent;
 };
 
 enum fabric_verdict {
@@ -200,6 +311,8 @@ enum fabric_verdict {
 	FABRIC_REFUSE,
 	/* It is the next of a message: to be taken, or refused by one of the calls below. */
 	FABRIC_TAKE,
+	/* A request to read that was taken before: its response is to be sent again, from the request's PSN on. */
+	FABRIC_READ_AGAIN,
 };
 
 struct fabric_answer {
@@ -213,22 +326,24 @@ ENTRY enum fabric_verdict fabric_responder_look(struct fabric_responder *respond
 /* The packet's bytes are in place, at offset received. */
 ENTRY struct fabric_answer fabric_responder_take(struct fabric_responder *responder,
 						 const struct fabric_headers *headers);
+/* The request to read will be answered, by packets of this AETH from this PSN on. */
+ENTRY struct fabric_answer fabric_responder_take_read(struct fabric_responder *responder,
+						      const struct fabric_headers *headers, uint32_t path_mtu);
+/* The AETH of a response that is sent again. */
+ENTRY struct fabric_answer fabric_responder_read_again(const struct fabric_responder *responder,
+						       const struct fabric_headers *headers);
 /* No receive is posted for the message that begins; rnr_timer is the queue pair's (IBA 9.7.5.2.8, as encoded). */
 ENTRY struct fabric_answer fabric_responder_not_ready(const struct fabric_responder *responder, uint8_t rnr_timer);
-enum fabric_nak { FABRIC_NAK_INVALID_REQUEST = 1, FABRIC_NAK_REMOTE_OPERATION = 3 };
+enum fabric_nak { FABRIC_NAK_INVALID_REQUEST = 1, FABRIC_NAK_REMOTE_ACCESS = 2, FABRIC_NAK_REMOTE_OPERATION = 3 };
 ENTRY struct fabric_answer fabric_responder_nak(const struct fabric_responder *responder, enum fabric_nak reason);
+/* An AETH that is such a NAK, for remote access. */
+static inline bool fabric_refuses_access(uint32_t aeth) { return aeth >> 24 == (0x60 | FABRIC_NAK_REMOTE_ACCESS); }
 
-/* The message that starts or ends with this packet. */
-static inline bool fabric_begins(uint8_t opcode)
+/* The packets of a message, or of a response. */
+static inline uint32_t fabric_packets(uint32_t bytes, uint32_t path_mtu)
 {
-	return opcode == FABRIC_RC_SEND_FIRST || opcode == FABRIC_RC_SEND_ONLY;
+	return bytes <= path_mtu ? 1 : (bytes - 1) / path_mtu + 1;
 }
-static inline bool fabric_ends(uint8_t opcode)
-{
-	return opcode == FABRIC_RC_SEND_LAST || opcode == FABRIC_RC_SEND_ONLY;
-}
-/* PSNs count modulo 2^24: how far b is ahead of a. */
-static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
 
 /*
  * Offloads: what is done to the IPv4 packet inside an IPoIB datagram, whose payload begins with the encapsulation.
@@ -242,6 +357,24 @@ ENTRY bool fabric_checksums_hold(const uint8_t *payload, uint32_t bytes);
  * that index, checksums included.
  */
 ENTRY void fabric_make_segment(uint8_t *payload, uint32_t bytes, uint32_t index, uint32_t offset, bool last);
+
+/* Captures: a packet as a record of an ERF file, type InfiniBand. */
+enum {
+	FABRIC_RECORD_HEADER_BYTES = 16,
+	/* The record's own header, the packet's, pad, ICRC and VCRC. */
+	FABRIC_MOST_AROUND_PAYLOAD = FABRIC_RECORD_HEADER_BYTES + FABRIC_MOST_HEADER_BYTES + 3 + 4 + 2,
+};
+struct fabric_sighting {
+	/* Since 1970. */
+	uint64_t nanoseconds;
+	/* Packets that there was no room for since the last record. */
+	uint16_t lost;
+	/* No HCA here put it on the wire: ERF's interface 1, otherwise 0. */
+	bool by_switch;
+};
+/* In memory of FABRIC_MOST_AROUND_PAYLOAD and the payload. Returns the record's bytes. */
+ENTRY uint32_t fabric_make_record(const struct fabric_sighting *sighting, const struct fabric_headers *headers,
+				  const uint8_t *payload, uint8_t *record);
 
 /* Two P_Keys of one partition, one of them a full member's (IBA 10.9.3). */
 ENTRY bool fabric_pkeys_match(uint16_t a, uint16_t b);

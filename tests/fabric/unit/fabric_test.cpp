@@ -5,17 +5,17 @@
 
 #include <array>
 #include <cstring>
-#include <memory>
+#include <map>
 
 #include <core.h>
 
+#include "management.hpp"
 #include "node.hpp"
 
 namespace soft_ib {
 namespace {
 
-constexpr std::uint16_t node_info = 0x11, switch_info = 0x12, guid_info = 0x14, port_info = 0x15, pkey_table = 0x16;
-constexpr std::uint16_t linear_table = 0x19, multicast_table = 0x1b, port_counters = 0x12, class_port_info = 0x01;
+constexpr std::uint16_t port_counters = 0x12, class_port_info = 0x01;
 
 class FabricTest : public testing::Test {
 protected:
@@ -23,35 +23,18 @@ protected:
 
     void SetUp() override
     {
-        memory.reset(static_cast<struct fabric*>(::operator new(fabric_bytes())));
+        memory = fabric_memory();
         construct(1);
     }
     void construct(unsigned int subnets)
     {
-        fabric_construct(memory.get(), hcas, subnets, 4);
+        const fabric_plan plan{.hcas = hcas, .first_hca = 0, .subnets = subnets, .mtu = 4, .trunk = false};
+        fabric_construct(memory.get(), &plan);
         for (unsigned int i = 0; i < hcas; ++i)
             fabric_set_link(memory.get(), i, true);
     }
     struct fabric* f() { return memory.get(); }
 
-    // An SMP by directed route from HCA 0; path are the switch's egress ports. As ib_mad sends it: at its first hop.
-    std::array<std::uint8_t, 256> directed(Method method, std::uint16_t attribute, std::uint32_t modifier,
-                                           std::initializer_list<std::uint8_t> path)
-    {
-        std::array<std::uint8_t, 256> mad{};
-        mad[0] = mad[2] = 1;
-        mad[1] = 0x81;
-        mad[3] = static_cast<std::uint8_t>(method);
-        mad[6] = 1;
-        mad[7] = static_cast<std::uint8_t>(path.size() + 1);
-        store(mad.data() + 16, attribute);
-        store(mad.data() + 20, modifier);
-        std::uint8_t* hop = mad.data() + 128;
-        *++hop = 1;
-        for (const std::uint8_t port : path)
-            *++hop = port;
-        return mad;
-    }
     // Asks the switch; the answer is in mad.
     bool ask_switch(std::array<std::uint8_t, 256>& mad, unsigned int ingress = 0)
     {
@@ -107,10 +90,7 @@ protected:
         return h;
     }
 
-    struct Delete {
-        void operator()(struct fabric* memory) const { ::operator delete(memory); }
-    };
-    std::unique_ptr<struct fabric, Delete> memory;
+    FabricMemory memory;
     fabric_route route{};
 };
 
@@ -300,6 +280,21 @@ TEST_F(FabricTest, unicast_goes_by_the_forwarding_table)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 0) << "its own";
 }
 
+TEST_F(FabricTest, only_what_leaves_its_hca_is_on_the_wire)
+{
+    auto h = datagram(1, 2);
+    EXPECT_FALSE(fabric_route_frame(f(), 0, &h).sent) << "the port is not active";
+    activate(0, 1);
+    EXPECT_TRUE(fabric_route_frame(f(), 0, &h).sent) << "though the switch has nowhere to send it";
+    h.dlid = 0xc005;
+    EXPECT_TRUE(fabric_route_frame(f(), 0, &h).sent);
+    h.dlid = 1;
+    EXPECT_FALSE(fabric_route_frame(f(), 0, &h).sent) << "its own";
+    h.dlid = FABRIC_PERMISSIVE_LID;
+    h.destination_qpn = 0;
+    EXPECT_TRUE(fabric_route_frame(f(), 0, &h).sent);
+}
+
 TEST_F(FabricTest, data_waits_for_both_ports_to_be_active)
 {
     activate(0, 1);
@@ -393,6 +388,7 @@ TEST_F(FabricTest, link_change_is_told_to_its_subnets_manager)
 TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
 {
     activate(0, 1);
+    activate(1, 2);
     std::array<std::uint8_t, 64> data{};
     store<std::uint64_t>(data.data() + 8, 0xfe80000000000000);
     store<std::uint16_t>(data.data() + 16, 7);
@@ -401,8 +397,8 @@ TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
     std::array<std::uint8_t, 256> mad{};
     fabric_headers h{};
     while (fabric_switch_trap(f(), &h, mad.data(), &route)) {}
-    EXPECT_EQ(fabric_set_link(f(), 0, false), unsigned(FABRIC_PORT_ERROR));
-    EXPECT_EQ(fabric_set_link(f(), 0, false), 0U);
+    EXPECT_EQ(fabric_set_link(f(), 1, false), unsigned(FABRIC_PORT_ERROR));
+    EXPECT_EQ(fabric_set_link(f(), 1, false), 0U);
     ASSERT_TRUE(fabric_switch_trap(f(), &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
     EXPECT_EQ(mad[3], 5);
@@ -410,7 +406,7 @@ TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 64 + 10), 7);
     EXPECT_FALSE(fabric_switch_trap(f(), &h, mad.data(), &route));
     auto info = directed(Method::get, switch_info, 0, {});
-    ASSERT_TRUE(ask_switch(info, 1));
+    ASSERT_TRUE(ask_switch(info));
     EXPECT_TRUE(info[64 + 11] & 4);
 }
 
@@ -471,35 +467,55 @@ TEST_F(FabricTest, short_or_foreign_wire_bytes_are_no_headers)
     fabric_headers back{};
     for (unsigned int cut = 0; cut < bytes; ++cut)
         EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
-    wire[8] = 0x65; // a datagram with immediate data, which nobody here sends
+    wire[8] = 0x13; // an atomic operation, which nobody here does
     EXPECT_FALSE(fabric_parse_headers(wire, bytes, &back));
 }
 
-TEST_F(FabricTest, headers_of_a_connection_survive_the_wire)
+TEST_F(FabricTest, headers_of_every_opcode_survive_the_wire)
 {
-    for (const unsigned int opcode : {FABRIC_RC_SEND_FIRST, FABRIC_RC_SEND_MIDDLE, FABRIC_RC_SEND_LAST,
-                                      FABRIC_RC_SEND_ONLY, FABRIC_RC_ACKNOWLEDGE}) {
-        auto h = datagram(1, 2);
+    // By opcode, what follows LRH and BTH: RETH 16, AETH 4, immediate data 4, DETH 8.
+    const std::map<unsigned int, unsigned int> extensions = {
+        {0x00, 0}, {0x01, 0}, {0x02, 0}, {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16},
+        {0x07, 0}, {0x08, 0}, {0x09, 4}, {0x0a, 16}, {0x0b, 20}, {0x0c, 16}, {0x0d, 4},
+        {0x0e, 0}, {0x0f, 4}, {0x10, 4}, {0x11, 4},  {0x64, 8},  {0x65, 12},
+    };
+    for (const auto& [opcode, extension] : extensions) {
+        fabric_headers h{};
         h.opcode = static_cast<std::uint8_t>(opcode);
+        h.slid = 1;
+        h.dlid = 2;
+        h.pkey = 0xffff;
+        h.destination_qpn = 0x123;
         h.psn = 0xfedcba;
-        h.ack_request = fabric_ends(h.opcode);
-        h.solicited = h.ack_request;
-        h.aeth = 0x1f000007;
-        if (opcode == FABRIC_RC_ACKNOWLEDGE)
-            h.payload_bytes = 0;
+        h.ack_request = h.solicited = fabric_ends(h.opcode);
+        h.payload_bytes = 5;
+        if (fabric_is_datagram(h.opcode))
+            h.qkey = 0x0b1b, h.source_qpn = 0x789;
+        if (fabric_in(h.opcode, FABRIC_WITH_RETH))
+            h.remote_address = 0x0123456789abcdef, h.remote_key = 0x11223344, h.remote_bytes = 0x55667788;
+        if (fabric_in(h.opcode, FABRIC_WITH_AETH))
+            h.aeth = 0x1f000007;
+        if (fabric_has_immediate(h.opcode))
+            h.immediate = 0x99aabbcc;
         std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
         const unsigned int bytes = fabric_build_headers(&h, wire);
-        EXPECT_EQ(bytes, opcode == FABRIC_RC_ACKNOWLEDGE ? 24U : 20U);
+        EXPECT_EQ(bytes, 20 + extension) << opcode;
         fabric_headers back{};
-        ASSERT_TRUE(fabric_parse_headers(wire, bytes, &back));
-        EXPECT_EQ(back.opcode, opcode);
-        EXPECT_EQ(back.psn, h.psn);
-        EXPECT_EQ(back.ack_request, h.ack_request);
-        EXPECT_EQ(back.solicited, h.solicited);
-        EXPECT_EQ(back.payload_bytes, h.payload_bytes);
-        EXPECT_EQ(back.aeth, opcode == FABRIC_RC_ACKNOWLEDGE ? h.aeth : 0);
+        ASSERT_EQ(fabric_parse_headers(wire, bytes, &back), bytes) << opcode;
+        EXPECT_EQ(back.opcode, h.opcode);
+        EXPECT_EQ(back.psn, h.psn) << opcode;
+        EXPECT_EQ(back.ack_request, h.ack_request) << opcode;
+        EXPECT_EQ(back.solicited, h.solicited) << opcode;
+        EXPECT_EQ(back.payload_bytes, h.payload_bytes) << opcode;
+        EXPECT_EQ(back.qkey, h.qkey) << opcode;
+        EXPECT_EQ(back.source_qpn, h.source_qpn) << opcode;
+        EXPECT_EQ(back.aeth, h.aeth) << opcode;
+        EXPECT_EQ(back.remote_address, h.remote_address) << opcode;
+        EXPECT_EQ(back.remote_key, h.remote_key) << opcode;
+        EXPECT_EQ(back.remote_bytes, h.remote_bytes) << opcode;
+        EXPECT_EQ(back.immediate, h.immediate) << opcode;
         for (unsigned int cut = 0; cut < bytes; ++cut)
-            EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
+            EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << opcode << ' ' << cut;
     }
 }
 

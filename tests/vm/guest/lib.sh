@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2120,SC2119
+# shellcheck shell=bash disable=SC2016,SC2120,SC2119
 # What suites, demo and shell share in the guest: the fabric, OpenSM, the driver, and hosts. Host i is network
 # namespace h<i> with interface ib<i-1>, 10.0.0.<i>/24 and fd00::<i>/64. Waits poll; nothing sleeps and hopes.
 debug=/sys/kernel/debug/soft_ib
@@ -12,9 +12,12 @@ fail() {
     return 1
 }
 
+# A kernel that checks itself takes its time.
+case $(uname -r) in *-debug | *-kcsan) patience=5 ;; *) patience=1 ;; esac
+
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
-    local deadline=$((SECONDS + $1))
+    local deadline=$((SECONDS + patience * $1))
     shift
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $deadline ] || fail "not within time: $*" || return 1
@@ -22,21 +25,49 @@ wait_for() {
     done
 }
 
-on() { # HOST COMMAND...
-    local host=$1
+repeat_for() { # SECONDS COMMAND...
+    local end=$((SECONDS + $1))
     shift
-    ip netns exec "h$host" "$@"
+    while [ $SECONDS -lt $end ]; do "$@"; done
 }
 
+two_machines() { [ "${MACHINES:-1}" = 2 ]; }
+# Where host i is: here, or, with MACHINES=2 and i=2, on the other machine, which does what it is told (serve).
+at() { # HOST COMMAND...: outside of the host's namespace
+    local host=$1
+    shift
+    if two_machines && [ "$host" = 2 ]; then there "$@"; else "$@"; fi
+}
+on() { at "$1" ip netns exec "h$1" "${@:2}"; } # HOST COMMAND...
+
 # The fabric
+
+# The cable to the other machine is its network interface.
+trunk_up() { # ADDRESS
+    modprobe -a virtio_pci virtio_net
+    wait_for 5 test -e /sys/class/net/eth0
+    ip link set eth0 mtu 9000 txqueuelen 10000 up
+    ip addr add "$1/24" dev eth0
+}
+# Has the other machine run a command of its shell, with the functions of this file and of the suite.
+there() { # COMMAND...
+    local line first=1 status=255
+    while IFS= read -r line; do
+        case $line in @@[0-9]*) status=${line#@@} && break ;; esac
+        [ -n "$first" ] || echo
+        first=
+        printf %s "$line"
+    done < <(printf '%q ' "$@" | base64 -w 0 | socat -t 3600 - TCP:192.0.2.2:7)
+    return "$status"
+}
 
 port_state_is() { [ "$(cat "/sys/class/infiniband/soft_ib$1/ports/1/state" 2>/dev/null)" = "$2" ]; }
 all_ports_active() {
     local i
-    for i in $(seq 0 $((PORTS - 1))); do port_state_is "$i" "4: ACTIVE" || return 1; done
+    for i in $(seq 0 $((PORTS - 1))); do at $((i + 1)) port_state_is "$i" "4: ACTIVE" || return 1; done
 }
 
-lid() { echo $(($(cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/lid"))); } # HOST
+lid() { echo $(($(at "$1" cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/lid"))); } # HOST
 # How many ports OpenSM knows as members of a group; it tells whoever has its key.
 members_of() { saquery --smkey 1 -m 2>/dev/null | awk -v m="MGID.*[.]$1\$" '$0 ~ /MGID/ { in_it = $0 ~ m } in_it && /PortGid/ { n++ } END { print n + 0 }'; }
 
@@ -48,9 +79,10 @@ write_partitions() {
         [ -z "${PARTITIONS:-}" ] || echo "$PARTITIONS"
     } >/etc/opensm/partitions.conf
 }
+# By the first port, or that of host SM_HOST.
 start_opensm() { # extra arguments
     write_partitions
-    opensm --guid 0x0002c90300000010 --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
+    opensm --guid "$(printf '0x0002c9030000%02x10' $((${SM_HOST:-1} - 1)))" --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
 }
 # By name: a test is a shell of its own, so whoever started it is not always who stops it.
@@ -60,16 +92,39 @@ stop_opensm() {
     wait_for 20 opensm_is_gone
 }
 
-start_fabric() {
-    modprobe ib_umad
+load_fabric() { # parameters
+    modprobe -a ib_umad ib_uverbs
     # shellcheck disable=SC2086
-    insmod /test/soft_ib.ko hcas="$PORTS" mtu="${MTU:-2048}" ${FABRIC:-}
-    start_opensm
+    insmod /test/soft_ib.ko mtu="${MTU:-2048}" ${FABRIC:-} "$@"
+}
+start_fabric() {
+    if two_machines; then
+        trunk_up 192.0.2.1
+        wait_for 60 there true
+        load_fabric hcas=1 trunk=eth0
+        there load_fabric hcas=1 first_hca=1 trunk=eth0
+    else
+        load_fabric hcas="$PORTS"
+    fi
+    at "${SM_HOST:-1}" start_opensm
     wait_for 30 all_ports_active
 }
 
-counter() { awk -v name="$2" '$1 == name { print $2 }' "$debug/$(($1 - 1))/counters"; }  # HOST NAME
-knob() { echo "$3" >"$debug/$(($1 - 1))/$2"; }                                            # HOST NAME VALUE
+counter() { at "$1" awk -v name="$2" '$1 == name { print $2 }' "$debug/$(($1 - 1))/counters"; }  # HOST NAME
+write() { echo "$2" >"$1"; }                                                                     # FILE TEXT
+knob() { at "$1" write "$debug/$(($1 - 1))/$2" "$3"; }                                           # HOST NAME VALUE
+
+# Captures of everything on the fabric's wire (tests/fabric/README.md); the host's check-captures judges what is handed
+# out. What runs on in the background is to be started before, or it holds the capture open.
+start_capture() { exec {capture}<$debug/capture; }
+end_capture() { # NAME
+    mkdir -p "$(dirname "/run/captures/$1")"
+    echo >$debug/capture
+    cat <&"$capture" >"/run/captures/$1.erf"
+    exec {capture}<&-
+    [ "$(cat $debug/capture_lost)" = 0 ] || fail "$(cat $debug/capture_lost) packets are missing in the capture $1"
+}
+hand_out_captures() { tar cz -C /run captures | base64 >/dev/ttyS2; }
 
 # The driver
 
@@ -81,6 +136,7 @@ load_driver() { # parameters
         insmod /test/ib_ipoib.ko "$@"
     fi
 }
+load_drivers() { load_driver && { ! two_machines || there load_driver; }; }
 unload_driver() { rmmod ib_ipoib; }
 parameter() { cat "/sys/module/ib_ipoib/parameters/$1"; }
 
@@ -88,7 +144,10 @@ parameter() { cat "/sys/module/ib_ipoib/parameters/$1"; }
 
 interface_of() { echo "ib$(($1 - 1))"; }
 statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
-carrier() { [ "$(on "$1" cat "/sys/class/net/$(interface_of "$1")/carrier" 2>/dev/null)" = 1 ]; }
+statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
+carrier() { [ "$(on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/carrier" 2>/dev/null)" = 1 ]; } # HOST [INTERFACE]
+no_carrier() { ! carrier "$@"; }
+lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
 addresses_ready() { ! on "$1" ip -6 addr show dev "$(interface_of "$1")" | grep -q tentative && carrier "$1"; }
 
 # The name, in the initial namespace, of the interface on a host's HCA.
@@ -100,7 +159,8 @@ born_as() {
     return 1
 }
 
-add_host() {
+add_host() { at "$1" add_host_here "$1"; } # HOST
+add_host_here() {
     local dev born
     dev=$(interface_of "$1")
     ip netns list | grep -qw "h$1" || ip netns add "h$1"
@@ -143,9 +203,19 @@ flood() {
     grep -q ' 0% packet loss' /run/ping.out || fail "$(grep transmitted /run/ping.out)"
 }
 reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
+# Hosts 1 and 2, whatever was done to them, have carrier and all their addresses, and lose nothing between them.
+both_work() {
+    on 1 ip addr replace fd00::1/64 dev ib0
+    on 2 ip addr replace fd00::2/64 dev ib1
+    wait_for 30 carrier 1
+    wait_for 30 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+    flood 1 10.0.0.2 200
+}
 
 serve_iperf() { # HOST
-    pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return
+    at "$1" pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return
     on "$1" iperf3 -s -B "10.0.0.$1" --daemon >/dev/null
     wait_for 5 on "$1" sh -c 'ss -ltn | grep -q :5201'
 }
@@ -155,6 +225,17 @@ iperf() { # FROM TO arguments...
     serve_iperf "$to"
     on "$from" timeout 60 iperf3 -c "10.0.0.$to" "$@" >/run/iperf.out 2>&1 || { tail -n 5 /run/iperf.out | sed 's/^/# /'; return 1; }
     echo "# $(grep -E 'receiver' /run/iperf.out | tail -n 1 | tr -s ' ')"
+}
+
+# UDP from one host to another, of which less than one in a hundred is lost: the sockets' buffers hold what comes while
+# the reader waits for a processor, so what is lost the driver or the link lost.
+udp() { # FROM TO BITRATE arguments...
+    local from=$1 to=$2 rate=$3
+    shift 3
+    local host
+    for host in "$from" "$to"; do at "$host" sysctl -qw net.core.rmem_max=16777216 net.core.wmem_max=16777216; done
+    iperf "$from" "$to" -u -b "$rate" -w 8M "$@"
+    grep receiver /run/iperf.out | grep -qE '\(0(\.[0-9]+)?%\)'
 }
 
 # TCP from 1 to 2, 3 to 4, ... at once.
@@ -190,4 +271,32 @@ stop_networkd() {
 stop_traffic() {
     pkill -x iperf3 || true
     pkill -x ping || true
+}
+
+# The end
+
+nothing_left() { # on this machine
+    stop_traffic
+    local ns
+    for ns in $(ip netns list | awk '{ print $1 }'); do ip netns del "$ns"; done
+    if [ -e /sys/module/ib_ipoib ]; then wait_for 10 unload_driver || return 1; fi
+    stop_opensm
+    if [ -e /sys/module/soft_ib ]; then wait_for 10 rmmod soft_ib || return 1; fi
+    ! grep -E '^(ib_ipoib|soft_ib) ' /proc/modules || fail "a module is still loaded" || return 1
+    ! ls -d /sys/class/net/ib* 2>/dev/null || fail "an interface is left" || return 1
+    ! ls -d /sys/class/infiniband/* 2>/dev/null || fail "an HCA is left" || return 1
+    ! ls -d /sys/kernel/debug/ipoib /sys/kernel/debug/soft_ib 2>/dev/null || fail "debugfs entries are left"
+}
+nothing_left_anywhere() {
+    nothing_left
+    ! two_machines || there nothing_left
+}
+
+# The first socket that wants packets stamped, and the end of the last, have the kernel patch its receive path. QEMU's
+# translator may run the breakpoint of such a patch when it is long gone ("Oops: int3"): one socket keeps it as it is.
+hold_timestamps() {
+    python3 -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 29, 1)  # SO_TIMESTAMP
+time.sleep(1e6)' &
 }

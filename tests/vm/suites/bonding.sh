@@ -15,7 +15,6 @@ peer_dev=ib0
 use_bond_of_children() { bond=bond1 peer=10.1.0.1 self=10.1.0.2 peer_dev=blue; }
 slave() { echo "$([ $bond = bond0 ] && echo ib || echo blue)$1"; }   # HCA, from 1
 option() { on 2 cat "/sys/class/net/$bond/bonding/$1"; }
-address_of() { on "$1" cat "/sys/class/net/$2/address"; }            # HOST INTERFACE
 up() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
 
 make_bond() { # SLAVE SLAVE
@@ -36,15 +35,24 @@ make_bond() { # SLAVE SLAVE
 is_active() { [ "$(option active_slave)" = "$(slave "$(($1 - 1))")" ]; }
 peer_knows() { on 1 ip neigh show $self dev $peer_dev | grep -q "lladdr $1 "; }
 
+# What was on its way to an HCA has come.
+is_quiet() { # HCA
+    local before
+    before=$(counter "$1" delivered)
+    sleep 0.3
+    [ $(($(counter "$1" delivered) - before)) -lt 5 ]
+}
+
 # Traffic goes over the HCA, both ways and without loss, and the peer's ARP entry names it.
 settles_on() { # HCA
     local other=$((5 - $1)) before before_other slave
     slave=$(slave $(($1 - 1)))
     wait_for 10 is_active "$1"
-    [ "$(address_of 2 $bond)" = "$(address_of 2 "$slave")" ] || fail "$bond has not the address of $slave"
-    wait_for 10 peer_knows "$(address_of 2 "$slave")"
+    [ "$(lladdr 2 $bond)" = "$(lladdr 2 "$slave")" ] || fail "$bond has not the address of $slave"
+    wait_for 10 peer_knows "$(lladdr 2 "$slave")"
     wait_for 10 reaches 1 $self
     wait_for 10 reaches 2 $peer
+    wait_for 10 is_quiet $other
     before=$(counter "$1" delivered) before_other=$(counter $other delivered)
     flood 1 $self 200
     flood 2 $peer 200

@@ -43,10 +43,7 @@ test_flood_ping_of_5000_loses_nothing() { flood 1 10.0.0.2 5000; }
 test_tcp() { iperf 1 2 -t 3; }
 test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
 test_tcp_16_streams_both_ways() { iperf 1 2 -t 4 -P 8 --bidir; }
-test_udp() {
-    iperf 1 2 -t 3 -u -b 200M -l 60000
-    grep receiver /run/iperf.out | grep -qE '\(0(\.[0-9]+)?%\)'
-}
+test_udp() { udp 1 2 200M -t 3 -l 60000; }
 
 with_mtu() { # MTU
     set_mtu 1 "$1"
@@ -62,9 +59,9 @@ test_mtu_2044() { with_mtu 2044; }
 test_mtu_9000() { with_mtu 9000; }
 
 test_multicast_goes_as_datagrams() {
-    on 1 ping -q -c 3 -i 0.2 -W 2 -I ib0 ff02::1%ib0 >/dev/null
+    on 1 ping -q -c 3 -i 0.2 -W 10 -I ib0 ff02::1%ib0 >/dev/null
     on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
-    on 1 ping -q -b -c 3 -i 0.2 -W 2 10.0.0.255 | grep -q ' 0% packet loss'
+    on 1 ping -q -b -c 3 -i 0.2 -W 10 10.0.0.255 | grep -q ' 0% packet loss'
 }
 
 test_statistics_count_connected_traffic() {

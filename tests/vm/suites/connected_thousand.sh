@@ -37,7 +37,7 @@ test_1056_connections_and_the_memory_of_each() {
     wait "${pids[@]}"
     cat /run/each.*
     [ "$(cat /run/each.* | wc -l)" = 0 ]
-    connections_are $((PORTS * (PORTS - 1))) || fail "$(connection_ends) ends"
+    wait_for 10 connections_are $((PORTS * (PORTS - 1))) || fail "$(connection_ends) ends"
     made=$((PORTS * (PORTS - 1) - 2 * PORTS))
     echo "# $made more connections took $((before - $(free_kb))) kB, $(($(queue_kb) - queues)) kB of it queues of the HCAs"
     echo "# bytes for each connection, both ends, without the queues: $(((before - $(free_kb) - $(queue_kb) + queues) * 1024 / made))"
@@ -51,5 +51,14 @@ test_all_of_them_still_work() {
     done
     wait "${pids[@]}"
     [ "$(cat /run/each.* | wc -l)" = 0 ]
-    connections_are $((PORTS * (PORTS - 1)))
+    wait_for 10 connections_are $((PORTS * (PORTS - 1)))
+}
+
+# The kernel says of each queue that is left when its HCA goes.
+xfail_stock_all_of_them_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
+xfail_stock_both_modules_unload_and_leave_nothing='what was left above'
+test_all_of_them_end_at_once() {
+    [ "$(connection_ends)" -ge $((2 * PORTS * (PORTS - 1))) ]
+    unload_driver
+    [ "$(connection_ends)" = 0 ] || fail "$(connection_ends) ends are left"
 }

@@ -5,8 +5,6 @@
 PORTS=2
 HOSTS=1
 
-statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
-
 test_driver_firmware_and_bus() {
     on 1 ethtool -i ib0 >/run/info
     grep -qx 'driver: ib_ipoib' /run/info
@@ -39,6 +37,17 @@ test_statistics_move() {
     flood 1 10.0.0.2 200
     wait_for 5 eval "[ \$((\$(statistic_of 1 tx_packets) - $tx)) -ge 200 ]"
     [ "$DRIVER" = stock ] || [ "$(statistic_of 1 tx_doorbells)" -gt 0 ]
+}
+
+# One for each packet that comes; what was sent is reaped with it.
+test_ping_pong_raises_one_event_a_packet() {
+    [ "$DRIVER" = ours ] || return 77
+    local events
+    events=$(counter 1 cq_event)
+    on 1 ping -q -i 0.002 -c 500 10.0.0.2 >/dev/null
+    events=$(($(counter 1 cq_event) - events))
+    echo "# $events events for 500 pings"
+    [ "$events" -le 600 ]
 }
 
 test_receive_moderation() {
@@ -112,7 +121,8 @@ test_rings_change_in_connected_mode() {
 xfail_stock_memory_of_rings_comes_back='rings have the size they were loaded with'
 test_memory_of_rings_comes_back() {
     local before i
-    free_kb() { awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo; }
+    # With what the processors keep for themselves: 6.7 and later let each have up to an eighth of the memory.
+    free_kb() { awk '$1 == "MemAvailable:" { kb += $2 } $1 == "count:" { kb += 4 * $2 } END { print kb }' /proc/meminfo /proc/zoneinfo; }
     set_rings 1 128 256
     wait_for 20 reaches 1 10.0.0.2
     before=$(free_kb)

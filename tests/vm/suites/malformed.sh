@@ -8,7 +8,7 @@ HOSTS=1
 qpn() { on 2 cat /sys/class/net/ib1/address | awk -F: '{ print "0x" $2 $3 $4 }'; }
 inject() {
     : "${to:=$(qpn)}"
-    echo "dqpn=$to qkey=${qkey_in_force:-0x0b1b} $*" >"$debug/1/inject"
+    knob 2 inject "dqpn=$to qkey=${qkey_in_force:-0x0b1b} $*"
 }
 all_dropped() { # sum of what the interface counts as bad
     echo $(($(statistic 2 rx_errors) + $(statistic 2 rx_dropped)))

@@ -93,7 +93,9 @@ test_interface_that_comes_later_is_set_up_with_its_child() {
     knob 2 plugged 1
     wait_for 30 port_state_is 1 "4: ACTIVE"
     wait_for 10 born_as 2
-    ip link set "$(born_as 2)" netns h2 name ib1
+    # In this order: one command would let it look at the name that the interface had here, and at no other again.
+    ip link set "$(born_as 2)" name ib1
+    ip link set ib1 netns h2
     wait_for 30 has_address ib1 10.5.0.2/24
     wait_for 30 has_address blue 10.6.0.2/24
     wait_for 20 all_is_reached

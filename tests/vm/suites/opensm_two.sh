@@ -34,7 +34,6 @@ sm_guid() { sminfo -C soft_ib2 2>/dev/null | grep SMINFO_MASTER | sed -nE 's/.*s
 master_is() { [ $(($(sm_guid))) = $(($(guid "$1"))) ]; }       # HOST
 state_is() { grep -oE 'Entering [A-Z]+ state|STANDBY|MASTER' "/run/sm$1/out" | tail -n 1 | grep -q "$2"; }
 
-has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
 child() { # HOST NAME PKEY SUBNET
     on "$1" ip link add link "$(interface_of "$1")" name "$2" type ipoib pkey "$3"
     on "$1" ip addr add "10.$4.0.$1/24" dev "$2"
@@ -100,8 +99,8 @@ test_new_host_joins_after_the_takeover() {
 test_new_children_and_groups_join_after_the_takeover() {
     child 1 blue 0x8001 1
     child 4 blue 0x8001 1
-    wait_for 20 has_carrier 1 blue
-    wait_for 20 has_carrier 4 blue
+    wait_for 20 carrier 1 blue
+    wait_for 20 carrier 4 blue
     wait_for 20 reaches 1 10.1.0.4
     ping_ok 4 10.1.0.1
     group_is_heard 239.1.2.3
@@ -126,8 +125,8 @@ test_master_that_is_back_takes_over_again() {
     flood 3 10.0.0.1 500
     child 2 red 0x8002 2
     child 3 red 0x8002 2
-    wait_for 20 has_carrier 2 red
-    wait_for 20 has_carrier 3 red
+    wait_for 20 carrier 2 red
+    wait_for 20 carrier 3 red
     wait_for 20 reaches 2 10.2.0.3
     ping_ok 3 10.2.0.2
     group_is_heard 239.1.2.4

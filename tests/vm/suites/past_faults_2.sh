@@ -7,16 +7,7 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
-has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
 queues() { on "$1" sh -c "ls -d /sys/class/net/$2/queues/tx-* | wc -l"; }      # HOST INTERFACE
-works() {
-    wait_for 30 carrier 1
-    wait_for 30 carrier 2
-    wait_for 20 reaches 1 10.0.0.2
-    ping_ok 2 10.0.0.1
-    flood 1 10.0.0.2 200
-}
 
 # 5
 test_child_by_rtnetlink_has_one_queue() {
@@ -48,7 +39,7 @@ test_namespace_ends_with_parent_and_child_inside() {
     ip -d link show "$(born_as 1)" | grep -q 'ipoib pkey'
     ip link del blue
     add_host 1
-    works
+    both_work
 }
 
 # 17
@@ -74,7 +65,7 @@ test_malformed_group_addresses_are_not_asked_for() {
     ! grep -qi 'f40:4040\|GID: 0:0' /sys/kernel/debug/ipoib/ib1_mcg || return 1
     ! saquery -g | grep -qi 'dead\|f30:3030\|f40:4040' || return 1
     kill $holder
-    works
+    both_work
 }
 test_group_of_another_signature_is_not_asked_for() {
     local good=00ffffffff12401bffff0000000000000f505050
@@ -109,7 +100,7 @@ test_transmit_timeout_is_recovered_from() {
     dmesg -n 7
     [ "$traces" -le 1 ] || fail "$traces traces"
     [ -n "$recovered" ]
-    works
+    both_work
 }
 
 # 19
@@ -120,7 +111,7 @@ test_threaded_napi_stops_and_wakes_the_queue() {
     iperf 1 2 -t 3 -u -b 0 -l 100
     flood 1 10.0.0.2 1000
     for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
-    works
+    both_work
 }
 
 # 24, g
@@ -158,7 +149,7 @@ test_parent_that_is_no_ipoib_is_refused() {
     on 1 ip link del bond9
     on 1 ip addr replace 10.0.0.1/24 dev ib0
     on 1 ip link set ib0 up
-    works
+    both_work
 }
 
 # 27
@@ -181,7 +172,7 @@ for _ in range(200):
     on 1 ping -q -c 10 -i 0.05 ff02::1%ib0 >/dev/null || true
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2 -s 60000
-    works
+    both_work
 }
 
 # d
@@ -193,6 +184,6 @@ test_connected_mode_refuses_short_mtus() {
     set_mtu 1 65520
     set_mode 1 datagram
     set_mode 2 datagram
-    works
+    both_work
     [ -z "$taken" ] || fail "MTU $taken was taken"
 }

@@ -8,24 +8,6 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
-has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
-
-repeat_for() { # SECONDS COMMAND...
-    local end=$((SECONDS + $1))
-    shift
-    while [ $SECONDS -lt $end ]; do "$@"; done
-}
-works() {
-    on 1 ip addr replace fd00::1/64 dev ib0
-    on 2 ip addr replace fd00::2/64 dev ib1
-    wait_for 30 carrier 1
-    wait_for 30 carrier 2
-    wait_for 20 reaches 1 10.0.0.2
-    ping_ok 2 10.0.0.1
-    flood 1 10.0.0.2 200
-}
-
 # 7, 12
 flaps() {
     while :; do
@@ -69,9 +51,9 @@ test_flushes_children_and_ups_and_downs_at_once() {
     for host in 1 2; do on $host sh -c "echo 0x8002 >/sys/class/net/$(interface_of $host)/delete_child" 2>/dev/null || true; done
     wait_for 10 no_child_by_file
     for host in 1 2; do on $host ip link set "$(interface_of $host)" up; done
-    works
+    both_work
     for host in 1 2; do
-        wait_for 20 has_carrier $host blue
+        wait_for 20 carrier $host blue
         on $host ip link del blue
     done
 }
@@ -96,7 +78,7 @@ test_single_packet_that_races_the_reply_arrives() {
     set_mode 1 datagram
     on 1 ip neigh del 10.0.0.2 dev ib0
     on 2 ip neigh del 10.0.0.1 dev ib1
-    works
+    both_work
 }
 
 # 11
@@ -115,7 +97,7 @@ test_down_while_the_administrator_is_silent() {
         on 2 ping -q -c 1 -W 1 10.0.0.1 >/dev/null || true
     done
     on 2 ip link set ib1 down
-    [ $((SECONDS - started)) -lt 30 ] || fail "took $((SECONDS - started)) s"
+    [ $((SECONDS - started)) -lt $((30 * patience)) ] || fail "took $((SECONDS - started)) s"
     # RTNL is free.
     timeout 5 ip link show lo >/dev/null
     timeout 5 ip link add other type dummy
@@ -124,7 +106,7 @@ test_down_while_the_administrator_is_silent() {
     answer_again
     load_driver
     add_hosts
-    works
+    both_work
 }
 
 # a, 13
@@ -149,5 +131,5 @@ test_modes_change_by_rtnetlink_from_many_sides() {
     cat /run/modes.* | sort | uniq -c | sed 's/^/# /'
     [ "$(cat /run/modes.* | wc -l)" = 0 ]
     on 1 ip link del blue
-    works
+    both_work
 }

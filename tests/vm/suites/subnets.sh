@@ -29,7 +29,6 @@ stop_opensm_of() {
 
 prefix() { on "$1" cut -d: -f5-12 "/sys/class/net/$(interface_of "$1")/address"; }
 prefix_is() { [ "$(prefix "$1")" = "fe:c0:00:00:00:00:00:0$2" ]; }
-no_carrier() { ! carrier "$1"; }
 
 test_each_subnet_has_a_switch_and_a_prefix() {
     local host

@@ -13,8 +13,6 @@ file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # I
 # What was logged since the last call of listen.
 listen() { heard_from=$(dmesg | wc -l); }
 logged() { dmesg | tail -n "+$((heard_from + 1))" | grep -qE "$1"; }
-lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
-has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
 
 # Module
 
@@ -229,7 +227,7 @@ test_absent_pkey_is_logged() {
     on 1 ip link add link ib0 name absent type ipoib pkey 0x8055
     on 1 ip link set absent up
     logged 'absent: P_Key 0x8055 is not found'
-    ! has_carrier 1 absent || return 1
+    ! carrier 1 absent || return 1
     on 1 ip link del absent
 }
 
@@ -240,7 +238,7 @@ test_broadcast_group_is_never_created_and_its_refusal_logged() {
     on 1 ip link set quiet up
     refused() { logged 'quiet: multicast join failed for ff12:401b:8007:0000:0000:0000:ffff:ffff, status -22'; }
     wait_for 20 refused
-    ! has_carrier 1 quiet || return 1
+    ! carrier 1 quiet || return 1
     ! saquery -g | grep -q 'ff12:401b:8007' || return 1
     on 1 ip link del quiet
 }

@@ -21,7 +21,6 @@ release() { # INTERFACE
     on 2 ip addr replace fd00::2/64 dev "$1" nodad
 }
 reaches_in() { on 2 ping -I "$1" -q -W 1 -c 1 "$2" >/dev/null 2>&1; }   # VRF ADDRESS
-has_carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
 
 # Whoever is asked, over TCP, says his name.
 serve_name() { # NAMESPACE NAME
@@ -76,7 +75,7 @@ test_same_addresses_in_two_vrfs() {
     on 2 ip link set child master blue
     on 2 ip addr add 10.0.0.2/24 dev child
     on 2 ip link set child up
-    wait_for 20 has_carrier 2 child
+    wait_for 20 carrier 2 child
     wait_for 20 reaches_in blue 10.0.0.1
     serve_name other child
     [ "$(name_in red)" = host ]

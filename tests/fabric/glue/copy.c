@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Copying between the elements of sends and receives. In the end it is always from and to the kernel's own addresses;
+ * elements of user space's are made such first, as far as one packet needs them.
+ */
+#include "engine.h"
+
+/* Where the next byte goes. */
+struct cursor {
+	const struct ib_sge *list;
+	u32 sges, sge, offset;
+};
+
+static void skip(struct cursor *to, u32 bytes)
+{
+	while (to->sge < to->sges) {
+		u32 left = to->list[to->sge].length - to->offset;
+
+		if (bytes < left) {
+			to->offset += bytes;
+			return;
+		}
+		bytes -= left;
+		to->sge++;
+		to->offset = 0;
+	}
+}
+
+static void scatter(struct cursor *to, const void *from, u32 bytes)
+{
+	while (bytes && to->sge < to->sges) {
+		const struct ib_sge *sge = &to->list[to->sge];
+		u32 part = min(bytes, sge->length - to->offset);
+
+		/* Without a DMA device an element's address is the kernel's own. */
+		memcpy((void *)(uintptr_t)sge->addr + to->offset, from, part);
+		from += part;
+		bytes -= part;
+		skip(to, part);
+	}
+}
+
+static void scatter_payload(struct cursor *to, const struct frame *frame)
+{
+	u32 skipped = frame->offset, left = frame->headers->payload_bytes;
+	unsigned int i;
+
+	for (i = 0; i < frame->sges && left; i++) {
+		const struct ib_sge *sge = &frame->sge[i];
+		u32 part;
+
+		if (skipped >= sge->length) {
+			skipped -= sge->length;
+			continue;
+		}
+		part = min(left, sge->length - skipped);
+		scatter(to, (void *)(uintptr_t)sge->addr + skipped, part);
+		left -= part;
+		skipped = 0;
+	}
+}
+
+void soft_place(const struct elements *elements, const struct frame *frame)
+{
+	struct cursor to = { .list = elements->sge, .sges = elements->sges };
+
+	skip(&to, elements->offset);
+	scatter_payload(&to, frame);
+}
+
+void soft_gather(const struct frame *frame, void *to)
+{
+	struct ib_sge area = { .addr = (uintptr_t)to, .length = frame->headers->payload_bytes };
+
+	soft_place(&(struct elements){ .sge = &area, .sges = 1 }, frame);
+}
+
+bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *to, int access,
+		       const struct frame *frame)
+{
+	struct soft_pieces pieces;
+
+	if (!soft_map(qp->hca, pd, to, frame->headers->payload_bytes, access, &pieces))
+		return false;
+	soft_place(&(struct elements){ .sge = pieces.sge, .sges = pieces.count }, frame);
+	return true;
+}
+
+u32 soft_recv_bytes(const struct soft_recv *recv)
+{
+	u32 i, bytes = 0;
+
+	for (i = 0; i < recv->sges; i++)
+		bytes += recv->sge[i].length;
+	return bytes;
+}
+
+static void scatter_grh(struct cursor *to, const struct fabric_headers *h)
+{
+	u8 wire[FABRIC_MOST_HEADER_BYTES];
+
+	if (h->grh) {
+		fabric_build_headers(h, wire);
+		scatter(to, wire + 8, sizeof(struct ib_grh));
+	} else {
+		/* The space is there always; what it holds then is anybody's guess. */
+		skip(to, sizeof(struct ib_grh));
+	}
+}
+
+static noinline void corrupt_byte(const struct elements *elements, u32 at)
+{
+	struct cursor to = { .list = elements->sge, .sges = elements->sges };
+	static const u8 wrong[] = { 0x5a };
+
+	skip(&to, at);
+	scatter(&to, wrong, sizeof(wrong));
+}
+
+/* Puts GRH and payload into a receive's elements, which are the kernel's own. */
+static void fill(const struct elements *elements, const struct frame *frame, bool corrupt)
+{
+	struct cursor to = { .list = elements->sge, .sges = elements->sges };
+
+	scatter_grh(&to, frame->headers);
+	scatter_payload(&to, frame);
+	if (unlikely(corrupt))
+		corrupt_byte(elements, sizeof(struct ib_grh) + frame->headers->payload_bytes - 1);
+}
+
+/* The same with user space's. */
+static noinline bool fill_mapped(struct soft_qp *qp, const struct soft_recv *recv, const struct frame *frame,
+				 bool corrupt)
+{
+	struct elements elements = { .sge = recv->sge, .sges = recv->sges };
+	struct soft_pieces pieces;
+
+	if (!soft_map(qp->hca, soft_recv_pd(qp), &elements, sizeof(struct ib_grh) + frame->headers->payload_bytes,
+		      IB_ACCESS_LOCAL_WRITE, &pieces))
+		return false;
+	fill(&(struct elements){ .sge = pieces.sge, .sges = pieces.count }, frame, corrupt);
+	return true;
+}
+
+bool soft_fill(struct soft_qp *qp, const struct soft_recv *recv, const struct frame *frame, bool corrupt)
+{
+	if (unlikely(qp->user))
+		return fill_mapped(qp, recv, frame, corrupt);
+	fill(&(struct elements){ .sge = recv->sge, .sges = recv->sges }, frame, corrupt);
+	return true;
+}

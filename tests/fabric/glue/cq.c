@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Completion queues, with moderation: an event after so many entries or so long. */
+#include "compat.h"
+#include "glue.h"
+#include <linux/log2.h>
+#include <linux/vmalloc.h>
+#include <rdma/uverbs_ioctl.h>
+
+/* True: an event is due, to be raised once cq->lock is dropped. Under cq->lock. */
+static bool cq_event_wanted(struct soft_cq *cq, bool solicited)
+{
+	if (!cq->armed || ((cq->armed & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED && !solicited))
+		return false;
+	if (cq->moderation_count <= 1 || !cq->moderation_us || cq->unreported >= cq->moderation_count)
+		return true;
+	if (!hrtimer_active(&cq->timer))
+		hrtimer_start(&cq->timer, ns_to_ktime((u64)cq->moderation_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
+	return false;
+}
+
+void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->head - cq->tail == cq->size) {
+		COUNT(to_hca(cq->ib.device)->slot, cq_overrun);
+		pr_err_ratelimited("soft_ib: completion queue overrun\n");
+	} else if (!cq->dying) {
+		cq->ring[cq->head++ % cq->size] = *wc;
+		cq->unreported++;
+		if (cq_event_wanted(cq, solicited) && !cq->event_due) {
+			cq->event_due = true;
+			list_add_tail(&cq->due, due);
+		}
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+static void cq_event(struct soft_cq *cq)
+{
+	unsigned long flags;
+	bool raise;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	raise = cq->armed && !cq->dying;
+	cq->armed = 0;
+	cq->unreported = 0;
+	cq->event_due = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (!raise)
+		return;
+	COUNT(to_hca(cq->ib.device)->slot, cq_event);
+	if (cq->ib.comp_handler)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+/* CONTEXT: softirq, under RCU since the entries were pushed. */
+void soft_cq_raise(struct list_head *due)
+{
+	struct soft_cq *cq;
+
+	while ((cq = list_first_entry_or_null(due, struct soft_cq, due))) {
+		list_del_init(&cq->due);
+		cq_event(cq);
+	}
+}
+
+static enum hrtimer_restart cq_timeout(struct hrtimer *timer)
+{
+	struct soft_cq *cq = container_of(timer, struct soft_cq, timer);
+
+	if (READ_ONCE(cq->unreported))
+		cq_event(cq);
+	return HRTIMER_NORESTART;
+}
+
+static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_CREATE_CQ_LAST)
+{
+	struct soft_cq *cq = to_cq(ib);
+
+	if (attr->cqe > SOFT_MOST_CQES)
+		return -EINVAL;
+	/* Powers of two, here and below: the free-running indices pass 2^32. */
+	cq->size = roundup_pow_of_two(attr->cqe + 1);
+	cq->ring = vzalloc(array_size(cq->size, sizeof(*cq->ring)));
+	if (!cq->ring)
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->due);
+	soft_hrtimer_setup(&cq->timer, cq_timeout);
+	ib->cqe = attr->cqe;
+	return 0;
+}
+
+static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	struct soft_cq *cq = to_cq(ib);
+
+	spin_lock_irq(&cq->lock);
+	cq->dying = true;
+	spin_unlock_irq(&cq->lock);
+	hrtimer_cancel(&cq->timer);
+	/* An engine may be about to raise its event. */
+	synchronize_rcu();
+	vfree(cq->ring);
+	return 0;
+}
+
+static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
+{
+	struct soft_cq *cq = to_cq(ib);
+
+	spin_lock_irq(&cq->lock);
+	cq->moderation_count = count;
+	cq->moderation_us = period_us;
+	spin_unlock_irq(&cq->lock);
+	return 0;
+}
+
+static int poll_cq(struct ib_cq *ib, int entries, struct ib_wc *wc)
+{
+	struct soft_cq *cq = to_cq(ib);
+	unsigned long flags;
+	int n = 0;
+
+	COUNT(to_hca(ib->device)->slot, poll);
+	spin_lock_irqsave(&cq->lock, flags);
+	while (n < entries && cq->head != cq->tail)
+		wc[n++] = cq->ring[cq->tail++ % cq->size];
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return n;
+}
+
+static int req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags notify)
+{
+	struct soft_cq *cq = to_cq(ib);
+	unsigned long flags;
+	int missed;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	/* The next entry of any kind, once asked for, is not taken back by a wish for a solicited one. */
+	if (cq->armed != IB_CQ_NEXT_COMP)
+		cq->armed = notify & IB_CQ_SOLICITED_MASK;
+	missed = (notify & IB_CQ_REPORT_MISSED_EVENTS) && cq->head != cq->tail;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return missed;
+}
+
+void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp)
+{
+	struct soft_cq *cq = to_cq(ib);
+	u32 from, to;
+
+	spin_lock_irq(&cq->lock);
+	for (from = to = cq->tail; from != cq->head; from++)
+		if (cq->ring[from % cq->size].qp != &qp->ib)
+			cq->ring[to++ % cq->size] = cq->ring[from % cq->size];
+	cq->head = to;
+	spin_unlock_irq(&cq->lock);
+}
+
+const struct ib_device_ops soft_cq_ops = {
+	.create_cq = create_cq,
+	.destroy_cq = destroy_cq,
+	.modify_cq = modify_cq,
+	.poll_cq = poll_cq,
+	.req_notify_cq = req_notify_cq,
+	INIT_RDMA_OBJ_SIZE(ib_cq, soft_cq, ib),
+};

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * RDMA of reliable connections: the peer's requests to write and read our memory, and the responses to our own reads.
+ * The packet rules are in rc.cpp, the messages in rc.c, which calls; keys and bounds are looked at in memory.c. A
+ * response is sent by the engine of the HCA that was asked, and so are answers to what follows it on the connection.
+ */
+#include "engine.h"
+
+/* What the peer did not get permission for ends the connection. */
+static enum fabric_verdict refuse(struct soft_qp *qp, enum fabric_nak reason, struct fabric_answer *answer)
+{
+	*answer = fabric_responder_nak(&qp->rc.responder, reason);
+	return FABRIC_REFUSE;
+}
+
+static bool may_access(struct soft_qp *qp, const struct ib_sge *memory, int access)
+{
+	/* Of nothing the key does not matter (IBA 9.7.4.1.1). */
+	return !memory->length || soft_may_access(qp->hca, qp->ib.pd, memory, access);
+}
+
+enum fabric_verdict soft_rdma_read(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h,
+				   bool again, struct fabric_answer *answer)
+{
+	struct soft_connection *rc = &qp->rc;
+	struct ib_sge memory = { .addr = h->remote_address, .length = h->remote_bytes, .lkey = h->remote_key };
+
+	if (!(qp->access & IB_ACCESS_REMOTE_READ))
+		return refuse(qp, FABRIC_NAK_INVALID_REQUEST, answer);
+	if (!may_access(qp, &memory, IB_ACCESS_REMOTE_READ))
+		return refuse(qp, FABRIC_NAK_REMOTE_ACCESS, answer);
+	/* Who asks again asks for all that follows, too. */
+	while (again && rc->reading_count &&
+	       fabric_psn_distance(h->psn, rc->readings[rc->reading_count - 1].psn) < FABRIC_PSN_MASK / 2)
+		rc->reading_count--;
+	if (rc->reading_count >= rc->most_readings)
+		return again ? FABRIC_DISCARD : refuse(qp, FABRIC_NAK_INVALID_REQUEST, answer);
+	*answer = again ? fabric_responder_read_again(&rc->responder, h) :
+			  fabric_responder_take_read(&rc->responder, h, rc->mtu);
+	rc->readings[rc->reading_count++] = (struct soft_reading){
+		.memory = memory,
+		.psn = h->psn,
+		.aeth = answer->aeth,
+	};
+	if (!again)
+		COUNT(slot, rdma_reads);
+	soft_engine_kick(qp);
+	return FABRIC_DISCARD;
+}
+
+/* The next packet's headers and place. Under rq_lock. */
+static struct fabric_headers next_response(struct soft_qp *qp, struct ib_sge *memory)
+{
+	struct soft_connection *rc = &qp->rc;
+	struct soft_reading *reading = &rc->readings[0];
+	bool last = reading->memory.length <= rc->mtu;
+	u8 opcode = last ? FABRIC_RC_READ_RESPONSE_ONLY : FABRIC_RC_READ_RESPONSE_FIRST;
+	struct fabric_headers h;
+
+	if (reading->begun)
+		opcode = last ? FABRIC_RC_READ_RESPONSE_LAST : FABRIC_RC_READ_RESPONSE_MIDDLE;
+	h = soft_rc_packet(qp, opcode, reading->psn);
+	h.aeth = reading->aeth;
+	h.payload_bytes = min(reading->memory.length, rc->mtu);
+	*memory = reading->memory;
+	reading->memory.addr += h.payload_bytes;
+	reading->memory.length -= h.payload_bytes;
+	reading->psn = (reading->psn + 1) & FABRIC_PSN_MASK;
+	reading->begun = true;
+	if (last)
+		memmove(reading, reading + 1, --rc->reading_count * sizeof(*reading));
+	return h;
+}
+
+bool soft_rdma_answer(struct soft_qp *qp, struct burst *burst)
+{
+	struct soft_connection *rc = &qp->rc;
+	enum fabric_verdict late = FABRIC_DISCARD;
+	struct fabric_answer answer;
+	struct fabric_headers h;
+	struct ib_sge memory;
+	struct frame frame = { .headers = &h, .sge = &memory, .sges = 1 };
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->rq_lock, flags);
+	if (!rc->reading_count) {
+		spin_unlock_irqrestore(&qp->rq_lock, flags);
+		return false;
+	}
+	h = next_response(qp, &memory);
+	rc->answering = true;
+	spin_unlock_irqrestore(&qp->rq_lock, flags);
+
+	burst->frames++;
+	if (!soft_carry_mapped(qp, qp->ib.pd, &frame, IB_ACCESS_REMOTE_READ, burst)) {
+		/* The region went while it was read. */
+		answer = fabric_responder_nak(&rc->responder, FABRIC_NAK_REMOTE_ACCESS);
+		answer.psn = h.psn;
+		soft_rc_reply(qp, FABRIC_REFUSE, answer, burst);
+		return true;
+	}
+	spin_lock_irqsave(&qp->rq_lock, flags);
+	rc->answering = false;
+	if (!rc->reading_count) {
+		late = rc->late;
+		answer = rc->late_answer;
+		rc->late = FABRIC_DISCARD;
+	}
+	spin_unlock_irqrestore(&qp->rq_lock, flags);
+	if (late != FABRIC_DISCARD)
+		soft_rc_reply(qp, late, answer, burst);
+	return true;
+}
+
+enum fabric_verdict soft_rdma_write(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
+				    struct fabric_answer *answer)
+{
+	const struct fabric_headers *h = frame->headers;
+	struct soft_connection *rc = &qp->rc;
+	struct elements to = { .sge = &rc->written, .sges = 1 };
+
+	if (fabric_begins(h->opcode)) {
+		rc->written = (struct ib_sge){
+			.addr = h->remote_address,
+			.length = h->remote_bytes,
+			.lkey = h->remote_key,
+		};
+		if (!(qp->access & IB_ACCESS_REMOTE_WRITE))
+			return refuse(qp, FABRIC_NAK_INVALID_REQUEST, answer);
+		if (!may_access(qp, &rc->written, IB_ACCESS_REMOTE_WRITE))
+			return refuse(qp, FABRIC_NAK_REMOTE_ACCESS, answer);
+	} else {
+		to.offset = rc->responder.received;
+	}
+	if (!soft_place_mapped(qp, qp->ib.pd, &to, IB_ACCESS_REMOTE_WRITE, frame))
+		return refuse(qp, FABRIC_NAK_REMOTE_ACCESS, answer);
+	if (fabric_ends(h->opcode))
+		COUNT(slot, rdma_writes);
+	return FABRIC_TAKE;
+}
+
+enum ib_wc_status soft_rdma_take_response(struct soft_qp *qp, const struct soft_send *send, u32 index,
+					  const struct frame *frame)
+{
+	struct elements to = { .sge = send->sge, .sges = send->sges, .offset = index * qp->rc.mtu };
+
+	if (send->opcode != FABRIC_RC_READ_REQUEST ||
+	    frame->headers->payload_bytes != min(send->bytes - to.offset, qp->rc.mtu))
+		return IB_WC_BAD_RESP_ERR;
+	if (!qp->user)
+		soft_place(&to, frame);
+	else if (!soft_place_mapped(qp, qp->ib.pd, &to, IB_ACCESS_LOCAL_WRITE, frame))
+		return IB_WC_LOC_PROT_ERR;
+	return IB_WC_SUCCESS;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What tests of the fabric share: its memory, and the SMPs of a subnet manager.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <new>
+
+#include <core.h>
+
+#include "wire.hpp"
+
+namespace soft_ib {
+
+inline constexpr std::uint16_t node_info = 0x11, switch_info = 0x12, guid_info = 0x14, port_info = 0x15,
+                               pkey_table = 0x16;
+inline constexpr std::uint16_t linear_table = 0x19, multicast_table = 0x1b;
+
+struct DeleteFabric {
+    void operator()(struct fabric* memory) const { ::operator delete(memory); }
+};
+using FabricMemory = std::unique_ptr<struct fabric, DeleteFabric>;
+inline FabricMemory fabric_memory()
+{
+    return FabricMemory(static_cast<struct fabric*>(::operator new(fabric_bytes())));
+}
+
+using MadBytes = std::array<std::uint8_t, FABRIC_MAD_BYTES>;
+// An SMP by directed route from an HCA; path are the switches' egress ports. As ib_mad sends it: at its first hop.
+inline MadBytes directed(Method method, std::uint16_t attribute, std::uint32_t modifier,
+                         std::initializer_list<std::uint8_t> path)
+{
+    MadBytes mad{};
+    mad[0] = mad[2] = 1;
+    mad[1] = 0x81;
+    mad[3] = static_cast<std::uint8_t>(method);
+    mad[6] = 1;
+    mad[7] = static_cast<std::uint8_t>(path.size() + 1);
+    store(mad.data() + 16, attribute);
+    store(mad.data() + 20, modifier);
+    std::uint8_t* hop = mad.data() + 128;
+    *++hop = 1;
+    for (const std::uint8_t port : path)
+        *++hop = port;
+    return mad;
+}
+
+} // namespace soft_ib

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Two machines, one HCA each, whose switches a trunk joins: port 1 is the HCA's, port 2 the trunk's.
+#include <array>
+#include <cstring>
+#include <gtest/gtest.h>
+
+#include <core.h>
+
+#include "management.hpp"
+#include "node.hpp"
+
+namespace soft_ib {
+namespace {
+
+constexpr std::uint8_t hca_port = 1, trunk_port = 2;
+
+class Machine {
+public:
+    explicit Machine(unsigned int number)
+    {
+        const fabric_plan plan{.hcas = 1, .first_hca = number, .subnets = 1, .mtu = 4, .trunk = true};
+        fabric_construct(f(), &plan);
+        fabric_set_link(f(), 0, true);
+        fabric_set_trunk(f(), true);
+    }
+    struct fabric* f() const { return fabric_.get(); }
+
+    // An SMP to this machine's switch, which is not on the way to anywhere.
+    void set(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data) const
+    {
+        MadBytes mad = directed(Method::set, attribute, modifier, {});
+        std::memcpy(mad.data() + 64, data.data(), data.size());
+        fabric_headers h{};
+        fabric_route route{};
+        ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
+    }
+    // All ports ACTIVE, LID 1 here at port 1 and the other machine's, 2, behind the trunk, or the other way round.
+    void activate(std::uint16_t own_lid) const
+    {
+        for (const PortState state : {PortState::armed, PortState::active}) {
+            std::array<std::uint8_t, 64> data{};
+            store(data.data() + 8, default_subnet_prefix);
+            store(data.data() + 16, own_lid);
+            store<std::uint16_t>(data.data() + 18, 1);
+            data[32] = static_cast<std::uint8_t>(state);
+            set(port_info, hca_port, data);
+            set(port_info, trunk_port, data);
+            MadBytes mad = directed(Method::set, port_info, 0, {}), reply{};
+            unsigned int events = 0;
+            std::memcpy(mad.data() + 64, data.data(), data.size());
+            ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+        }
+        std::array<std::uint8_t, 64> table;
+        table.fill(Switch::no_port);
+        table[1] = own_lid == 1 ? hca_port : trunk_port;
+        table[2] = own_lid == 2 ? hca_port : trunk_port;
+        set(linear_table, 0, table);
+    }
+
+private:
+    FabricMemory fabric_ = fabric_memory();
+};
+
+class TrunkTest : public testing::Test {
+protected:
+    Machine a{0}, b{1};
+    fabric_route route{};
+
+    // Asks who is at the end of the path.
+    static MadBytes ask(std::initializer_list<std::uint8_t> path) { return directed(Method::get, node_info, 0, path); }
+    static fabric_headers frame(std::uint16_t slid, std::uint16_t dlid)
+    {
+        fabric_headers h{};
+        h.opcode = FABRIC_UD_SEND_ONLY;
+        h.slid = slid;
+        h.dlid = dlid;
+        h.destination_qpn = 0x100;
+        h.payload_bytes = 100;
+        return h;
+    }
+};
+
+TEST_F(TrunkTest, manager_asks_the_other_machines_switch)
+{
+    auto mad = ask({trunk_port});
+    fabric_headers h{};
+    ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
+    EXPECT_TRUE(route.to_trunk);
+    EXPECT_EQ(route.hcas, 0U);
+    ASSERT_TRUE(fabric_switch_mad(b.f(), FABRIC_TRUNK, &h, mad.data(), &route));
+    EXPECT_TRUE(route.to_trunk);
+    ASSERT_TRUE(fabric_switch_mad(a.f(), FABRIC_TRUNK, &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, 1U);
+    EXPECT_FALSE(route.to_trunk);
+    EXPECT_EQ(mad[64 + 2], 2) << "a switch";
+    EXPECT_EQ(mad[64 + 3], 2) << "of two ports";
+    EXPECT_EQ(mad[64 + 36], trunk_port) << "asked by that port";
+    // Not the GUID of the first machine's.
+    MadBytes own = ask({});
+    ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, own.data(), &route));
+    EXPECT_NE(std::memcmp(own.data() + 64 + 12, mad.data() + 64 + 12, 8), 0);
+}
+
+TEST_F(TrunkTest, manager_asks_the_other_machines_hca)
+{
+    auto mad = ask({trunk_port, hca_port});
+    fabric_headers h{};
+    ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
+    ASSERT_TRUE(fabric_switch_mad(b.f(), FABRIC_TRUNK, &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, 1U);
+    EXPECT_FALSE(route.to_trunk);
+    MadBytes reply{};
+    unsigned int events = 0;
+    ASSERT_TRUE(fabric_hca_mad(b.f(), 0, mad.data(), reply.data(), &events));
+    EXPECT_EQ(load<std::uint64_t>(reply.data() + 64 + 20), fabric_guid(1));
+    ASSERT_TRUE(fabric_switch_mad(b.f(), 0, &h, reply.data(), &route));
+    EXPECT_TRUE(route.to_trunk);
+    ASSERT_TRUE(fabric_switch_mad(a.f(), FABRIC_TRUNK, &h, reply.data(), &route));
+    EXPECT_EQ(route.hcas, 1U);
+}
+
+TEST_F(TrunkTest, frame_to_the_other_machine_goes_by_the_tables)
+{
+    const auto h = frame(1, 2);
+    a.activate(1);
+    b.activate(2);
+    route = fabric_route_frame(a.f(), 0, &h);
+    EXPECT_TRUE(route.to_trunk);
+    EXPECT_EQ(route.hcas, 0U);
+    route = fabric_route_from_trunk(b.f(), &h);
+    EXPECT_FALSE(route.to_trunk);
+    EXPECT_EQ(route.hcas, 1U);
+}
+
+TEST_F(TrunkTest, frame_to_a_group_goes_to_both_machines_and_not_back)
+{
+    const auto h = frame(1, 0xc000);
+    std::array<std::uint8_t, 64> table{};
+    store<std::uint16_t>(table.data(), 1 << hca_port | 1 << trunk_port);
+    a.activate(1);
+    b.activate(2);
+    a.set(multicast_table, 0, table);
+    b.set(multicast_table, 0, table);
+    route = fabric_route_frame(a.f(), 0, &h);
+    EXPECT_TRUE(route.to_trunk);
+    EXPECT_EQ(route.hcas, 1U) << "its own copy";
+    route = fabric_route_from_trunk(b.f(), &h);
+    EXPECT_FALSE(route.to_trunk);
+    EXPECT_EQ(route.hcas, 1U);
+}
+
+TEST_F(TrunkTest, trunk_that_is_down_or_not_active_passes_nothing)
+{
+    const auto h = frame(1, 2);
+    a.activate(1);
+    fabric_set_trunk(a.f(), false);
+    EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).to_trunk);
+    EXPECT_EQ(fabric_route_from_trunk(a.f(), &h).hcas, 0U);
+    fabric_set_trunk(a.f(), true);
+    EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).to_trunk) << "no manager made it ACTIVE again";
+    auto mad = ask({trunk_port});
+    fabric_headers smp{};
+    EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &smp, mad.data(), &route)) << "but management passes";
+}
+
+TEST_F(TrunkTest, manager_is_told_by_trap_across_the_trunk)
+{
+    // Its manager is the other machine's LID 1.
+    b.activate(2);
+    std::array<std::uint8_t, 64> data{};
+    store(data.data() + 8, default_subnet_prefix);
+    store<std::uint16_t>(data.data() + 16, 7);
+    store<std::uint16_t>(data.data() + 18, 1);
+    b.set(port_info, 0, data);
+    MadBytes mad{};
+    fabric_headers h{};
+    while (fabric_switch_trap(b.f(), &h, mad.data(), &route)) {}
+    fabric_set_link(b.f(), 0, false);
+    ASSERT_TRUE(fabric_switch_trap(b.f(), &h, mad.data(), &route));
+    EXPECT_TRUE(route.to_trunk);
+    fabric_set_link(b.f(), 0, true);
+    fabric_set_trunk(b.f(), false);
+    EXPECT_FALSE(fabric_switch_trap(b.f(), &h, mad.data(), &route)) << "there is no way to it";
+    fabric_set_trunk(b.f(), true);
+    EXPECT_TRUE(fabric_switch_trap(b.f(), &h, mad.data(), &route)) << "nothing of it was forgotten";
+}
+
+} // namespace
+} // namespace soft_ib

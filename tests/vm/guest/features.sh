@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
+# For suites on offloads: features as ethtool shows and changes them, and bytes to be carried by TCP.
+
+feature() { on "$1" ethtool -k "$(interface_of "$1")" | sed -nE "s/^\s*$2: (\S+).*/\1/p"; }           # HOST NAME
+# One that depends on another that is off is not changed, and ethtool fails.
+set_feature() { on "$1" ethtool -K "$(interface_of "$1")" "$2" "$3" >/dev/null 2>&1 || true; }        # HOST NAME on|off
+stack_counter() { on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'; }             # HOST NAME
+is_feature() { [ "$(feature "$1" "$2")" = "$3" ] || fail "$2 of host $1 is $(feature "$1" "$2"), not $3"; }
+
+# Random bytes from host 1 to host 2 by TCP, compared.
+transfer() { # MEGABYTES
+    [ -e /run/sent ] || head -c 100M /dev/urandom >/run/sent
+    on 2 sh -c 'socat -u TCP-LISTEN:4000,reuseaddr OPEN:/run/got,creat,trunc' &
+    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :4000'
+    head -c "$1M" /run/sent | on 1 timeout 60 socat -u STDIN TCP:10.0.0.2:4000
+    wait $!
+    [ "$(head -c "$1M" /run/sent | sha256sum)" = "$(sha256sum </run/got)" ] || fail "the bytes differ"
+}
+wrong_checksums() { stack_counter 2 TcpInCsumErrors; }
+
+# What is the same whoever offloads.
+
+bytes_count_as_on_the_wire() {
+    local packets bytes
+    packets=$(statistic 1 tx_packets) bytes=$(statistic 1 tx_bytes)
+    transfer 10
+    packets=$(($(statistic 1 tx_packets) - packets)) bytes=$(($(statistic 1 tx_bytes) - bytes))
+    echo "# $packets packets, $bytes bytes"
+    [ $packets -ge 5000 ]
+    # 52 bytes of headers in each.
+    [ $bytes -ge $((10 * 1048576 + 5000 * 52)) ]
+    [ $bytes -le $((10 * 1048576 + packets * 60)) ]
+}
+# So many changed segments arrive that some are seen, and TCP sends them again.
+corrupted_segments_are_dropped() {
+    local before
+    before=$(wrong_checksums)
+    knob 2 corrupt_every 100
+    transfer 10
+    knob 2 corrupt_every 0
+    echo "# $(($(wrong_checksums) - before)) segments with a wrong checksum"
+    [ $(($(wrong_checksums) - before)) -gt 10 ]
+}
+mode_changes_under_large_packets() {
+    serve_iperf 2
+    on 1 timeout 40 iperf3 -c 10.0.0.2 -t 6 >/run/iperf.out 2>&1 &
+    local pid=$! i
+    for i in $(seq 8); do
+        set_mode 1 connected
+        set_mode 1 datagram
+    done
+    wait $pid
+    grep -q receiver /run/iperf.out
+}

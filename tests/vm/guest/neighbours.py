@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""neighbours.py COUNT INTERFACE LLADDR PACKETS: sends to so many neighbours in turns, which are queue pairs that nobody has,
+behind the port of the link-layer address. Prints the nanoseconds that a packet took, once each neighbour was met."""
+import ipaddress
+import socket
+import subprocess
+import sys
+import time
+
+count, interface, address, packets = int(sys.argv[1]), sys.argv[2], sys.argv[3].split(":"), int(sys.argv[4])
+network = ipaddress.ip_network("10.64.0.0/16")
+hosts = [str(network[i + 1]) for i in range(count)]
+commands = [f"route replace {network} dev {interface}"]
+for i, host in enumerate(hosts):
+    address[1:4] = (0x100000 + i).to_bytes(3, "big").hex(":").split(":")
+    commands.append(f"neigh replace {host} lladdr {':'.join(address)} nud permanent dev {interface}")
+subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)
+
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def send(many):
+    for i in range(many):
+        sender.sendto(b"x", (hosts[i % count], 9))
+
+
+send(max(count, 1000))
+# The path is asked for once, and what waits for it is bounded.
+time.sleep(1)
+send(max(count, 1000))
+begun = time.monotonic_ns()
+send(packets)
+print((time.monotonic_ns() - begun) / packets)

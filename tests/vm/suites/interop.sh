@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Two machines, each with its driver: host 1 here, host 2 on the other.
+MACHINES=2
+PORTS=2
+HOSTS=1
+PARTITIONS='Blue=0x8001, ipoib : ALL=full;'
+
+both_ways() { # COMMAND: with 1 2 and with 2 1
+    "$1" 1 2
+    "$1" 2 1
+}
+address_of() { echo "10.0.0.$1"; }
+
+test_the_machines_differ() {
+    echo "# here: $DRIVER on $(uname -r); there: $(there printenv DRIVER) on $(there uname -r); OpenSM with host $SM_HOST"
+    [ "$(ibnetdiscover | grep -c ^Switch)" = 2 ]
+}
+
+pings() {
+    wait_for 20 reaches "$1" "$(address_of "$2")"
+    wait_for 20 reaches "$1" "fd00::$2"
+    ping_ok "$1" "$(address_of "$2")"
+    ping_ok "$1" "fd00::$2"
+}
+test_ping_both_ways() { both_ways pings; }
+
+test_hosts_know_each_others_addresses() {
+    knows() { [ "$(on "$1" ip -j neigh show "$(address_of "$2")" | jq -r '.[0].lladdr')" = "$(lladdr "$2")" ]; }
+    both_ways knows
+}
+
+floods() { flood "$1" "$(address_of "$2")" 1000 -s "$(($(mtu "$1") - 28))"; }
+test_full_packets_both_ways() { both_ways floods; }
+
+streams() { iperf "$1" "$2" -t 3; }
+test_tcp_both_ways() { both_ways streams; }
+test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
+datagrams() { udp "$1" "$2" 20M -t 3; }
+test_udp_both_ways() { both_ways datagrams; }
+
+# A receiver of a group at host $2 hears host $1.
+hears() {
+    local from=$1 to=$2 group
+    for group in 239.1.2.3 ff15::1234; do
+        on "$to" timeout 15 python3 /test/group.py listen $group "$(interface_of "$to")" >/run/heard &
+        hello_came() {
+            on "$from" python3 /test/group.py send "$1" "$(interface_of "$from")" hello
+            grep -q hello /run/heard
+        }
+        wait_for 12 hello_came $group
+    done
+}
+test_multicast_both_ways() { both_ways hears; }
+
+test_broadcast_both_ways() {
+    answers() {
+        on "$2" sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
+        on "$1" ping -q -b -c 3 -i 0.2 -W 10 10.0.0.255 >/run/ping.out 2>/dev/null
+        grep -q ' 0% packet loss' /run/ping.out
+    }
+    both_ways answers
+}
+
+# By create_child: with the in-tree driver only those have a mode.
+add_child() { # HOST
+    local parent
+    parent=$(interface_of "$1")
+    on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/create_child"
+    # The in-tree driver's is in the first namespace, wherever its parent is.
+    at "$1" ip link set "$parent.8001" netns "h$1" 2>/dev/null || true
+    on "$1" ip link set "$parent.8001" name blue
+    on "$1" ip addr add "10.1.0.$1/24" dev blue
+    on "$1" ip link set blue up
+}
+test_children_both_ways() {
+    add_child 1
+    add_child 2
+    wait_for 20 reaches 1 10.1.0.2
+    ping_ok 1 10.1.0.2 -s 1900
+    ping_ok 2 10.1.0.1 -s 1900
+    on 1 ip link del blue
+    on 2 ip link del blue
+}
+
+to_mode() { # OF-HOST-1 OF-HOST-2
+    set_mode 1 "$1"
+    set_mode 2 "$2"
+}
+test_connected_mode() {
+    to_mode connected connected
+    [ "$(mtu 1) $(mtu 2)" = "65520 65520" ]
+    wait_for 20 reaches 1 10.0.0.2
+    both_ways pings
+    flood 1 10.0.0.2 200 -s 60000
+    flood 2 10.0.0.1 200 -s 60000
+    both_ways streams
+    iperf 1 2 -t 3 --bidir
+    both_ways hears
+    # They were connections, not datagrams.
+    [ "$(counter 1 rc_sent)" -gt 1000 ] && [ "$(counter 2 rc_sent)" -gt 1000 ]
+}
+test_connected_children() {
+    local host
+    add_child 1
+    add_child 2
+    for host in 1 2; do on $host sh -c 'echo connected >/sys/class/net/blue/mode'; done
+    wait_for 20 reaches 1 10.1.0.2
+    ping_ok 1 10.1.0.2 -s 60000
+    ping_ok 2 10.1.0.1 -s 60000
+    on 1 ip link del blue
+    on 2 ip link del blue
+}
+
+# A host in datagram mode takes connections too, so long packets arrive; back go datagrams, as tracepath finds out. A
+# host whose address has no flag of connected mode gets none, and the other learns what fits.
+learned_pmtu() { # FROM TO
+    on "$1" timeout 30 tracepath -n -m 3 "$(address_of "$2")" >/run/tracepath 2>&1
+    sed -nE 's/.*pmtu ([0-9]+)$/\1/p' /run/tracepath | tail -n 1
+}
+mixed() { # CONNECTED DATAGRAM
+    local without_flag
+    to_mode datagram datagram
+    set_mode "$1" connected
+    wait_for 20 reaches "$1" "$(address_of "$2")"
+    ping_ok "$1" "$(address_of "$2")" -s 60000
+    [ "$(learned_pmtu "$2" "$1")" = "$(mtu "$2")" ] || fail "$(cat /run/tracepath)"
+    both_ways streams
+    without_flag=$(lladdr "$2" | sed 's/^80/00/')
+    on "$1" ip route flush cache
+    on "$1" ip neigh replace "$(address_of "$2")" lladdr "$without_flag" dev "$(interface_of "$1")"
+    [ "$(learned_pmtu "$1" "$2")" = "$(mtu "$2")" ] || fail "$(cat /run/tracepath)"
+    ping_ok "$1" "$(address_of "$2")" -M "do" -s $(($(mtu "$2") - 28))
+    ping_ok "$1" "$(address_of "$2")" -s 20000
+    streams "$1" "$2"
+    on "$1" ip neigh del "$(address_of "$2")" dev "$(interface_of "$1")"
+    on "$1" ip route flush cache
+}
+test_mixed_modes_and_their_path_mtu() {
+    mixed 1 2
+    mixed 2 1
+    to_mode datagram datagram
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+# The driver of a host goes while the other sends, and comes back.
+reload() { # HOST OTHER
+    local pid
+    on "$2" ping -q -i 0.05 -c 400 "$(address_of "$1")" >/run/ping.out &
+    pid=$!
+    sleep 1
+    at "$1" unload_driver
+    sleep 1
+    at "$1" load_driver
+    add_host "$1"
+    wait_for 30 addresses_ready "$1"
+    # Nobody tells the other of the new queue pair: ARP trusts what it knows for 45 s at most, then asks for 8.
+    wait_for 60 reaches "$2" "$(address_of "$1")"
+    wait_for 60 reaches "$2" "fd00::$1"
+    wait $pid || true
+    echo "# $(grep transmitted /run/ping.out)"
+    both_ways pings
+    streams "$1" "$2"
+}
+test_driver_is_reloaded_under_traffic() { both_ways reload; }
+test_driver_is_reloaded_under_connected_traffic() {
+    to_mode connected connected
+    wait_for 20 reaches 1 10.0.0.2
+    reload 1 2
+    to_mode connected connected
+    wait_for 20 reaches 1 10.0.0.2
+    reload 2 1
+    to_mode datagram datagram
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+# 1 GB of which both ends have the same digest.
+copies() {
+    on "$2" sh -c 'timeout 600 socat -u TCP-LISTEN:9,reuseaddr - | sha256sum >/run/received' &
+    wait_for 10 on "$2" sh -c 'ss -ltn | grep -q :9'
+    on "$1" bash -c "set -o pipefail
+        head -c 1G /dev/urandom | tee >(sha256sum >/run/sent) | timeout 600 socat -u - TCP:$(address_of "$2"):9"
+    wait $!
+    at "$1" grep -q . /run/sent
+    echo "# $(at "$1" cut -c1-16 /run/sent) sent, $(at "$2" cut -c1-16 /run/received) received"
+    [ "$(at "$1" cat /run/sent)" = "$(at "$2" cat /run/received)" ]
+}
+test_a_gigabyte_arrives_whole() {
+    copies 1 2
+    to_mode connected connected
+    wait_for 20 reaches 1 10.0.0.2
+    copies 2 1
+    to_mode datagram datagram
+    wait_for 20 reaches 1 10.0.0.2
+}
+
+# TCP both ways that lasts, with pings, groups, changes of mode elsewhere and short connections beside it.
+test_mixed_traffic_keeps_its_connection() {
+    local seconds=$((60 * MINUTES)) pid lost
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -t $seconds --bidir -i 60 >/run/long.out 2>&1 &
+    pid=$!
+    one_round() {
+        ping_ok 1 10.0.0.2 -s 1500
+        ping_ok 2 fd00::1
+        hears 1 2
+        add_child 1
+        add_child 2
+        wait_for 20 reaches 1 10.1.0.2
+        on 1 ip link del blue
+        on 2 ip link del blue
+        sleep 5
+    }
+    repeat_for $((seconds - 20)) one_round
+    wait $pid
+    grep -E 'sender|receiver' /run/long.out | tr -s ' ' | sed 's/^/# /'
+    ! grep -i error /run/long.out || return 1
+}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# HCAs without offloads: this driver cuts large TCP packets into segments itself.
+PORTS=2
+HOSTS=1
+FABRIC='offloads=0'
+
+# shellcheck source=/dev/null
+. ./features.sh
+
+# Datagrams that host 1's driver made of larger packets while a command ran.
+segments_made_by() { # COMMAND...
+    local before
+    before=$(statistic_of 1 tx_segmented)
+    "$@"
+    echo $(($(statistic_of 1 tx_segmented) - before))
+}
+
+test_features_are_for_sending_alone() {
+    [ "$DRIVER" = ours ] || return 77
+    is_feature 1 tx-checksum-ipv4 on
+    is_feature 1 tcp-segmentation-offload on
+    is_feature 1 rx-checksumming off
+    on 1 ethtool -k ib0 | grep -q 'large-receive-offload: off \[fixed\]'
+}
+
+test_bytes_arrive_whole() { transfer 20; }
+
+test_segmentation_follows_the_switch() {
+    local made
+    [ "$DRIVER" = ours ] || return 77
+    made=$(segments_made_by transfer 10)
+    echo "# on: $made segments of larger packets"
+    [ "$made" -gt 3000 ]
+    set_feature 1 tso off
+    made=$(segments_made_by transfer 10)
+    [ "$made" = 0 ] || fail "off: $made"
+    set_feature 1 tso on
+}
+
+test_bytes_count_as_on_the_wire() { bytes_count_as_on_the_wire; }
+
+test_corrupted_segments_are_dropped_and_sent_again() { corrupted_segments_are_dropped; }
+
+test_pages_of_a_file_are_cut_too() {
+    local before
+    before=$(wrong_checksums)
+    serve_iperf 2
+    on 1 timeout 30 iperf3 -c 10.0.0.2 -Z -n 20M >/run/iperf.out
+    grep -q receiver /run/iperf.out
+    [ "$(wrong_checksums)" = "$before" ]
+}
+
+test_segments_of_a_small_link_are_many() {
+    local before
+    before=$(wrong_checksums)
+    on 1 ip route change 10.0.0.0/24 dev ib0 advmss 200
+    on 2 ip route change 10.0.0.0/24 dev ib1 advmss 200
+    transfer 3
+    [ "$(wrong_checksums)" = "$before" ]
+    on 1 ip route change 10.0.0.0/24 dev ib0
+    on 2 ip route change 10.0.0.0/24 dev ib1
+}
+
+test_smallest_ring_carries_them() {
+    [ "$DRIVER" = ours ] || return 77
+    on 1 ethtool -G ib0 tx 128
+    wait_for 20 reaches 1 10.0.0.2
+    transfer 10
+}
+
+test_mode_changes_under_large_packets() { mode_changes_under_large_packets; }
+
+test_udp_and_ipv6_are_as_ever() {
+    ping_ok 1 10.0.0.2 -s 20000
+    ping_ok 1 fd00::2 -s 20000
+    udp 1 2 20M -t 2
+}

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# User-space verbs on the fabric: the tools of everyday between its HCAs, the RDMA CM by way of the driver's interfaces,
+# what is done wrongly, and what is left of those who are killed. Debian's provider for QIB drives the HCAs.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+listens() { [ -n "$(ss -Hltn "sport = :$1")" ]; } # PORT
+both_failed() {
+    local side
+    for side in server client; do
+        { grep -vE '^[- ]|^$' "/run/$side.out" || true; } | tail -n 8 | cut -c -150 | sed "s/^/# $side: /"
+    done
+    return 1
+}
+grew_by() { [ $(($(counter "$1" "$2") - $3)) -ge "$4" ] || fail "$2 of host $1: $3, now $(counter "$1" "$2")"; } # HOST NAME BEFORE LEAST
+
+run_perftest() { # PROGRAM ARGUMENT...
+    local server
+    timeout 60 "$@" -d soft_ib1 >/run/server.out 2>&1 &
+    server=$!
+    wait_for 10 listens 18515
+    timeout 60 "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 && wait $server
+}
+# One of perftest's programs, from the first HCA to the second; its result, bytes and iterations first, on /run/result.
+perftest() { # PROGRAM ARGUMENT...
+    local attempt
+    for attempt in 1 2 3; do
+        ! run_perftest "$@" || break
+        # It gives up where the clock does not run evenly while it looks, as a busy machine's VM's does not.
+        grep -q 'Correlation coefficient' /run/server.out /run/client.out || both_failed || return 1
+    done
+    grep -A 1 '#bytes' /run/client.out | tail -n 1 >/run/result
+    echo "# $*: $(xargs </run/result)"
+}
+# It did so many, of so many bytes each.
+result_is() { [ "$(awk '{ print $1, $2 }' /run/result)" = "$1 $2" ] || fail "$(cat /run/client.out)"; } # BYTES ITERATIONS
+
+test_tools_show_the_hcas() {
+    [ "$(ibv_devices | awk '/soft_ib/ { print $1, $2 }' | sort | xargs)" = \
+        'soft_ib0 0002c90300000010 soft_ib1 0002c90300000110' ]
+    ibv_devinfo -d soft_ib1 >/run/info
+    local line
+    for line in 'transport: InfiniBand (0)' 'node_guid: 0002:c903:0000:0110' 'phys_port_cnt: 1' \
+        'state: PORT_ACTIVE (4)' 'active_mtu: 2048 (4)' "port_lid: $(lid 2)" 'link_layer: InfiniBand'; do
+        sed -E 's/^[[:space:]]+//; s/:[[:space:]]+/: /' /run/info | grep -qxF "$line" || fail "not in ibv_devinfo: $line"
+    done
+}
+
+test_rc_bandwidth() {
+    local before
+    before=$(counter 1 rc_sent)
+    perftest ib_send_bw -s 65536 -n 500
+    result_is 65536 500
+    grew_by 1 rc_sent "$before" $((500 * 32))
+}
+test_rc_latency() { perftest ib_send_lat -n 200; result_is 2 200; }
+test_ud_bandwidth() { perftest ib_send_bw -c UD -s 2048 -n 500; result_is 2048 500; }
+test_ud_latency() { perftest ib_send_lat -c UD -n 200; result_is 2 200; }
+test_events_instead_of_polling() { perftest ib_send_bw -e -s 4096 -n 500; result_is 4096 500; }
+test_shared_receive_queue() { perftest ib_send_bw --use-srq -s 4096 -n 500 -q 4; result_is 4096 2000; }
+test_rdma_write_bandwidth() {
+    local before
+    before=$(counter 2 rdma_writes)
+    perftest ib_write_bw -s 65536 -n 500
+    result_is 65536 500
+    grew_by 2 rdma_writes "$before" 500
+}
+test_rdma_write_latency() { perftest ib_write_lat -n 100; result_is 2 100; }
+test_rdma_read_bandwidth() {
+    local before
+    before=$(counter 2 rdma_reads)
+    perftest ib_read_bw -s 65536 -n 500
+    result_is 65536 500
+    grew_by 2 rdma_reads "$before" 500
+}
+test_rdma_read_latency() { perftest ib_read_lat -n 200; result_is 2 200; }
+
+# The RDMA CM: addresses are those of the driver's interfaces, in the hosts' namespaces
+
+rdma_cm() {
+    modprobe rdma_ucm
+    wait_for 5 test -e /dev/infiniband/rdma_cm
+}
+# A program in both hosts, that of host 1 first; it listens by the RDMA CM, of which nothing tells but resources.
+listeners() { rdma resource show cm_id 2>/dev/null | grep -c LISTEN || true; }
+has_listener() { [ "$(listeners)" -gt 0 ]; }
+between_hosts() { # SERVER'S COMMAND -- CLIENT'S COMMAND
+    local first=()
+    while [ "$1" != -- ]; do first+=("$1"); shift; done
+    shift
+    rdma_cm
+    on 1 timeout 60 "${first[@]}" >/run/server.out 2>&1 &
+    local pid=$!
+    wait_for 10 has_listener
+    on 2 timeout 60 "$@" >/run/client.out 2>&1 || both_failed
+    wait $pid || both_failed
+}
+# Reads and writes the client's memory, and compares what it gets.
+rping_ok() { # ADDRESS TIMES [ARGUMENT...]
+    local before
+    before=$(counter 2 rdma_reads)
+    between_hosts rping -s -a "$1" -V -C "$2" "${@:3}" -- rping -c -a "$1" -V -C "$2" "${@:3}"
+    grew_by 2 rdma_reads "$before" "$2"
+}
+
+# Until the test's end each host loses one in so many packets.
+lose() { # OF-HOST-1 OF-HOST-2
+    trap 'knob 1 drop_rc_every 0; knob 2 drop_rc_every 0' EXIT
+    knob 1 drop_rc_every "$1"
+    knob 2 drop_rc_every "$2"
+}
+
+test_rping() { rping_ok 10.0.0.1 20; }
+test_rping_over_ipv6() { rping_ok fd00::1 20; }
+test_rping_of_large_messages() { rping_ok 10.0.0.1 20 -S 60000; }
+test_rping_in_connected_mode() {
+    set_mode 1 connected && set_mode 2 connected
+    rping_ok 10.0.0.1 20
+    set_mode 1 datagram && set_mode 2 datagram
+}
+test_rping_loses_nothing_on_a_link_that_does() {
+    local again
+    again=$(counter 1 rc_sent_again)
+    lose 101 97
+    rping_ok 10.0.0.1 10 -S 60000
+    grew_by 1 rc_sent_again "$again" 1
+}
+test_rping_on_a_partition() {
+    local host
+    for host in 1 2; do
+        on $host ip link add link "ib$((host - 1))" name blue type ipoib pkey 0x8001
+        on $host ip link set blue up
+        on $host ip addr add "10.8.0.$host/24" dev blue
+    done
+    wait_for 20 reaches 2 10.8.0.1
+    rping_ok 10.8.0.1 20
+    for host in 1 2; do on $host ip link del blue; done
+}
+test_udaddy() {
+    between_hosts udaddy -b 10.0.0.1 -- udaddy -s 10.0.0.1
+    grep -q 'return status 0' /run/client.out || both_failed
+}
+# Groups of the RDMA CM have a signature of their own, 4001.
+mckey_joined() { [ "$(members_of ff12:4001:ffff::f01:203)" -ge 1 ]; }
+test_multicast_by_the_rdma_cm() {
+    rdma_cm
+    on 1 timeout 60 mckey -m 239.1.2.3 -b 10.0.0.1 >/run/server.out 2>&1 &
+    local receiver=$!
+    wait_for 20 mckey_joined
+    on 2 timeout 60 mckey -m 239.1.2.3 -b 10.0.0.2 -s >/run/client.out 2>&1 || both_failed
+    wait $receiver || both_failed
+    grep -q 'return status 0' /run/server.out || both_failed
+}
+
+test_qperf() {
+    rdma_cm
+    on 1 qperf >/run/server.out 2>&1 &
+    local server=$!
+    wait_for 10 on 1 sh -c 'ss -ltn | grep -q :19765'
+    on 2 timeout 60 qperf -t 1 10.0.0.1 tcp_bw tcp_lat rc_bw rc_lat ud_lat rc_rdma_read_bw rc_rdma_write_bw \
+        >/run/client.out 2>&1 || both_failed
+    xargs </run/client.out | sed 's/^/# /'
+    [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 7 ]
+    # By the RDMA CM, where it resolves the interface's address. Now and then its two sides miss each other.
+    by_cm() { on 2 timeout 60 qperf -t 1 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat >/run/client.out 2>&1 || both_failed; }
+    wait_for 20 by_cm
+    kill $server
+    xargs </run/client.out | sed 's/^/# /'
+    [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 2 ]
+}
+
+# By guest/verbs.py: three works, of which the second is it; how they complete at the sender, and at the receiver
+
+complete() { # EXPECTED OPERATION... [ARGUMENT...]
+    timeout 120 ./verbs.py "${@:2}" >/run/works 2>&1 || fail "$(tail -n 5 /run/works)"
+    ! grep -vE ": ${1//|/[|]}\$" /run/works | sed 's/^/# /' | grep . || fail "expected: $1"
+}
+fine='success success success | success success | same'
+
+test_data_arrive_whatever_their_size() {
+    complete "$fine" send send-immediate write write-immediate read --bytes 0 1 2048 100001
+}
+test_data_arrive_on_a_link_that_loses() {
+    local again
+    again=$(counter 1 rc_sent_again)
+    # One in more than a message has packets: or, sent again, it would lose the same one for ever.
+    lose 211 199
+    complete "$fine" send write-immediate read --bytes 200000 300000 400000
+    grew_by 1 rc_sent_again "$again" 5
+}
+# What came before is done, what comes behind is not; the other side has heard of nothing.
+test_memory_that_is_not_the_senders_own_is_not_touched() {
+    local seen='success protection flushed | success - | different'
+    complete "$seen" send write read --wrong key bounds domain withdrawn
+    complete "$seen" read --wrong access
+}
+test_memory_that_the_peer_does_not_grant_is_not_touched() {
+    complete 'success remote-access flushed | success flushed | different' write read \
+        --wrong remote-key remote-bounds remote-access remote-withdrawn
+    complete 'success invalid-request flushed | success flushed | different' write read --wrong refused
+}
+test_receives_that_are_wrong_are_refused() {
+    complete 'success remote-operation flushed | success protection | different' send \
+        --wrong receive-key remote-withdrawn
+    complete 'success invalid-request flushed | success length | different' send --wrong receive-length
+}
+
+# The end of those who are killed
+
+# What user space has of both HCAs.
+resources() { rdma resource show | sed -E 's/ (cm_id|ctx)//'; }
+end() { kill -KILL "$@"; wait "$@" 2>/dev/null || true; } # PID...
+regions() { echo $(($(counter 1 regions) + $(counter 2 regions))); }
+resources_are() { [ "$(resources)" = "$1" ] && [ "$(regions)" = 0 ]; }
+
+regions_are() { [ "$(regions)" = "$1" ]; }
+test_killed_processes_leave_nothing() {
+    local before program pids
+    before=$(resources)
+    [ "$(regions)" = 0 ]
+    for program in ib_send_bw ib_write_bw ib_read_bw; do
+        $program -D 60 -s 65536 -d soft_ib1 >/run/server.out 2>&1 &
+        pids=($!)
+        wait_for 10 listens 18515
+        $program -D 60 -s 65536 -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 &
+        pids+=($!)
+        wait_for 10 regions_are 2
+        sleep 0.5
+        end "${pids[@]}"
+        wait_for 10 resources_are "$before" || fail "$(resources), $(regions) regions"
+    done
+}
+
+test_hca_that_goes_takes_what_was_made_of_it() {
+    ./verbs.py send --hold >/run/holder &
+    local holder=$!
+    wait_for 10 grep -q holding /run/holder
+    knob 2 plugged 0
+    [ ! -e /sys/class/infiniband/soft_ib1 ]
+    end $holder
+    knob 2 plugged 1
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    add_host 2
+    both_work
+    complete "$fine" read
+}

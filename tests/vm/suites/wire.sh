@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What is on the wire: a scenario of two hosts, captured, which tests/vm/check-captures judges on the host with tshark.
+# With DRIVER=ours the kernel's own driver plays it first, in the same VM, for comparison.
+PORTS=3
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+# OpenSM's HCA has no host, so that all that the hosts ask of it goes by cable.
+hosts='2 3'
+
+each_host() { # COMMAND...: with the host as its last argument
+    local host
+    for host in $hosts; do "$@" "$host"; done
+}
+group_members() { saquery --smkey 1 -m 2>/dev/null | grep -c PortGid; }
+no_group_has_members() { [ "$(group_members)" = 0 ]; }
+no_connections() { ! rdma resource show qp | grep -q 'type RC'; }
+forget_neighbours() { on "$1" ip neigh flush dev "$(interface_of "$1")"; }
+take_down() { on "$1" ip link set "$(interface_of "$1")" down; }
+
+# The stack's own timing is not to be on the wire: no router is asked for.
+quiet_host() {
+    ip netns list | grep -qw "h$1" || ip netns add "h$1"
+    on "$1" sysctl -qw net.ipv6.conf.default.router_solicitations=0
+}
+# Else a ping would begin at ::1, and have no answer.
+has_source() { on "$1" ip -6 route get fd00::9 | grep -q "src fd00::$1 "; }
+come_up() {
+    each_host add_host
+    each_host wait_for 30 addresses_ready
+}
+
+ping_once() { # ping arguments
+    on 2 ping -q -W 10 -c 1 "$@" >/run/ping.out || fail "ping $*: $(grep transmitted /run/ping.out)"
+}
+# In the background, as a process that can be ended.
+listen() { exec ip netns exec h3 python3 group.py listen "$1" "$(interface_of 3)" >"/run/heard.$1"; } # GROUP
+# The switch may learn of members some time after OpenSM.
+heard() {
+    on 2 python3 group.py send "$1" "$(interface_of 2)" hello
+    grep -q hello "/run/heard.$1"
+}
+listening() { on 3 ip maddr show dev "$(interface_of 3)" | grep -q "$1"; }
+only_the_sender_is_left() { [ "$(members_of ff12:401b:ffff::f01:203)$(members_of ff12:601b:ffff::77)" = 11 ]; }
+talk() {
+    ping_once 10.0.0.3
+    ping_once fd00::3
+    ping_once -M "do" -s 2016 10.0.0.3
+    wait_for 10 heard 239.1.2.3
+    wait_for 10 heard ff15::77
+}
+
+child_is_ready() { ! on "$1" ip -6 addr show dev blue | grep -q tentative; }
+add_child() {
+    on "$1" ip link add link "$(interface_of "$1")" name blue type ipoib pkey 0x8001
+    on "$1" ip addr add "10.1.0.$1/24" dev blue
+    on "$1" ip link set blue up
+}
+talk_in_blue() {
+    each_host add_child
+    each_host wait_for 20 child_is_ready
+    wait_for 20 reaches 2 10.1.0.3
+}
+remove_child() { on "$1" ip link del blue; }
+
+mode_of_each() { # MODE
+    local host
+    for host in $hosts; do set_mode "$host" "$1"; done
+}
+talk_connected() {
+    mode_of_each connected
+    wait_for 20 reaches 2 10.0.0.3
+    ping_once -s 20000 10.0.0.3
+    ping_once -M "do" -s 65492 10.0.0.3
+    mode_of_each datagram
+    wait_for 20 no_connections
+    wait_for 20 reaches 2 10.0.0.3
+}
+
+go_down() {
+    each_host take_down
+    wait_for 20 no_group_has_members
+}
+
+captured() { # NAME COMMAND...
+    local name=$1
+    shift
+    start_capture
+    "$@"
+    end_capture "$name"
+}
+
+play() { # DRIVER
+    local group listeners=()
+    DRIVER=$1 load_driver
+    each_host quiet_host
+    captured "$1/up" come_up
+    for group in 239.1.2.3 ff15::77; do
+        listen $group &
+        listeners+=($!)
+        wait_for 10 listening $group
+    done
+    each_host forget_neighbours
+    each_host wait_for 20 has_source
+    captured "$1/datagram" talk
+    kill "${listeners[@]}"
+    wait_for 10 only_the_sender_is_left
+    captured "$1/child" talk_in_blue
+    each_host remove_child
+    each_host forget_neighbours
+    captured "$1/connected" talk_connected
+    captured "$1/down" go_down
+    unload_driver
+}
+
+test_scenario_is_captured() {
+    [ "$DRIVER" = stock ] || play stock
+    play "$DRIVER"
+    hand_out_captures
+}
