@@ -25,14 +25,14 @@ Connections::Connections(Interface& interface)
 
 unsigned int Connections::max_mtu() const
 {
-    const unsigned int sges = srq_ ? shim_ib_max_srq_sge(interface_.ca()) : PageRing::most_pages;
+    const unsigned int sges = srq_ ? shim_ib_max_srq_sge(interface_.ca()) : PageRing::full_pages;
     // 16 bytes of the buffer are for the encapsulation, and the alignment of what is behind it.
     return std::min(sges * shim_page_size() - 16, static_cast<unsigned int>(IPOIB_MAX_MTU));
 }
 
 unsigned int Connections::receive_completions(unsigned int ring_size) const
 {
-    if (shim_ib_max_srq_sge(interface_.ca()))
+    if (srq_)
         return ring_size + most_draining;
     return static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp) * std::min(ring_size, most_own_buffers) +
            most_draining;
@@ -55,19 +55,47 @@ kernel::Status Connections::create(unsigned int send_size, unsigned int receives
     receives_ = receives;
     send_size_ = send_size;
     send_sges_ = sges;
-    if (const unsigned int most = shim_ib_max_srq_sge(interface_.ca())) {
-        srq_ = shim_srq_create(interface_.pd(), receives, std::min(most, PageRing::most_pages));
-        if (const kernel::Status status = kernel::check(srq_); !status.ok() && status.code() != kernel::not_supported)
-            log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());
-    }
+    // One that has shared receive queues and gives none is used as if it had none.
+    shares_receives_ = create_shared_queue().ok();
     return sends.create(send_size, sges);
 }
 
-void Connections::destroy()
+kernel::Status Connections::create_shared_queue()
+{
+    const unsigned int most = shim_ib_max_srq_sge(interface_.ca());
+    if (!most)
+        return kernel::not_supported;
+    srq_ = shim_srq_create(interface_.pd(), receives_, std::min(most, PageRing::most_pages));
+    const kernel::Status status = kernel::check(srq_);
+    if (!status.ok() && status.code() != kernel::not_supported)
+        log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());
+    return status;
+}
+
+void Connections::shared_queue_broke()
+{
+    shared_queue_broken_.store(true);
+    interface_.restart_queues();
+}
+
+void Connections::drop_broken_shared_queue()
+{
+    if (!shared_queue_broken_.load())
+        return;
+    shared_queue_broken_.store(false);
+    drop_shared_queue();
+}
+
+void Connections::drop_shared_queue()
 {
     if (auto* srq = std::exchange(srq_, nullptr))
         shim_srq_destroy(srq);
     shared_ring_.empty();
+}
+
+void Connections::destroy()
+{
+    drop_shared_queue();
     if (auto* pool = std::exchange(pool_, nullptr))
         shim_pool_destroy(pool);
     sends.destroy();
@@ -75,6 +103,9 @@ void Connections::destroy()
 
 kernel::Status Connections::start()
 {
+    // The completion queue has no room for rings of the connections' own.
+    if (shares_receives_ && !srq_)
+        TRY(create_shared_queue());
     {
         kernel::Guard guard(interface_.paths.lock);
         accepting_ = true;
@@ -139,7 +170,6 @@ unsigned long Connections::look()
 
     const unsigned long now = shim_jiffies();
     kernel::PacketQueue ready;
-    bool again = false;
     // One grace period for all that were unpublished.
     bool unpublished = false;
     {
@@ -160,7 +190,7 @@ unsigned long Connections::look()
     if (unpublished)
         shim_rcu_synchronize();
     while (ActiveConnection* connection = next_to_release(now))
-        again |= !release(*connection, now);
+        release(*connection, now);
 
     PassiveLife::Action action;
     while (PassiveConnection* connection = next_due(action))
@@ -171,22 +201,20 @@ unsigned long Connections::look()
     {
         kernel::Guard guard(interface_.paths.lock);
         for (ActiveConnection& connection : active_) {
-            if (connection.life.state() == ActiveLife::State::wanted || connection.release_wanted) {
+            const bool releasing = connection.release != ActiveConnection::Release::none;
+            if (connection.life.state() == ActiveLife::State::wanted || connection.release_wanted)
                 sooner(1);
-            } else if (connection.life.state() == ActiveLife::State::refused &&
-                       connection.release == ActiveConnection::Release::none) {
-                if (!kernel::reached(connection.look_at, now))
-                    sooner(connection.look_at - now);
-                else
-                    perform(connection, step(connection, ActiveLife::Event::rested), ready);
-            }
+            else if (!releasing && connection.life.state() != ActiveLife::State::refused)
+                continue;
+            else if (!kernel::reached(connection.look_at, now))
+                sooner(connection.look_at - now);
+            else if (!releasing)
+                perform(connection, step(connection, ActiveLife::Event::rested), ready);
         }
         for (PassiveConnection& connection : passive_)
             if (connection.life.ending() || connection.due != PassiveLife::Action::none)
                 sooner(kernel::milliseconds(look_again_ms));
     }
-    if (again)
-        sooner(kernel::milliseconds(look_again_ms));
     transmit(ready);
     return delay;
 }

@@ -299,7 +299,7 @@ ActiveConnection* Connections::next_to_release(unsigned long now)
     return nullptr;
 }
 
-bool Connections::release(ActiveConnection& connection, unsigned long now)
+void Connections::release(ActiveConnection& connection, unsigned long now)
 {
     using Release = ActiveConnection::Release;
     const bool idle = connection.sent.load() == connection.completed.load();
@@ -307,18 +307,18 @@ bool Connections::release(ActiveConnection& connection, unsigned long now)
     if (connection.release == Release::unpublished && connection.qp) {
         if (!idle && !connection.broken && patient) {
             connection.look_at = now + kernel::milliseconds(look_again_ms);
-            return false;
+            return;
         }
         (void)shim_qp_to_error(connection.qp);
         connection.release = Release::in_error;
         connection.patience_ends = now + kernel::seconds(patience_seconds);
         if (!idle) {
             connection.look_at = now + 1;
-            return false;
+            return;
         }
     } else if (!idle && patient) {
         connection.look_at = now + 1;
-        return false;
+        return;
     }
     if (!idle)
         log_warning(interface_.dev(), "timing out; %u sends not completed",
@@ -344,7 +344,6 @@ bool Connections::release(ActiveConnection& connection, unsigned long now)
     transmit(ready);
     if (gone)
         kernel::Owned<ActiveConnection>(&connection).reset();
-    return true;
 }
 
 } // namespace ipoib

@@ -92,6 +92,7 @@ void SendPool::ring_doorbell()
         open_->post_failed.store(true);
         interface_.connections.look_soon();
     }
+    interface_.tx.expect_completions();
     open_ = nullptr;
 }
 
@@ -150,14 +151,20 @@ void SendPool::reclaim(ActiveConnection& connection)
 
 // Receiving
 
+bool PageRing::map(shim_sge& sge, unsigned int index, page* page) const
+{
+    auto* const data = static_cast<std::byte*>(shim_page_address(page)) + offset(index);
+    sge.address = shim_dma_map_from_device(interface_.ca(), data, sge.length);
+    return !shim_dma_failed(interface_.ca(), sge.address);
+}
+
 bool PageRing::add_page(Slot& slot, unsigned int index)
 {
     // The pool belongs to the poll; what a ring starts with comes from elsewhere.
     page* fresh = shim_page_alloc();
     if (!fresh)
         return false;
-    slot.sge[index].address = shim_dma_map_from_device(interface_.ca(), shim_page_address(fresh), shim_page_size());
-    if (shim_dma_failed(interface_.ca(), slot.sge[index].address)) {
+    if (!map(slot.sge[index], index, fresh)) {
         shim_page_free(fresh);
         return false;
     }
@@ -169,7 +176,7 @@ void PageRing::remove_page(Slot& slot, unsigned int index)
 {
     if (!slot.pages[index])
         return;
-    shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, shim_page_size());
+    shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, slot.sge[index].length);
     if (slot.pooled & 1U << index)
         shim_pool_put(interface_.connections.pool(), slot.pages[index], false);
     else
@@ -181,13 +188,15 @@ kernel::Status PageRing::create(unsigned int size, unsigned int pages)
 {
     size_ = size;
     pages_ = std::min(pages, most_pages);
+    headroom_ = pages_ == most_pages ? shim_skb_buffer_headroom() + sizeof(HwAddr) : 0;
+    first_bytes_ = shim_page_size() - (builds_in_page() ? headroom_ + shim_skb_buffer_tailroom() : 0);
     batch_ = std::max(1U, std::min(most_reposts, size / 4));
     if (!slots_.allocate(size))
         return kernel::no_memory;
     for (unsigned int i = 0; i < size; ++i) {
         Slot& slot = slots_[i];
         for (unsigned int page = 0; page < pages_; ++page) {
-            slot.sge[page].length = shim_page_size();
+            slot.sge[page].length = page == 0 ? first_bytes_ : shim_page_size();
             slot.sge[page].lkey = interface_.lkey();
             if (!add_page(slot, page)) {
                 log_warning(interface_.dev(), "no memory for connected receive buffer %u of %u", i, size);
@@ -220,8 +229,18 @@ kernel::Status PageRing::post_to(ib_srq* srq, ib_qp* qp)
     for (unsigned int i = 0; i + 1 < size_; ++i)
         shim_recv_wr_set_next(slots_[i].native(), slots_[i + 1].native());
     shim_recv_wr_set_next(slots_[size_ - 1].native(), nullptr);
-    outstanding_.store(size_);
-    return srq_ ? shim_srq_post_recv(srq_, slots_[0].native()) : shim_post_recv(qp_, slots_[0].native());
+    return post(slots_[0], size_);
+}
+
+kernel::Status PageRing::post(Slot& first, unsigned int count)
+{
+    outstanding_.store(outstanding_.load_relaxed() + count);
+    shim_recv_wr* refused;
+    const int error =
+        srq_ ? shim_srq_post_recv(srq_, first.native(), &refused) : shim_post_recv(qp_, first.native(), &refused);
+    if (error) [[unlikely]]
+        outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
+    return error;
 }
 
 void PageRing::repost(Slot& slot)
@@ -235,11 +254,12 @@ void PageRing::repost(Slot& slot)
     if (++reposts_ < batch_)
         return;
     interface_.rx.doorbells.add();
-    const int error = srq_ ? shim_srq_post_recv(srq_, first_->native()) : shim_post_recv(qp_, first_->native());
-    if (error) [[unlikely]]
-        log_warning(interface_.dev(), "posting receives for connections failed, error %d", error);
-    else
-        outstanding_.store(outstanding_.load_relaxed() + reposts_);
+    if (const kernel::Status status = post(*first_, reposts_); !status.ok()) [[unlikely]] {
+        // A ring of its own ends with its connection.
+        log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
+        if (srq_)
+            interface_.connections.shared_queue_broke();
+    }
     first_ = last_ = nullptr;
     reposts_ = 0;
 }
@@ -288,50 +308,58 @@ sk_buff* PageRing::copy(const Slot& slot, unsigned int bytes)
     return skb;
 }
 
+bool PageRing::get_fresh(const Slot& slot, unsigned int count)
+{
+    page_pool* const pool = interface_.connections.pool();
+    for (unsigned int i = 0; i < count; ++i) {
+        fresh_[i] = shim_pool_get(pool);
+        if (fresh_[i] && map(fresh_sge_[i] = slot.sge[i], i, fresh_[i])) [[likely]]
+            continue;
+        if (fresh_[i])
+            shim_pool_put(pool, fresh_[i], true);
+        put_fresh(i);
+        return false;
+    }
+    return true;
+}
+
+void PageRing::put_fresh(unsigned int count)
+{
+    for (unsigned int i = 0; i < count; ++i) {
+        shim_dma_unmap_from_device(interface_.ca(), fresh_sge_[i].address, fresh_sge_[i].length);
+        shim_pool_put(interface_.connections.pool(), fresh_[i], true);
+    }
+}
+
 sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
 {
-    ib_device* const ca = interface_.ca();
-    const unsigned int page_bytes = shim_page_size();
-    const unsigned int count = (bytes + page_bytes - 1) / page_bytes;
-    page_pool* const pool = interface_.connections.pool();
-    page* fresh[most_pages];
-    std::uint64_t mapped[most_pages];
-    // Room for the link header and for what the stack pulls from the first page.
-    constexpr unsigned int linear = sizeof(HardHeader) + 128;
-    sk_buff* skb = shim_skb_alloc(interface_.rx.napi().native(), linear);
-    unsigned int got = 0;
-    for (; skb && got < count; ++got) {
-        fresh[got] = shim_pool_get(pool);
-        if (!fresh[got])
-            break;
-        mapped[got] = shim_dma_map_from_device(ca, shim_page_address(fresh[got]), page_bytes);
-        if (shim_dma_failed(ca, mapped[got])) {
-            shim_pool_put(pool, fresh[got], true);
-            break;
-        }
-    }
-    if (got < count) [[unlikely]] {
-        while (got-- > 0) {
-            shim_dma_unmap_from_device(ca, mapped[got], page_bytes);
-            shim_pool_put(pool, fresh[got], true);
-        }
-        if (skb)
-            shim_skb_drop(skb, SHIM_DROP_NO_MEMORY);
+    const unsigned int first = std::min(bytes, first_bytes_);
+    const unsigned int count = 1 + (bytes - first + shim_page_size() - 1) / shim_page_size();
+    if (!get_fresh(slot, count))
+        return nullptr;
+    // A packet of its own has room for the link header and for what the stack pulls from the first page.
+    sk_buff* skb = builds_in_page() ? shim_skb_build(slot.pages[0], shim_page_size())
+                                    : shim_skb_alloc(interface_.rx.napi().native(), sizeof(HardHeader) + 128);
+    if (!skb) [[unlikely]] {
+        put_fresh(count);
         return nullptr;
     }
-    shim_skb_mark_for_recycle(skb);
     for (unsigned int i = 0; i < count; ++i) {
-        const unsigned int part = std::min(bytes - i * page_bytes, page_bytes);
-        shim_dma_unmap_from_device(ca, slot.sge[i].address, page_bytes);
-        if (i == 0) {
+        shim_dma_unmap_from_device(interface_.ca(), slot.sge[i].address, slot.sge[i].length);
+        if (i != 0) {
+            const unsigned int left = bytes - first - (i - 1) * shim_page_size();
+            shim_skb_add_page(skb, slot.pages[i], 0, std::min(left, shim_page_size()));
+        } else if (builds_in_page()) {
+            shim_skb_reserve(skb, headroom_ - sizeof(HwAddr));
+            shim_skb_put(skb, sizeof(HwAddr) + first);
+        } else {
+            shim_skb_mark_for_recycle(skb);
             shim_skb_put(skb, sizeof(HardHeader));
             std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), shim_page_address(slot.pages[0]), sizeof(Encapsulation));
-            shim_skb_add_page(skb, slot.pages[0], sizeof(Encapsulation), part - sizeof(Encapsulation));
-        } else {
-            shim_skb_add_page(skb, slot.pages[i], 0, part);
+            shim_skb_add_page(skb, slot.pages[0], sizeof(Encapsulation), first - sizeof(Encapsulation));
         }
-        slot.pages[i] = fresh[i];
-        slot.sge[i].address = mapped[i];
+        slot.pages[i] = fresh_[i];
+        slot.sge[i].address = fresh_sge_[i].address;
         slot.pooled |= 1U << i;
     }
     return skb;
@@ -340,12 +368,12 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
 void PageRing::deliver(Slot& slot, unsigned int bytes)
 {
     RxRing& rx = interface_.rx;
-    if (bytes <= sizeof(Encapsulation) || bytes > pages_ * shim_page_size()) [[unlikely]] {
+    if (bytes <= sizeof(Encapsulation) || bytes > longest()) [[unlikely]] {
         rx.errors.add();
         repost(slot);
         return;
     }
-    const bool small = bytes <= copybreak;
+    const bool small = bytes <= copybreak && !builds_in_page();
     sk_buff* skb = small ? copy(slot, bytes) : take(slot, bytes);
     interface_.connections.copied.add(small);
     repost(slot);
@@ -362,7 +390,7 @@ void PageRing::deliver(Slot& slot, unsigned int bytes)
     shim_skb_set_packet_type(skb, SHIM_PACKET_HOST);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
-    rx.napi().receive(skb);
+    rx.pass_up(skb);
 }
 
 } // namespace ipoib

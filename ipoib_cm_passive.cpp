@@ -86,7 +86,10 @@ kernel::Status Connections::fill_shared_ring()
     if (!srq_ || shared_ring_.created())
         return {};
     TRY(shared_ring_.create(receives_, shim_ib_max_srq_sge(interface_.ca())));
-    return shared_ring_.post_to(srq_, nullptr);
+    const kernel::Status status = shared_ring_.post_to(srq_, nullptr);
+    if (!status.ok())
+        shared_queue_broke();
+    return status;
 }
 
 kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
@@ -97,7 +100,7 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
         reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;
         return kernel::not_supported;
     }
-    // The high byte may be anything (RFC 4755 section 4.2).
+    // The high byte is reserved, and may be anything (RFC 4755 section 6).
     const std::uint32_t qpn = theirs.qpn.value() & 0xffffff;
     if (qpn == 0 || theirs.receive_mtu.value() <= sizeof(Encapsulation)) {
         malformed.add();
@@ -168,14 +171,14 @@ kernel::Status Connections::set_up(PassiveConnection& connection, ib_cm_id* id, 
         .send_wrs = 1,
         .send_sges = 1,
         .recv_wrs = own,
-        .recv_sges = srq_ ? 0 : PageRing::most_pages,
+        .recv_sges = srq_ ? 0 : PageRing::full_pages,
         .context = &connection,
     };
     connection.qp = shim_rc_qp_create(interface_.pd(), &wanted);
     TRY(kernel::check(connection.qp));
     TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
     if (own) {
-        TRY(connection.ring.create(own, PageRing::most_pages));
+        TRY(connection.ring.create(own, PageRing::full_pages));
         TRY(connection.ring.post_to(nullptr, connection.qp));
     }
     TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
@@ -239,7 +242,7 @@ PassiveConnection* Connections::next_due(PassiveLife::Action& action)
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);
-            else if (connection.flushed.load() && draining_ < most_draining)
+            else if (connection.flushed.load() && !connection.counted && draining_ < most_draining)
                 advance(connection, PassiveLife::Event::flushed);
             else if (connection.life.ending() && kernel::reached(connection.patience_ends, shim_jiffies()))
                 advance(connection, PassiveLife::Event::timed_out);

@@ -179,7 +179,7 @@ int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderat
 void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
 {
     const auto [sends, receives] = Interface::of(dev).ring_sizes();
-    *rings = {sends, receives, Interface::largest_rings.sends, Interface::largest_rings.receives};
+    *rings = {sends, receives, Interface::most_slots, Interface::most_slots};
 }
 
 int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)

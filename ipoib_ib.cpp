@@ -12,24 +12,13 @@
 
 namespace ipoib {
 
-namespace {
-
-// Completions are polled into a stack array of this.
-struct Completions {
-    alignas(SHIM_ALIGNOF_WC) std::byte storage[SHIM_SIZEOF_WC * completions_per_poll];
-    shim_wc* first() { return reinterpret_cast<shim_wc*>(storage); }
-    const shim_wc* at(int index) { return shim_wc_at(first(), index); }
-};
-
-} // namespace
-
 bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most)
 {
-    linear = shim_skb_headlen(packet) > skip;
+    linear = shim_skb_headlen(packet) > skip ? 1 : 0;
     if (linear + shim_skb_frags(packet) > most) {
         if (shim_skb_linearize(packet) != 0)
             return false;
-        linear = true;
+        linear = 1;
     }
     const unsigned int frags = shim_skb_frags(packet);
     skb = packet;
@@ -55,8 +44,8 @@ bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int skip, unsign
 
 void MappedPacket::unmap(ib_device* ca)
 {
-    if (linear) [[likely]]
-        shim_dma_unmap_to_device(ca, sge[0].address, sge[0].length);
+    for (std::uint32_t i = 0; i < linear; ++i)
+        shim_dma_unmap_to_device(ca, sge[i].address, sge[i].length);
     for (std::uint32_t i = linear; i < sges; ++i)
         shim_dma_unmap_frag(ca, sge[i].address, sge[i].length);
 }
@@ -73,18 +62,35 @@ kernel::Status TxRing::create(unsigned int size, unsigned int sges)
     for (unsigned int i = 0; i < size; ++i) {
         slots_[i].set_lkey(interface_.lkey());
     }
+    least_room_ = 1;
+    if (interface_.cuts_segments()) {
+        least_room_ = std::clamp(size / 4, 1U, most_segments);
+        shim_netdev_limit_segments(interface_.dev(), least_room_);
+        return headers_.allocate(size);
+    }
     return {};
+}
+
+void TxRing::destroy()
+{
+    slots_.reset();
+    headers_.reset();
 }
 
 void TxRing::start()
 {
     closed_.store(false);
+    armed_.store(false);
     napi_.start();
 }
 
 void TxRing::stop()
 {
     napi_.disable();
+    // The end of a poll, behind its completion, may run still, and queue the item.
+    shim_rcu_synchronize();
+    reap_.cancel();
+    reap_queued_.store(false);
     const std::uint32_t left = index_.used();
     if (left) {
         log_warning(interface_.dev(), "timing out; %u sends not completed", left);
@@ -113,19 +119,27 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         shim_lower_send(interface_.dev(), skb, ah, qpn);
         return;
     }
+    if (segment_bytes && !shim_skb_pull_headers(skb, header_bytes)) [[unlikely]] {
+        drop(skb);
+        return;
+    }
+    if (segment_bytes && interface_.cuts_segments()) {
+        send_segments(Segmenter(skb, header_bytes, segment_bytes), skb, ah, qpn);
+        return;
+    }
+    const bool checksum = shim_skb_wants_checksum(skb);
     const std::uint32_t here = index_.head();
     MappedPacket& slot = slots_[index_.slot(here)];
-    if (index_.free() == 0 || closed() || (segment_bytes && !shim_skb_pull_headers(skb, header_bytes)) ||
+    if (index_.free() == 0 || closed() ||
+        (checksum && !interface_.leaves_checksums() && shim_skb_fill_checksum(skb) != 0) ||
         !slot.map(interface_.ca(), skb, header_bytes, sges_)) [[unlikely]] {
-        interface_.tx_dropped.add();
-        shim_skb_drop(skb, why_dropped());
+        drop(skb);
         return;
     }
     slot.queued_bytes = bytes;
     slot.packets = 1;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
-    shim_send_wr_init(slot.native(), here, slot.sge);
-    shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.qkey());
+    request(slot, here, ah, qpn, checksum && interface_.leaves_checksums());
     if (segment_bytes) {
         const unsigned int data_bytes = bytes - header_bytes;
         slot.packets = (data_bytes + segment_bytes - 1) / segment_bytes;
@@ -133,10 +147,6 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         segmented.add(slot.packets);
         shim_send_wr_set_segments(slot.native(), shim_skb_data(skb), header_bytes, segment_bytes);
     }
-    shim_send_wr_set_flags(slot.native(), here % signal_every == signal_every - 1, shim_skb_wants_checksum(skb));
-    shim_send_wr_set_next(slot.native(), nullptr);
-    if (here != unposted_)
-        shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
     shim_skb_tx_timestamp(skb);
     log_data(interface_.dev(), "sending packet, length=%u address=%p dqpn=0x%06x", bytes, static_cast<void*>(ah), qpn);
     index_.produce();
@@ -144,15 +154,62 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         ring_doorbell();
 }
 
+void TxRing::request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
+{
+    shim_send_wr_init(slot.native(), here, slot.sge);
+    shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.qkey());
+    shim_send_wr_set_flags(slot.native(), here % signal_every == signal_every - 1, checksum);
+    shim_send_wr_set_next(slot.native(), nullptr);
+    if (here != unposted_)
+        shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
+}
+
+void TxRing::send_segments(Segmenter segmenter, sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
+{
+    const std::uint32_t first = index_.head(), count = segmenter.count();
+    std::uint32_t end = first;
+    if (count <= index_.free() && !closed()) [[likely]]
+        while (end != first + count &&
+               segmenter.next(interface_.ca(), slots_[index_.slot(end)], headers_[index_.slot(end)], sges_))
+            ++end;
+    if (end != first + count) [[unlikely]] {
+        while (end-- != first)
+            slots_[index_.slot(end)].unmap(interface_.ca());
+        drop(skb);
+        return;
+    }
+    const unsigned int bytes = shim_skb_len(skb);
+    for (std::uint32_t here = first; here != end; ++here) {
+        MappedPacket& slot = slots_[index_.slot(here)];
+        slot.packets = 1;
+        slot.queued_bytes = here + 1 == end ? bytes : 0;
+        request(slot, here, ah, qpn, false);
+    }
+    segmented.add(count);
+    shim_skb_tx_timestamp(skb);
+    log_data(interface_.dev(), "sending packet, length=%u segments=%u address=%p dqpn=0x%06x", bytes, count,
+             static_cast<void*>(ah), qpn);
+    index_.produce(count);
+    if (account(bytes))
+        ring_doorbell();
+}
+
+void TxRing::drop(sk_buff* skb)
+{
+    interface_.tx_dropped.add();
+    shim_skb_drop(skb, why_dropped());
+}
+
 shim_drop TxRing::why_dropped() const
 {
     return closed() ? SHIM_DROP_CLOSED : room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
 }
 
-bool TxRing::room() const { return index_.free() != 0 && interface_.connections.sends.free() != 0; }
+bool TxRing::room() const { return index_.free() >= least_room_ && interface_.connections.sends.free() != 0; }
 
 bool TxRing::account(unsigned int bytes)
 {
+    taken_.store(taken_.load_relaxed() + bytes);
     const bool ring_now = shim_tx_queue_sent(interface_.dev(), bytes, shim_xmit_more());
     if (room()) [[likely]]
         return ring_now;
@@ -170,6 +227,7 @@ void TxRing::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t 
 {
     packets.add(count);
     bytes.add(payload);
+    handled_.store(handled_.load_relaxed() + queued);
     shim_tx_queue_completed(interface_.dev(), count, queued);
 }
 
@@ -189,6 +247,42 @@ void TxRing::ring_doorbell()
         shim_tx_queue_stop(interface_.dev());
         interface_.restart_queues();
     }
+    expect_completions();
+}
+
+unsigned int TxRing::outstanding() const
+{
+    const SendPool& connected = interface_.connections.sends;
+    return index_.used() + connected.size() - connected.free();
+}
+
+bool TxRing::hurried() const
+{
+    return outstanding() > index_.size() / 4 || taken_.load_relaxed() - handled_.load_relaxed() > many_bytes ||
+           shim_tx_queue_held(interface_.dev()) || closed();
+}
+
+void TxRing::expect_completions()
+{
+    // Pairs with the barriers of scheduling and completing a poll: either that sees what was posted, or we see that it
+    // is over.
+    shim_smp_mb();
+    if (hurried()) {
+        if (armed_.load_relaxed())
+            return;
+        armed_.store(true);
+        if (shim_cq_arm(interface_.send_cq()) > 0)
+            notified();
+    } else if (!reap_queued_.load_relaxed()) {
+        reap_queued_.store(true);
+        reap_.queue(reap_queue, kernel::milliseconds(1));
+    }
+}
+
+void TxRing::reap()
+{
+    reap_queued_.store(false);
+    napi_.poll_now();
 }
 
 void TxRing::finish_to(std::uint32_t end, int budget)
@@ -201,7 +295,8 @@ void TxRing::finish_to(std::uint32_t end, int budget)
         count += slot.packets;
         queued += slot.queued_bytes;
         payload += slot.payload_bytes;
-        shim_skb_consume(slot.skb, budget);
+        if (slot.skb) [[likely]]
+            shim_skb_consume(slot.skb, budget);
     }
     if (!count)
         return;
@@ -244,23 +339,22 @@ void TxRing::wake_if_room()
 
 int TxRing::poll(int budget)
 {
-    Completions completions;
     int done = 0;
     // Called with a budget of 0 (netpoll), it reaps one batch still.
     const int limit = budget > 0 ? budget : 1;
     while (done < limit) {
-        const int wanted = std::min(completions_per_poll, limit - done);
-        const int got = shim_cq_poll(interface_.send_cq(), wanted, completions.first());
+        const int wanted = std::min(Completions::most, limit - done);
+        const int got = shim_cq_poll(interface_.send_cq(), wanted, completions_.first());
         for (int i = 0; i < got; ++i)
-            handle(completions.at(i), budget);
+            handle(completions_.at(i), budget);
         if (got > 0)
             done += got;
         if (got < wanted)
             break;
     }
     wake_if_room();
-    if (done < budget && napi_.complete(done) && shim_cq_arm(interface_.send_cq()) > 0)
-        napi_.schedule();
+    if (done < budget && napi_.complete(done) && outstanding() != 0)
+        expect_completions();
     return std::min(done, budget);
 }
 
@@ -369,15 +463,24 @@ void RxRing::repost(Slot& slot)
         post_reposts();
 }
 
+unsigned int count_from(const shim_recv_wr* wr)
+{
+    unsigned int count = 0;
+    for (; wr; wr = shim_recv_wr_next(wr))
+        ++count;
+    return count;
+}
+
 void RxRing::post_reposts()
 {
     if (!first_)
         return;
     outstanding_.store(outstanding_.load_relaxed() + reposts_);
     doorbells.add();
-    if (const int error = shim_post_recv(interface_.qp(), first_->native())) [[unlikely]] {
+    shim_recv_wr* refused;
+    if (const int error = shim_post_recv(interface_.qp(), first_->native(), &refused)) [[unlikely]] {
         log_warning(interface_.dev(), "post_recv failed, error %d", error);
-        outstanding_.store(outstanding_.load_relaxed() - reposts_);
+        outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
         interface_.restart_queues();
     }
     first_ = last_ = nullptr;
@@ -494,19 +597,21 @@ void RxRing::deliver(page* buffer, const shim_wc* wc)
 
 int RxRing::poll(int budget)
 {
-    Completions completions;
     int done = 0;
     while (done < budget) {
-        const int wanted = std::min(completions_per_poll, budget - done);
-        const int got = shim_cq_poll(interface_.recv_cq(), wanted, completions.first());
+        const int wanted = std::min(Completions::most, budget - done);
+        const int got = shim_cq_poll(interface_.recv_cq(), wanted, completions_.first());
+        alone_ = done == 0 && got == 1;
         for (int i = 0; i < got; ++i)
-            handle(completions.at(i));
+            handle(completions_.at(i));
         if (got > 0)
             done += got;
         if (got < wanted)
             break;
     }
     merger_.deliver_all();
+    if (interface_.tx.outstanding() != 0)
+        interface_.tx.napi().schedule();
     if (done == budget)
         return done;
     if (adaptive())

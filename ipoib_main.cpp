@@ -32,10 +32,10 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
         stop_queues();
     if (step.actions & InterfaceLife::start_queues) {
         if (kernel::Status status = start_queues(); !status.ok()) {
-            // Up without a queue pair would be a lie; the next event of the fabric or the user tries again.
+            // Up without a queue pair would be a lie. Who opens it is told; otherwise nobody is, so that we try again.
             life_ = InterfaceLife();
             if (event != InterfaceLife::Event::opened)
-                life_.on(InterfaceLife::Event::opened_without_pkey);
+                start_later();
             return status;
         }
     }
@@ -48,9 +48,15 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
     if (step.actions & InterfaceLife::carrier_on) {
         shim_netdev_carrier_on(dev_);
         if (announcements_left_)
-            announce_.queue(work_queue);
+            announce_.queue();
     }
     return {};
+}
+
+void Interface::start_later()
+{
+    life_.on(InterfaceLife::Event::opened_without_pkey);
+    restart_.queue(kernel::seconds(1));
 }
 
 void Interface::bring_up()
@@ -146,15 +152,12 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
     longest_frame_.store(std::min(frame, max_ib_mtu_));
     if (accelerated_)
         shim_lower_set_mtu(dev_, ip_mtu(longest_frame()));
-    joined_.queue(work_queue);
+    joined_.queue();
     return {};
 }
 
 void Interface::joined()
 {
-    const kernel::TryRtnl rtnl;
-    if (!rtnl)
-        return joined_.queue(work_queue, rtnl_retry());
     if (port_active()) {
         apply_mtu();
         (void)perform(InterfaceLife::Event::joined).ok();
@@ -163,13 +166,10 @@ void Interface::joined()
 
 void Interface::announce()
 {
-    const kernel::TryRtnl rtnl;
-    if (!rtnl)
-        return announce_.queue(work_queue, rtnl_retry());
     shim_netdev_notify_peers(dev_);
     // The stack may take its time with the carrier, and drop what it is to send until then.
     if (--announcements_left_)
-        announce_.queue(work_queue, kernel::seconds(1));
+        announce_.queue(kernel::seconds(1));
 }
 
 void Interface::apply_mtu()
@@ -294,8 +294,10 @@ void clamp_parameter(const char* name, int& value, int clamped)
 void clamp_parameters()
 {
     struct shim_parameters& p = shim_parameters;
-    clamp_parameter("send_queue_size", p.send_queue_size, kernel::clamp_ring_size(p.send_queue_size, 128, 8192));
-    clamp_parameter("recv_queue_size", p.recv_queue_size, kernel::clamp_ring_size(p.recv_queue_size, 2, 8192));
+    clamp_parameter("send_queue_size", p.send_queue_size,
+                    kernel::clamp_ring_size(p.send_queue_size, Interface::least_sends, Interface::most_slots));
+    clamp_parameter("recv_queue_size", p.recv_queue_size,
+                    kernel::clamp_ring_size(p.recv_queue_size, Interface::least_receives, Interface::most_slots));
     clamp_parameter("ipoib_enhanced", p.ipoib_enhanced, p.ipoib_enhanced != 0);
     clamp_parameter("max_nonsrq_conn_qp", p.max_nonsrq_conn_qp, std::clamp(p.max_nonsrq_conn_qp, 0, 4096));
 }
@@ -309,9 +311,9 @@ using ipoib::Interface;
 int ipoib_start()
 {
     ipoib::clamp_parameters();
-    if (!ipoib::flush_queue.create("ipoib_flush"))
-        return kernel::no_memory;
-    int error = shim_debugfs_start();
+    int error = kernel::no_memory;
+    if (ipoib::flush_queue.create("ipoib_flush") && ipoib::reap_queue.create("ipoib_reap"))
+        error = shim_debugfs_start();
     if (!error) {
         shim_sa_register();
         error = shim_link_register();
@@ -324,6 +326,7 @@ int ipoib_start()
         shim_sa_unregister();
         shim_debugfs_stop();
     }
+    ipoib::reap_queue.destroy();
     ipoib::flush_queue.destroy();
     return error;
 }
@@ -334,6 +337,7 @@ void ipoib_stop()
     shim_client_unregister();
     shim_sa_unregister();
     shim_debugfs_stop();
+    ipoib::reap_queue.destroy();
     ipoib::flush_queue.destroy();
 }
 

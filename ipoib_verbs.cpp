@@ -13,13 +13,13 @@
 
 namespace ipoib {
 
-constinit kernel::WorkQueue flush_queue;
+constinit kernel::WorkQueue flush_queue, reap_queue;
 
 namespace {
 
 constexpr unsigned int drain_timeout_seconds = 5;
 
-void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.napi().schedule(); }
+void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.notified(); }
 void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.notified(); }
 
 } // namespace
@@ -97,7 +97,7 @@ kernel::Status Interface::set_address(const HwAddr& address)
         child.choose_guid(gid_);
         child.show_address();
         shim_netdev_address_changed(child.dev_);
-        child.flush_light_.queue(flush_queue);
+        child.flush_light_.queue();
     }
     return {};
 }
@@ -127,8 +127,10 @@ kernel::Status Interface::prepare()
     if (!accelerated_)
         shim_netdev_use_one_queue(dev_);
     // The lower half knows best what it can do.
-    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size),
-                       accelerated_ ? 0 : shim_ib_abilities(ca_));
+    abilities_ = accelerated_ ? 0 : shim_ib_abilities(ca_);
+    if (abilities_ & SHIM_CAN_GATHER && !(abilities_ & SHIM_CAN_SEGMENT))
+        abilities_ |= SHIM_CUT_BY_DRIVER;
+    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size), abilities_);
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);
@@ -257,11 +259,11 @@ void Interface::show_address()
 kernel::Status Interface::create_queues()
 {
     const unsigned int sends = ring_sizes_.sends, receives = ring_sizes_.receives;
-    const unsigned int most = shim_ib_max_send_sge(ca_);
-    const unsigned int sges = most < MappedPacket::most_sges ? most : MappedPacket::most_sges;
-    const unsigned int vectors = shim_ib_comp_vectors(ca_) ? shim_ib_comp_vectors(ca_) : 1;
+    const unsigned int sges = std::min(shim_ib_max_send_sge(ca_), MappedPacket::most_sges);
+    const unsigned int vectors = std::max(shim_ib_comp_vectors(ca_), 1U);
     const unsigned int vector = 2 * (port_ - 1);
 
+    TRY(connections.create(sends, receives, sges));
     recv_cq_ = shim_cq_create(ca_, receives + connections.receive_completions(receives), vector % vectors,
                               receive_completed, this);
     TRY(kernel::check(recv_cq_));
@@ -270,7 +272,6 @@ kernel::Status Interface::create_queues()
     qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
     TRY(kernel::check(qp_));
     qpn_ = shim_qp_number(qp_);
-    TRY(connections.create(sends, receives, sges));
     TRY(tx.create(sends, sges));
     return rx.create(receives);
 }
@@ -304,15 +305,11 @@ kernel::Status Interface::replace_queues(RingSizes sizes)
 
 kernel::Status Interface::set_ring_sizes(RingSizes wanted)
 {
-    const auto round = [](unsigned int size, unsigned int least, unsigned int most) {
-        return static_cast<unsigned int>(kernel::clamp_ring_size(static_cast<int>(std::min(size, most)),
-                                                                 static_cast<int>(least), static_cast<int>(most)));
-    };
     if (accelerated_)
         return kernel::not_supported;
     const RingSizes before = ring_sizes_;
-    wanted = {round(wanted.sends, smallest_rings.sends, largest_rings.sends),
-              round(wanted.receives, smallest_rings.receives, largest_rings.receives)};
+    wanted = {static_cast<unsigned int>(kernel::clamp_ring_size(wanted.sends, least_sends, most_slots)),
+              static_cast<unsigned int>(kernel::clamp_ring_size(wanted.receives, least_receives, most_slots))};
     if (wanted.sends == before.sends && wanted.receives == before.receives)
         return {};
     const bool open = life_.state() != InterfaceLife::State::closed;
@@ -328,6 +325,8 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
     if (open) {
         const kernel::Status opened = perform(pkey_found_.load_relaxed() ? InterfaceLife::Event::opened
                                                                          : InterfaceLife::Event::opened_without_pkey);
+        if (!opened.ok())
+            start_later();
         return status.ok() ? opened : status;
     }
     return status;
@@ -369,7 +368,8 @@ kernel::Status Interface::start_queues()
         stop_queues();
         return status;
     }
-    shim_tx_queue_start(dev_);
+    // Packets that the stack has kept since the queue was stopped go now: nobody else would tell it.
+    shim_tx_queue_wake(dev_);
     return {};
 }
 
@@ -392,6 +392,7 @@ void Interface::stop_queues()
     if (const int error = shim_qp_to_reset(qp_))
         log_warning(dev_, "failed to move the queue pair to RESET, error %d", error);
     rx.empty();
+    connections.drop_broken_shared_queue();
     reaper.drain();
 }
 
@@ -412,7 +413,7 @@ void Interface::listen()
 {
     shim_events_start(ca_, event_handler(), on_event, this);
     // Whatever happened before we listened.
-    flush_heavy_.queue(flush_queue);
+    flush_heavy_.queue();
 }
 
 void Interface::forget()
@@ -432,15 +433,15 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
     switch (event) {
     case SHIM_EVENT_CLIENT_REREGISTER:
     case SHIM_EVENT_GID_CHANGE:
-        interface.flush_light_.queue(flush_queue);
+        interface.flush_light_.queue();
         break;
     case SHIM_EVENT_PORT_ERROR:
     case SHIM_EVENT_PORT_ACTIVE:
     case SHIM_EVENT_LID_CHANGE:
-        interface.flush_normal_.queue(flush_queue);
+        interface.flush_normal_.queue();
         break;
     case SHIM_EVENT_PKEY_CHANGE:
-        interface.flush_heavy_.queue(flush_queue);
+        interface.flush_heavy_.queue();
         break;
     case SHIM_EVENT_OTHER:
         break;
@@ -449,9 +450,6 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
 
 void Interface::flush_light()
 {
-    const kernel::TryRtnl rtnl;
-    if (!rtnl)
-        return flush_light_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     shim_trace_flush(dev_, "light");
@@ -462,9 +460,6 @@ void Interface::flush_light()
 
 void Interface::flush_normal()
 {
-    const kernel::TryRtnl rtnl;
-    if (!rtnl)
-        return flush_normal_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     shim_trace_flush(dev_, "normal");
@@ -473,14 +468,14 @@ void Interface::flush_normal()
     shim_port attributes;
     const bool outgrown =
         shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu() && !accelerated_;
-    (void)perform(outgrown ? InterfaceLife::Event::restart : InterfaceLife::Event::port_changed).ok();
+    if (outgrown)
+        restart();
+    else
+        (void)perform(InterfaceLife::Event::port_changed).ok();
 }
 
 void Interface::flush_heavy()
 {
-    const kernel::TryRtnl rtnl;
-    if (!rtnl)
-        return flush_heavy_.queue(flush_queue, rtnl_retry());
     if (!alive_)
         return;
     shim_trace_flush(dev_, "heavy");
@@ -496,14 +491,12 @@ void Interface::flush_heavy()
         (void)perform(InterfaceLife::Event::restart).ok();
 }
 
-void Interface::restart_queues() { restart_.queue(flush_queue); }
+void Interface::restart_queues() { restart_.queue(); }
 
 void Interface::restart()
 {
-    const kernel::TryRtnl rtnl;
-    if (!rtnl)
-        return restart_.queue(flush_queue, rtnl_retry());
-    if (!alive_)
+    // Without its P_Key it waits for that.
+    if (!alive_ || !pkey_found_.load_relaxed())
         return;
     (void)perform(InterfaceLife::Event::restart).ok();
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
 #include "objects.h"
 #include <linux/random.h>
 #include <rdma/ib_cm.h>
@@ -70,7 +71,11 @@ SHIM struct ib_cm_id *shim_cm_create(struct ib_device *ca, void *context)
 
 SHIM void shim_cm_set_context(struct ib_cm_id *id, void *context) { id->context = context; }
 SHIM void shim_cm_destroy(struct ib_cm_id *id) { ib_destroy_cm_id(id); }
-SHIM int shim_cm_listen(struct ib_cm_id *id, uint64_t service_id) { return ib_cm_listen(id, cpu_to_be64(service_id)); }
+
+SHIM int shim_cm_listen(struct ib_cm_id *id, uint64_t service_id)
+{
+	return SHIM_CM_LISTEN(id, cpu_to_be64(service_id));
+}
 
 SHIM int shim_cm_send_req(struct ib_cm_id *id, const struct shim_cm_request *request)
 {
@@ -188,11 +193,13 @@ SHIM unsigned int shim_ib_max_srq_sge(const struct ib_device *ca)
 	return ca->attrs.max_srq ? ca->attrs.max_srq_sge : 0;
 }
 
-SHIM int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first)
+SHIM int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
-	const struct ib_recv_wr *bad;
+	const struct ib_recv_wr *bad = NULL;
+	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
 
-	return ib_post_srq_recv(srq, &first->wr, &bad);
+	*refused = error ? (struct shim_recv_wr *)bad : NULL;
+	return error;
 }
 
 SHIM void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from) { *to = *from; }

@@ -20,9 +20,61 @@
 #define SHIM_DIM_SAMPLE(sample) (sample)
 #endif
 
-/* The number of records in a path answer. */
-#ifdef HAVE_SA_PATH_COUNT_UNSIGNED
-typedef unsigned int shim_path_count;
+/* What an answer to a question for one path brings. */
+#if defined(HAVE_SA_PATH_COUNT_UNSIGNED)
+#define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, unsigned int count, void *context
+#elif defined(HAVE_SA_PATH_COUNT)
+#define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, int count, void *context
 #else
-typedef int shim_path_count;
+#define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, void *context
+#endif
+
+/* Listening for one service ID: a mask of 0 stands for all bits. */
+#ifdef HAVE_CM_LISTEN_UNMASKED
+#define SHIM_CM_LISTEN(id, service_id) ib_cm_listen(id, service_id)
+#else
+#define SHIM_CM_LISTEN(id, service_id) ib_cm_listen(id, service_id, 0)
+#endif
+
+/* The flags of what an HCA can do for the kernel alone, which were among those that programs see. */
+#ifdef HAVE_KERNEL_CAP_FLAGS
+#define SHIM_KERNEL_CAP_FLAGS(ca) ((ca)->attrs.kernel_cap_flags)
+#else
+#define SHIM_KERNEL_CAP_FLAGS(ca) ((ca)->attrs.device_cap_flags)
+#define IBK_BLOCK_MULTICAST_LOOPBACK IB_DEVICE_BLOCK_MULTICAST_LOOPBACK
+#define IBK_UD_TSO IB_DEVICE_UD_TSO
+#define IBK_VIRTUAL_FUNCTION IB_DEVICE_VIRTUAL_FUNCTION
+#endif
+
+/* A NAPI of the usual weight; one that only transmits is not for busy polling. */
+#ifdef HAVE_NAPI_WITHOUT_WEIGHT
+#define SHIM_NAPI_ADD(dev, napi, poll) netif_napi_add(dev, napi, poll)
+#define SHIM_NAPI_ADD_TX(dev, napi, poll) netif_napi_add_tx(dev, napi, poll)
+#else
+#define SHIM_NAPI_ADD(dev, napi, poll) netif_napi_add(dev, napi, poll, NAPI_POLL_WEIGHT)
+#define SHIM_NAPI_ADD_TX(dev, napi, poll)                                                                              \
+	(set_bit(NAPI_STATE_NO_BUSY_POLL, &(napi)->state), SHIM_NAPI_ADD(dev, napi, poll))
+#endif
+
+/* The most segments that a packet may become. */
+#ifdef HAVE_TSO_MAX_SEGS
+#define SHIM_LIMIT_SEGMENTS(dev, segments) netif_set_tso_max_segs(dev, segments)
+#else
+#define SHIM_LIMIT_SEGMENTS(dev, segments) WRITE_ONCE((dev)->gso_max_segs, segments)
+#endif
+
+/* Packets that a NAPI holds: those that GRO may add to, and those on their way to the stack. */
+#ifdef HAVE_NAPI_GRO_NODE
+#define SHIM_NAPI_HOLDS(napi) ((napi)->gro.bitmask || (napi)->gro.rx_count)
+#else
+#define SHIM_NAPI_HOLDS(napi) ((napi)->gro_bitmask || (napi)->rx_count)
+#endif
+
+/* What get_ringparam() and set_ringparam() of ethtool_ops are called with. */
+#ifdef HAVE_RINGPARAM_EXTACK
+#define SHIM_RINGPARAM_ARGS                                                                                            \
+	struct net_device *dev, struct ethtool_ringparam *ring, struct kernel_ethtool_ringparam *kernel_ring,          \
+		struct netlink_ext_ack *extack
+#else
+#define SHIM_RINGPARAM_ARGS struct net_device *dev, struct ethtool_ringparam *ring
 #endif

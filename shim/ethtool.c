@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
 #include "objects.h"
 #include <linux/ethtool.h>
 #include <rdma/ib_verbs.h>
@@ -74,8 +75,7 @@ static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesc
 	return ipoib_ethtool_set_moderation(dev, &moderation);
 }
 
-static void get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
-			  struct kernel_ethtool_ringparam *kernel_ring, struct netlink_ext_ack *extack)
+static void get_ringparam(SHIM_RINGPARAM_ARGS)
 {
 	struct shim_rings rings;
 
@@ -86,8 +86,7 @@ static void get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring
 	ring->rx_max_pending = rings.most_receives;
 }
 
-static int set_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
-			 struct kernel_ethtool_ringparam *kernel_ring, struct netlink_ext_ack *extack)
+static int set_ringparam(SHIM_RINGPARAM_ARGS)
 {
 	return ipoib_ethtool_set_rings(dev, ring->tx_pending, ring->rx_pending);
 }

@@ -5,37 +5,48 @@
 
 static __always_inline struct rhashtable *table(struct shim_hash *hash) { return (struct rhashtable *)hash; }
 
-/* A constant wherever key_bytes is one, so that hashing and comparing are inlined for that size. */
-static __always_inline struct rhashtable_params parameters(uint16_t key_bytes)
-{
-	return (struct rhashtable_params){
-		.key_len = key_bytes,
-		.head_offset = offsetof(struct shim_hash_node, head),
-		.key_offset = sizeof(struct shim_hash_node),
-		.automatic_shrinking = true,
-	};
-}
+/*
+ * Constant parameters have hashing and comparing inlined, for that size, in place of two calls by pointer. A key's size
+ * is a constant to who calls, but not yet here: so each that there is has its own.
+ */
+#define KEYS_OF(bytes)                                                                                                 \
+	static inline int compare_##bytes(struct rhashtable_compare_arg *arg, const void *object)                      \
+	{                                                                                                              \
+		return memcmp(object + sizeof(struct shim_hash_node), arg->key, bytes) != 0;                           \
+	}                                                                                                              \
+	static const struct rhashtable_params keys_of_##bytes = {                                                      \
+		.key_len = bytes,                                                                                      \
+		.head_offset = offsetof(struct shim_hash_node, head),                                                  \
+		.key_offset = sizeof(struct shim_hash_node),                                                           \
+		.automatic_shrinking = true,                                                                           \
+		.obj_cmpfn = compare_##bytes,                                                                          \
+	}
+KEYS_OF(16);
+KEYS_OF(20);
 
 SHIM int shim_hash_init(struct shim_hash *hash, uint16_t key_bytes)
 {
-	const struct rhashtable_params params = parameters(key_bytes);
-
-	return rhashtable_init(table(hash), &params);
+	return rhashtable_init(table(hash), key_bytes == 16 ? &keys_of_16 : &keys_of_20);
 }
 
 SHIM void shim_hash_destroy(struct shim_hash *hash) { rhashtable_destroy(table(hash)); }
 
 SHIM struct shim_hash_node *shim_hash_find(struct shim_hash *hash, const void *key, uint16_t key_bytes)
 {
-	return rhashtable_lookup_fast(table(hash), key, parameters(key_bytes));
+	return key_bytes == 16 ? rhashtable_lookup_fast(table(hash), key, keys_of_16) :
+				 rhashtable_lookup_fast(table(hash), key, keys_of_20);
 }
 
 SHIM int shim_hash_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes)
 {
-	return rhashtable_lookup_insert_fast(table(hash), &node->head, parameters(key_bytes));
+	return key_bytes == 16 ? rhashtable_lookup_insert_fast(table(hash), &node->head, keys_of_16) :
+				 rhashtable_lookup_insert_fast(table(hash), &node->head, keys_of_20);
 }
 
 SHIM void shim_hash_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes)
 {
-	rhashtable_remove_fast(table(hash), &node->head, parameters(key_bytes));
+	if (key_bytes == 16)
+		rhashtable_remove_fast(table(hash), &node->head, keys_of_16);
+	else
+		rhashtable_remove_fast(table(hash), &node->head, keys_of_20);
 }

@@ -19,6 +19,7 @@ void shim_layout(void)
 	OBJECT(HASH_NODE, struct shim_hash_node);
 	OBJECT(NAPI, struct shim_napi);
 	OBJECT(DIM, struct shim_dim);
+	OBJECT(TSO, struct shim_tso);
 	OBJECT(LOWER, struct shim_lower);
 	OBJECT(SEND_WR, struct shim_send_wr);
 	OBJECT(RECV_WR, struct shim_recv_wr);

@@ -53,5 +53,6 @@ module_init(start);
 module_exit(stop);
 MODULE_DESCRIPTION("IP over InfiniBand (RFC 4391, 4392, 4755)");
 MODULE_AUTHOR("The ib_ipoib developers");
+MODULE_VERSION(IPOIB_VERSION);
 MODULE_ALIAS_RTNL_LINK("ipoib");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -9,6 +9,7 @@
 #include <linux/sysfs.h>
 #include <net/addrconf.h>
 #include <net/arp.h>
+#include <net/busy_poll.h>
 #include <net/neighbour.h>
 #include <net/pkt_sched.h>
 #include <rdma/ib_verbs.h>
@@ -45,7 +46,7 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 	return ipoib_offloads_sends(dev) ? features : features & ~(NETIF_F_IP_CSUM | NETIF_F_TSO);
 }
 
-/* Time stamps of packets, where the lower half has them. */
+/* Time stamps of packets, where the lower half has them: by ioctl, or by operations of their own. */
 static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
 {
 	const struct shim_lower *lower = ipoib_lower_half(dev);
@@ -54,6 +55,29 @@ static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
 		return -EOPNOTSUPP;
 	return lower->ops->ndo_eth_ioctl(dev, request, command);
 }
+
+#ifdef HAVE_HWTSTAMP_OPERATIONS
+static int hwtstamp_get(struct net_device *dev, struct kernel_hwtstamp_config *config)
+{
+	const struct shim_lower *lower = ipoib_lower_half(dev);
+
+	if (!lower || !lower->ops->ndo_hwtstamp_get)
+		return -EOPNOTSUPP;
+	return lower->ops->ndo_hwtstamp_get(dev, config);
+}
+
+static int hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_config *config, struct netlink_ext_ack *extack)
+{
+	const struct shim_lower *lower = ipoib_lower_half(dev);
+
+	if (!lower || !lower->ops->ndo_hwtstamp_set)
+		return -EOPNOTSUPP;
+	return lower->ops->ndo_hwtstamp_set(dev, config, extack);
+}
+#define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl, .ndo_hwtstamp_get = hwtstamp_get, .ndo_hwtstamp_set = hwtstamp_set
+#else
+#define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl
+#endif
 
 static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_lower(dev)->ifindex); }
 
@@ -67,7 +91,7 @@ static int set_mac_address(struct net_device *dev, void *address)
 	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
 	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
 	.ndo_fix_features = fix_features, .ndo_tx_timeout = tx_timeout, .ndo_set_rx_mode = ipoib_ndo_set_rx_mode,      \
-	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, .ndo_eth_ioctl = eth_ioctl
+	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, TIME_STAMPS
 
 static const struct net_device_ops netdev_ops = {
 	OPERATIONS,
@@ -224,10 +248,18 @@ SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, 
 		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
 	if (abilities & SHIM_CAN_SEGMENT)
 		dev->hw_features |= NETIF_F_TSO;
+	/* The kernel grants segmentation with checksums only. */
+	if (abilities & SHIM_CUT_BY_DRIVER)
+		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_TSO;
 	dev->features |= dev->hw_features;
 	/* Merging is for the user to switch on. */
 	if (abilities & SHIM_CAN_CHECKSUM)
 		dev->hw_features |= NETIF_F_LRO;
+}
+
+SHIM void shim_netdev_limit_segments(struct net_device *dev, unsigned int segments)
+{
+	SHIM_LIMIT_SEGMENTS(dev, segments);
 }
 
 SHIM void *shim_netdev_owner(const struct net_device *dev)
@@ -363,6 +395,7 @@ static __always_inline struct netdev_queue *tx_queue(const struct net_device *de
 SHIM void shim_tx_queue_start(struct net_device *dev) { netif_tx_start_queue(tx_queue(dev)); }
 SHIM void shim_tx_queue_stop(struct net_device *dev) { netif_tx_stop_queue(tx_queue(dev)); }
 SHIM void shim_tx_queue_wake(struct net_device *dev) { netif_tx_wake_queue(tx_queue(dev)); }
+SHIM bool shim_tx_queue_held(const struct net_device *dev) { return netif_xmit_stopped(tx_queue(dev)); }
 SHIM bool shim_tx_queue_stopped(const struct net_device *dev) { return netif_tx_queue_stopped(tx_queue(dev)); }
 SHIM void shim_tx_queue_disable(struct net_device *dev) { netif_tx_disable(dev); }
 
@@ -397,9 +430,9 @@ SHIM void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*po
 	napi->poll = poll;
 	napi->context = context;
 	if (transmit)
-		netif_napi_add_tx(dev, &napi->napi, napi_poll);
+		SHIM_NAPI_ADD_TX(dev, &napi->napi, napi_poll);
 	else
-		netif_napi_add(dev, &napi->napi, napi_poll);
+		SHIM_NAPI_ADD(dev, &napi->napi, napi_poll);
 }
 
 SHIM void shim_napi_remove(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
@@ -407,7 +440,14 @@ SHIM void shim_napi_enable(struct shim_napi *napi) { napi_enable(&napi->napi); }
 SHIM void shim_napi_disable(struct shim_napi *napi) { napi_disable(&napi->napi); }
 SHIM void shim_napi_schedule(struct shim_napi *napi) { napi_schedule(&napi->napi); }
 SHIM bool shim_napi_complete(struct shim_napi *napi, int done) { return napi_complete_done(&napi->napi, done); }
+SHIM bool shim_napi_holds_packets(const struct shim_napi *napi) { return SHIM_NAPI_HOLDS(&napi->napi); }
 SHIM void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb) { napi_gro_receive(&napi->napi, skb); }
+
+SHIM void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb)
+{
+	skb_mark_napi_id(skb, &napi->napi);
+	netif_receive_skb(skb);
+}
 
 SHIM unsigned long shim_neighbour_gc_interval(void) { return READ_ONCE(arp_tbl.gc_interval); }
 

@@ -8,6 +8,7 @@
 #include <linux/rhashtable.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
+#include <net/tso.h>
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 #include <shim/verbs.h>
@@ -32,6 +33,10 @@ struct shim_dim {
 	struct dim dim;
 	void (*apply)(void *context, unsigned int usecs, unsigned int frames);
 	void *context;
+};
+
+struct shim_tso {
+	struct tso_t tso;
 };
 
 struct shim_lower {

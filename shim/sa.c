@@ -16,7 +16,7 @@ struct path_question {
 SHIM void shim_sa_register(void) { ib_sa_register_client(&client); }
 SHIM void shim_sa_unregister(void) { ib_sa_unregister_client(&client); }
 
-static void path_answered(int status, struct sa_path_rec *record, shim_path_count count, void *context)
+static void path_answered(SHIM_PATH_ANSWER)
 {
 	struct path_question *question = context;
 

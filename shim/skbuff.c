@@ -34,7 +34,12 @@ SHIM void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes)
 SHIM int shim_skb_linearize(struct sk_buff *skb) { return skb_linearize(skb); }
 
 SHIM unsigned int shim_skb_segment_bytes(const struct sk_buff *skb) { return skb_shinfo(skb)->gso_size; }
-SHIM unsigned int shim_skb_tcp_headers(const struct sk_buff *skb) { return skb_tcp_all_headers(skb); }
+
+SHIM unsigned int shim_skb_tcp_headers(const struct sk_buff *skb)
+{
+	return skb_transport_offset(skb) + tcp_hdrlen(skb);
+}
+
 SHIM bool shim_skb_pull_headers(struct sk_buff *skb, unsigned int bytes) { return pskb_may_pull(skb, bytes); }
 SHIM bool shim_skb_wants_checksum(const struct sk_buff *skb) { return skb->ip_summed == CHECKSUM_PARTIAL; }
 SHIM int shim_skb_fill_checksum(struct sk_buff *skb) { return skb_checksum_help(skb); }

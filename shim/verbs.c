@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
 #include "objects.h"
 #include <linux/err.h>
 #include <linux/skbuff.h>
@@ -20,8 +21,8 @@ SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
 {
 	return (ca->attrs.max_send_sge > 1 ? SHIM_CAN_GATHER : 0) |
 	       (ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM ? SHIM_CAN_CHECKSUM : 0) |
-	       (ca->attrs.kernel_cap_flags & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0) |
-	       (ca->attrs.kernel_cap_flags & IBK_VIRTUAL_FUNCTION ? SHIM_IS_FUNCTION : 0);
+	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0) |
+	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_VIRTUAL_FUNCTION ? SHIM_IS_FUNCTION : 0);
 }
 
 SHIM unsigned int shim_ib_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
@@ -132,9 +133,9 @@ SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struc
 		.qp_type = IB_QPT_UD,
 	};
 
-	if (pd->device->attrs.kernel_cap_flags & IBK_UD_TSO)
+	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_UD_TSO)
 		attr.create_flags |= IB_QP_CREATE_IPOIB_UD_LSO;
-	if (pd->device->attrs.kernel_cap_flags & IBK_BLOCK_MULTICAST_LOOPBACK)
+	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_BLOCK_MULTICAST_LOOPBACK)
 		attr.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (pd->device->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
 		attr.create_flags |= IB_QP_CREATE_NETIF_QP;
@@ -278,11 +279,18 @@ SHIM void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *ne
 	wr->wr.next = next ? &next->wr : NULL;
 }
 
-SHIM int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first)
+SHIM struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr)
 {
-	const struct ib_recv_wr *bad;
+	return (struct shim_recv_wr *)wr->wr.next;
+}
 
-	return ib_post_recv(qp, &first->wr, &bad);
+SHIM int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
+{
+	const struct ib_recv_wr *bad = NULL;
+	const int error = ib_post_recv(qp, &first->wr, &bad);
+
+	*refused = error ? (struct shim_recv_wr *)bad : NULL;
+	return error;
 }
 
 SHIM uint64_t shim_dma_map_to_device(struct ib_device *ca, void *address, size_t bytes)

@@ -17,9 +17,11 @@ static void work_run(struct work_struct *item)
 	work->run(work->context);
 }
 
-SHIM void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context)
+SHIM void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context,
+			 struct shim_lock_class *lock_class, const char *name)
 {
 	INIT_DELAYED_WORK(&work->work, work_run);
+	lockdep_init_map(&work->work.work.lockdep_map, name, (struct lock_class_key *)lock_class, 0);
 	work->run = run;
 	work->context = context;
 }

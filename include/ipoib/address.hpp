@@ -2,7 +2,6 @@
 // InfiniBand's names for things, as types: GID, P_Key, and IPoIB's 20-byte hardware address (RFC 4391 section 9.1.1).
 // All are plain bytes in wire order, comparable and copyable.
 #pragma once
-#include <compare>
 #include <cstdint>
 #include <cstring>
 
@@ -50,7 +49,7 @@ struct Gid {
     // The i-th of eight groups of 16 bits, as text shows them.
     unsigned int group(unsigned int i) const { return static_cast<unsigned int>(bytes[2 * i] << 8 | bytes[2 * i + 1]); }
     bool operator==(const Gid&) const = default;
-    auto operator<=>(const Gid&) const = default;
+    bool operator<(const Gid& other) const { return std::memcmp(bytes, other.bytes, sizeof(bytes)) < 0; }
 };
 
 // Flags, the 24-bit UD QPN, the port's GID; for a group: the multicast QPN and the MGID.

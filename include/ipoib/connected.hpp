@@ -30,14 +30,14 @@ class PassiveConnection;
 class Path;
 
 // What a REQ and a REP say of their sender: its UD queue pair, and the longest message that it takes, encapsulation
-// included (RFC 4755 section 4.1... in the private data).
+// included: the private data (RFC 4755 section 6).
 struct Introduction {
     kernel::Be32 qpn;
     kernel::Be32 receive_mtu;
 };
 static_assert(sizeof(Introduction) == 8 && alignof(Introduction) == 1);
 
-// The service that an interface listens on is named after its UD queue pair (RFC 4755 section 4.1).
+// The service that an interface listens on is named after its UD queue pair (RFC 4755 section 3.5).
 constexpr std::uint64_t service_id(std::uint32_t qpn) { return 0x1000000000000000 | qpn; }
 
 // Whoever the communication manager's messages are for.
@@ -143,12 +143,15 @@ private:
     Slot* last_ = nullptr;
 };
 
-// Receive buffers of whole pages, for messages of up to 64 KiB; posted to a shared receive queue or to one queue pair.
+// Receive buffers of pages, for messages of up to 64 KiB; posted to a shared receive queue or to one queue pair. Where
+// a receive may have most_pages elements, the packet is built in the first page, which has room before and after for
+// that.
 class PageRing {
 public:
     // In a work request's id: this is a connection's.
     static constexpr std::uint64_t tag = std::uint64_t(1) << 32;
-    static constexpr unsigned int most_pages = 16;
+    // Those that hold the longest message, and with the packet's room among them.
+    static constexpr unsigned int full_pages = 16, most_pages = full_pages + 1;
 
     explicit PageRing(Interface& interface) : interface_(interface) {}
     ~PageRing() { empty(); }
@@ -176,20 +179,33 @@ private:
         shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
     };
     static constexpr unsigned int most_reposts = 16;
-    // Packets up to this are copied, so that their buffer stays.
+    // Packets up to this are copied, so that their buffer stays, if they are not built in it.
     static constexpr unsigned int copybreak = 256;
 
+    bool builds_in_page() const { return headroom_ != 0; }
+    unsigned int longest() const { return first_bytes_ + (pages_ - 1) * shim_page_size(); }
+    // Where in a page its data begins.
+    unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
+    // Maps a page for the HCA; false: it failed.
+    bool map(shim_sge& sge, unsigned int index, page* page) const;
     bool add_page(Slot& slot, unsigned int index);
     void remove_page(Slot& slot, unsigned int index);
+    kernel::Status post(Slot& first, unsigned int count);
     void repost(Slot& slot);
-    kernel::Status post_reposts();
     void deliver(Slot& slot, unsigned int bytes);
     sk_buff* copy(const Slot& slot, unsigned int bytes);
     sk_buff* take(Slot& slot, unsigned int bytes);
+    // Pages to take the place of a slot's first ones, mapped; false: not so many to be had, and none was taken.
+    bool get_fresh(const Slot& slot, unsigned int count);
+    void put_fresh(unsigned int count);
 
     Interface& interface_;
     unsigned int size_ = 0;
     unsigned int pages_ = 0;
+    // Bytes that the first page has before its data, link header included; 0: packets are not built in it.
+    unsigned int headroom_ = 0;
+    // Bytes of data that it takes.
+    unsigned int first_bytes_ = 0;
     unsigned int batch_ = 1;
     ib_srq* srq_ = nullptr;
     ib_qp* qp_ = nullptr;
@@ -198,6 +214,9 @@ private:
     Slot* last_ = nullptr;
     unsigned int reposts_ = 0;
     kernel::Published<unsigned int> outstanding_;
+    // What get_fresh() got. Not on the stack, which kernels zero.
+    page* fresh_[most_pages];
+    shim_sge fresh_sge_[most_pages];
 };
 
 class PassiveConnection : public Endpoint, public kernel::ListNode<PassiveConnection> {
@@ -252,16 +271,20 @@ public:
 
     explicit Connections(Interface& interface);
 
-    // Before the completion queues exist: what they must have room for. CONTEXT: process.
-    unsigned int receive_completions(unsigned int ring_size) const;
-    // After. CONTEXT: process.
+    // Before the completion queues, whose room for receives depends on what the HCA gives. CONTEXT: process.
     kernel::Status create(unsigned int sends, unsigned int receives, unsigned int sges);
+    unsigned int receive_completions(unsigned int ring_size) const;
     void destroy();
     unsigned int max_mtu() const;
 
     // Accepts connections between these. CONTEXT: RTNL; the polls run.
     kernel::Status start();
     void stop();
+
+    // It did not take all receives: with the next restart, which it asks for, comes another. CONTEXT: any.
+    void shared_queue_broke();
+    // CONTEXT: RTNL; no polls, and no connections.
+    void drop_broken_shared_queue();
 
     // A packet, with its hard header, for a neighbour that takes connections, whose path is known: sent, kept or
     // dropped. CONTEXT: under the transmit lock and the path table's lock.
@@ -304,8 +327,7 @@ private:
     void refuse(ActiveConnection& connection, unsigned int reason);
     ActiveConnection* next_wanted();
     ActiveConnection* next_to_release(unsigned long now);
-    // False: not yet.
-    bool release(ActiveConnection& connection, unsigned long now);
+    void release(ActiveConnection& connection, unsigned long now);
     void transmit(kernel::PacketQueue& ready);
 
     // Passive
@@ -313,6 +335,8 @@ private:
     kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn);
     void free(PassiveConnection& connection);
     bool admit(const Gid& peer, std::uint32_t qpn, shim_cm_reason& reason);
+    kernel::Status create_shared_queue();
+    void drop_shared_queue();
     kernel::Status fill_shared_ring();
     void advance(PassiveConnection& connection, PassiveLife::Event event);
     PassiveConnection* next_due(PassiveLife::Action& action);
@@ -337,8 +361,11 @@ private:
     Listener listener_;
     ib_cm_id* listen_id_ = nullptr;
     ib_srq* srq_ = nullptr;
+    // Since creation; there is none for a while when it broke.
+    bool shares_receives_ = false;
     page_pool* pool_ = nullptr;
     PageRing shared_ring_;
+    kernel::Published<bool> shared_queue_broken_;
     unsigned int receives_ = 0;
     unsigned int send_size_ = 0, send_sges_ = 1;
 

@@ -7,11 +7,13 @@
 #include <generated/layout.h>
 #include <ipoib/mapped_packet.hpp>
 #include <ipoib/segment_merger.hpp>
+#include <ipoib/segmenter.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/ring.hpp>
+#include <kernel/work.hpp>
 #include <shim/dim.h>
 #include <shim/skbuff.h>
 #include <shim/verbs.h>
@@ -20,16 +22,27 @@ namespace ipoib {
 
 class Interface;
 
-// Completions taken from a queue at a time.
-inline constexpr int completions_per_poll = 16;
+// Completions taken from a queue at a time; of a poll, and not on the stack, which kernels zero.
+class Completions {
+public:
+    static constexpr int most = 16;
+    shim_wc* first() { return reinterpret_cast<shim_wc*>(storage_); }
+    const shim_wc* at(int index) { return shim_wc_at(first(), index); }
+
+private:
+    alignas(SHIM_ALIGNOF_WC) std::byte storage_[SHIM_SIZEOF_WC * most] = {};
+};
+
+// Of a chain of receives: those from this one on.
+unsigned int count_from(const shim_recv_wr* wr);
 
 class TxRing {
 public:
-    explicit TxRing(Interface& interface) : interface_(interface) {}
+    explicit TxRing(Interface& interface) : interface_(interface), reap_(*this) {}
 
     // Memory for size sends of up to sges elements. CONTEXT: process.
     kernel::Status create(unsigned int size, unsigned int sges);
-    void destroy() { slots_.reset(); }
+    void destroy();
 
     // Between these the NAPI poll runs. CONTEXT: process.
     void start();
@@ -49,6 +62,17 @@ public:
     bool account(unsigned int bytes);
     // So many packets left. CONTEXT: the poll.
     void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued);
+    // For all that sends on this netdev: sends were posted. Few of them raise no event when they complete: the receive
+    // poll, or a work item some milliseconds later, has them polled. CONTEXT: bottom halves off.
+    void expect_completions();
+    // Posted and not handled, connections' included.
+    unsigned int outstanding() const;
+    // The completion queue got entries. CONTEXT: any.
+    void notified()
+    {
+        armed_.store(false);
+        napi_.schedule();
+    }
     bool closed() const { return closed_.load_relaxed(); }
     // Of a packet that could not be built.
     shim_drop why_dropped() const;
@@ -59,29 +83,53 @@ public:
 
     // Written by the poll.
     kernel::Counter packets, bytes, errors;
-    // Written under the transmit lock; segmented: datagrams that the HCA made of larger packets.
+    // Written under the transmit lock; segmented: datagrams that were made of larger packets, here or by the HCA.
     kernel::Counter doorbells, stops, segmented;
 
 private:
+    // So many bytes complete soon: sockets that may have little under way wait for them, and ICMP drops what it has to
+    // send beyond two long packets.
+    static constexpr std::uint32_t many_bytes = 16384;
+
     // Every so many sends of one doorbell report their completion, beside the last.
     static constexpr std::uint32_t signal_every = 16;
 
+    // Segments of one packet, at most, that are made here.
+    static constexpr std::uint32_t most_segments = 64;
+
     // Neither this ring nor the connections' pool is full.
     bool room() const;
+    void drop(sk_buff* skb);
+    // Writes the work request of a mapped packet, or segment, and chains it.
+    void request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum);
+    void send_segments(Segmenter segmenter, sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
     // Finishes all sends before end.
     void finish_to(std::uint32_t end, int budget);
     void handle(const shim_wc* wc, int budget);
     void wake_if_room();
+    // Completions are to be handled as soon as they come: there are many to come, or the stack waits for them.
+    bool hurried() const;
+    void reap();
 
     Interface& interface_;
     unsigned int sges_ = 1;
     kernel::Array<MappedPacket> slots_;
+    // For segments that are made here.
+    SegmentHeaders headers_;
     kernel::RingIndex index_;
+    // So many slots are free whenever the stack may send: what its largest packet takes.
+    std::uint32_t least_room_ = 1;
     // Built and not posted: from this index to head. Under the transmit lock.
     std::uint32_t unposted_ = 0;
     // Between service and service, or until the restart that a failed post asked for.
     kernel::Published<bool> closed_{true};
+    Completions completions_;
     kernel::Napi<&TxRing::poll> napi_;
+    // Of packets, in bytes: taken, under the transmit lock; and handled, by the poll.
+    kernel::Published<std::uint32_t> taken_, handled_;
+    // While there are sends outstanding: the next completion raises an event, or the item is queued, or the poll runs.
+    kernel::Published<bool> armed_, reap_queued_;
+    kernel::Work<&TxRing::reap> reap_;
 };
 
 class RxRing {
@@ -109,7 +157,6 @@ public:
     // The moderation of its completion queue follows the traffic from now on, or stays as it is.
     void set_adaptive(bool adaptive) { adaptive_.store(adaptive); }
     bool adaptive() const { return adaptive_.load_relaxed(); }
-    unsigned int size() const { return size_; }
 
     // Buffers that the HCA has.
     unsigned int outstanding() const { return outstanding_.load(); }
@@ -119,7 +166,7 @@ public:
     kernel::Napi<&RxRing::poll>& napi() { return napi_; }
 
     // To the stack. CONTEXT: the poll.
-    void pass_up(sk_buff* skb) { napi_.receive(skb); }
+    void pass_up(sk_buff* skb) { napi_.receive(skb, alone_); }
 
     // Written by the poll; merged: those of packets that became part of another.
     kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged;
@@ -156,6 +203,9 @@ private:
     unsigned int batch_ = 1;
     kernel::Published<unsigned int> outstanding_;
     SegmentMerger merger_{*this};
+    Completions completions_;
+    // The poll has one completion to handle.
+    bool alone_ = false;
     kernel::Published<bool> adaptive_;
     alignas(SHIM_ALIGNOF_DIM) std::byte dim_[SHIM_SIZEOF_DIM] = {};
     shim_dim* dim() { return reinterpret_cast<shim_dim*>(dim_); }

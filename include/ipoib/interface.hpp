@@ -21,7 +21,6 @@
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/result.hpp>
-#include <kernel/time.hpp>
 #include <kernel/work.hpp>
 #include <shim/lower.h>
 #include <shim/module.h>
@@ -41,6 +40,9 @@ struct LinkParameters {
     std::uint8_t hop_limit = 0;
     std::uint8_t traffic_class = 0;
 };
+
+// The module's queue for flushes, one at a time over all interfaces.
+extern kernel::WorkQueue flush_queue, reap_queue;
 
 class Interface : public kernel::ListNode<Interface>, public kernel::ListNode<OfHca> {
 public:
@@ -96,7 +98,7 @@ public:
     struct RingSizes {
         unsigned int sends, receives;
     };
-    static constexpr RingSizes smallest_rings{128, 2}, largest_rings{8192, 8192};
+    static constexpr int least_sends = 128, least_receives = 2, most_slots = 8192;
     const RingSizes& ring_sizes() const { return ring_sizes_; }
     // Also of a running interface, which gets another queue pair, and so another address: neighbours are told.
     // Rounded up to powers of two. On failure the sizes are as before. CONTEXT: RTNL.
@@ -117,6 +119,10 @@ public:
     void restart_queues();
     // The HCA's own datapath sends and receives: none of the rings is used.
     bool accelerated() const { return accelerated_; }
+    // Packets larger than the link are cut here, for the HCA can't; checksums that the stack left open are filled in
+    // there.
+    bool cuts_segments() const { return abilities_ & SHIM_CUT_BY_DRIVER; }
+    bool leaves_checksums() const { return abilities_ & SHIM_CAN_CHECKSUM; }
     const shim_lower* lower_half() const { return accelerated_ ? lower() : nullptr; }
     // The queue pair, whosever it is, gets what is sent to the group. CONTEXT: process.
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
@@ -162,6 +168,8 @@ public:
 private:
     // Does what a step of life_ says.
     kernel::Status perform(InterfaceLife::Event event);
+    // It is up, and could not be started: there was no memory, or the HCA refused.
+    void start_later();
     void bring_up();
     void bring_down();
     kernel::Status start_queues();
@@ -188,8 +196,6 @@ private:
     void joined();
     void collect_garbage();
     void announce();
-    // When work that did not get RTNL tries again.
-    static unsigned long rtnl_retry() { return kernel::milliseconds(20); }
     kernel::Status prepare();
     // Has the HCA's own datapath do the work, where it has one and may.
     kernel::Status accelerate();
@@ -220,6 +226,8 @@ private:
     bool groups_created_ = false;
 
     bool accelerated_ = false;
+    // Bits of shim_ability.
+    unsigned int abilities_ = 0;
     alignas(SHIM_ALIGNOF_LOWER) std::byte lower_[SHIM_SIZEOF_LOWER] = {};
     shim_lower* lower() { return reinterpret_cast<shim_lower*>(lower_); }
     const shim_lower* lower() const { return reinterpret_cast<const shim_lower*>(lower_); }
@@ -266,19 +274,16 @@ private:
     shim_event_handler* event_handler() { return reinterpret_cast<shim_event_handler*>(event_handler_); }
 
     // On the flush queue.
-    kernel::Work<&Interface::flush_light> flush_light_{*this};
-    kernel::Work<&Interface::flush_normal> flush_normal_{*this};
-    kernel::Work<&Interface::flush_heavy> flush_heavy_{*this};
-    kernel::Work<&Interface::restart> restart_{*this};
+    kernel::RtnlWork<&Interface::flush_light> flush_light_{*this, flush_queue};
+    kernel::RtnlWork<&Interface::flush_normal> flush_normal_{*this, flush_queue};
+    kernel::RtnlWork<&Interface::flush_heavy> flush_heavy_{*this, flush_queue};
+    kernel::RtnlWork<&Interface::restart> restart_{*this, flush_queue};
     // On the interface's own.
+    kernel::RtnlWork<&Interface::joined> joined_{*this, work_queue};
+    kernel::RtnlWork<&Interface::announce> announce_{*this, work_queue};
     kernel::Work<&Interface::recover> recover_{*this};
-    kernel::Work<&Interface::joined> joined_{*this};
     kernel::Work<&Interface::collect_garbage> garbage_{*this};
-    kernel::Work<&Interface::announce> announce_{*this};
     kernel::Work<&Interface::send_rejections> send_rejections_{*this};
 };
-
-// The module's queue for flushes, one at a time over all interfaces.
-extern kernel::WorkQueue flush_queue;
 
 } // namespace ipoib

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A packet that the HCA is about to send, with its pieces mapped: what a slot of any send ring holds.
+// A packet, or a segment of one, that the HCA is about to send, with its pieces mapped: what a slot of any send ring
+// holds.
 #pragma once
 #include <cstdint>
 
@@ -13,6 +14,7 @@ struct MappedPacket {
     // The linear part and as many page fragments as a packet has (MAX_SKB_FRAGS), where the HCA allows.
     static constexpr unsigned int most_sges = 18;
 
+    // nullptr: of a segment that is not its packet's last.
     sk_buff* skb;
     // On the wire: more than one when the HCA cuts it into segments.
     std::uint32_t packets;
@@ -21,8 +23,8 @@ struct MappedPacket {
     // Bytes as the stack's byte queue limit saw them.
     std::uint32_t queued_bytes;
     std::uint32_t sges;
-    // The first element is of the linear part; without it, all are fragments.
-    bool linear;
+    // So many elements are of memory, the rest are page fragments.
+    std::uint32_t linear;
     shim_sge sge[most_sges];
     alignas(SHIM_ALIGNOF_SEND_WR) std::byte wr[SHIM_SIZEOF_SEND_WR];
 
@@ -36,6 +38,17 @@ struct MappedPacket {
     // more than most elements. False: it can't be mapped, and stays the caller's.
     [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most);
     void unmap(ib_device* ca);
+
+    // By pieces: the headers' element, which is mapped last, then so much data. False: it can't be mapped.
+    void begin_segment(sk_buff* packet)
+    {
+        skb = packet;
+        sges = linear = 1;
+    }
+    [[nodiscard]] bool add_data(ib_device* ca, void* data, std::uint32_t bytes);
+    [[nodiscard]] bool map_headers(ib_device* ca, void* headers, std::uint32_t bytes);
+    // What was added, without the headers.
+    void unmap_data(ib_device* ca);
 };
 
 } // namespace ipoib

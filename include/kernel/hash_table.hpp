@@ -27,6 +27,7 @@ private:
 template <class Key, class T>
 class HashTable {
     static_assert(std::is_trivially_copyable_v<Key> && alignof(Key) <= SHIM_ALIGNOF_HASH_NODE);
+    static_assert(sizeof(Key) == 16 || sizeof(Key) == 20, "what the shim has parameters for");
 
 public:
     HashTable() = default;

@@ -58,24 +58,6 @@ public:
 };
 inline Rtnl rtnl;
 
-// RTNL, if it is to be had at once. For work items: whoever holds RTNL may wait for one to end, or for a file to be
-// free whose writer does.
-class [[nodiscard]] TryRtnl {
-public:
-    TryRtnl() : held_(shim_rtnl_trylock()) {}
-    ~TryRtnl()
-    {
-        if (held_)
-            shim_rtnl_unlock();
-    }
-    TryRtnl(const TryRtnl&) = delete;
-    TryRtnl& operator=(const TryRtnl&) = delete;
-    explicit operator bool() const { return held_; }
-
-private:
-    const bool held_;
-};
-
 template <class Lock>
 class [[nodiscard]] TA_SCOPED Guard {
 public:

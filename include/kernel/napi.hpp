@@ -32,6 +32,11 @@ public:
     void start()
     {
         shim_napi_enable(native());
+        poll_now();
+    }
+    // CONTEXT: process.
+    void poll_now()
+    {
         // Softirqs raised with bottom halves off run when they are on again, not at the next tick.
         shim_bh_disable();
         schedule();
@@ -43,7 +48,14 @@ public:
     void schedule() { shim_napi_schedule(native()); }
     // False: it is to be polled again at once.
     [[nodiscard]] bool complete(int done) { return shim_napi_complete(native(), done); }
-    void receive(sk_buff* skb) { shim_napi_receive(native(), skb); }
+    // To the stack. The only packet of its poll has no other to be merged with, and is spared the search.
+    void receive(sk_buff* skb, bool alone)
+    {
+        if (alone && !shim_napi_holds_packets(native()))
+            shim_napi_receive_unmerged(native(), skb);
+        else
+            shim_napi_receive(native(), skb);
+    }
     shim_napi* native() { return reinterpret_cast<shim_napi*>(storage_); }
 
 private:

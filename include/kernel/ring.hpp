@@ -44,7 +44,7 @@ private:
 };
 
 // The power of two that a user's ring size becomes.
-constexpr int clamp_ring_size(int wanted, int lowest, int highest)
+constexpr int clamp_ring_size(long wanted, int lowest, int highest)
 {
     if (wanted <= lowest)
         return lowest;

@@ -4,6 +4,8 @@
 #include <cstddef>
 
 #include <generated/layout.h>
+#include <kernel/lock.hpp>
+#include <kernel/time.hpp>
 #include <shim/work.h>
 
 namespace kernel {
@@ -38,7 +40,7 @@ class Work;
 template <class Owner, void (Owner::*Run)()>
 class Work<Run> {
 public:
-    explicit Work(Owner& owner) { shim_work_init(native(), run, &owner); }
+    explicit Work(Owner& owner) { shim_work_init(native(), run, &owner, lock_class_.native(), name()); }
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
 
@@ -57,8 +59,42 @@ public:
 
 private:
     static void run(void* owner) { (static_cast<Owner*>(owner)->*Run)(); }
+    // For lockdep, which has Run in it.
+    static constexpr const char* name() { return __PRETTY_FUNCTION__; }
+    static inline constinit LockClass lock_class_;
     shim_work* native() { return reinterpret_cast<shim_work*>(storage_); }
     alignas(SHIM_ALIGNOF_WORK) std::byte storage_[SHIM_SIZEOF_WORK];
+};
+
+// Work under RTNL. It never waits for the lock: whoever holds it may be waiting for the work to end, or for a file to
+// be free whose writer does. It tries, and comes back.
+template <auto Run>
+class RtnlWork;
+
+template <class Owner, void (Owner::*Run)()>
+class RtnlWork<Run> {
+public:
+    RtnlWork(Owner& owner, WorkQueue& queue) : owner_(owner), queue_(queue) {}
+
+    // As Work's.
+    void queue(unsigned long delay_jiffies = 0) { work_.queue(queue_, delay_jiffies); }
+    // CONTEXT: process, with RTNL or without.
+    void cancel() { work_.cancel(); }
+
+private:
+    static constexpr unsigned int retry_ms = 20;
+
+    void attempt()
+    {
+        if (!shim_rtnl_trylock())
+            return queue(milliseconds(retry_ms));
+        (owner_.*Run)();
+        shim_rtnl_unlock();
+    }
+
+    Owner& owner_;
+    WorkQueue& queue_;
+    Work<&RtnlWork::attempt> work_{*this};
 };
 
 } // namespace kernel

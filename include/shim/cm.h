@@ -100,7 +100,7 @@ int shim_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
 struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
 void shim_srq_destroy(struct ib_srq *srq);
 unsigned int shim_ib_max_srq_sge(const struct ib_device *ca);
-int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first);
+int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused);
 
 void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from);
 uint32_t shim_random(void);

@@ -28,6 +28,8 @@ struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port,
 void shim_netdev_use_one_queue(struct net_device *dev);
 /* abilities: bits of enum shim_ability. CONTEXT: before registration. */
 void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities);
+/* A TCP packet that is to be cut becomes so many at most. */
+void shim_netdev_limit_segments(struct net_device *dev, unsigned int segments);
 /* What it is all about: its owner's state. */
 void *shim_netdev_owner(const struct net_device *dev);
 void shim_netdev_set_owner(struct net_device *dev, void *owner);
@@ -86,6 +88,8 @@ void shim_tx_queue_start(struct net_device *dev);
 void shim_tx_queue_stop(struct net_device *dev);
 void shim_tx_queue_wake(struct net_device *dev);
 bool shim_tx_queue_stopped(const struct net_device *dev);
+/* Stopped, by the driver or by byte queue limits. */
+bool shim_tx_queue_held(const struct net_device *dev);
 /* Waits until no transmit call runs, and lets none in. CONTEXT: process. */
 void shim_tx_queue_disable(struct net_device *dev);
 /* Byte queue limits. The answer of sent: whether the doorbell must be rung now. */
@@ -107,7 +111,10 @@ void shim_napi_disable(struct shim_napi *napi);
 void shim_napi_schedule(struct shim_napi *napi);
 /* True: the poll is over and interrupts may be asked for. */
 bool shim_napi_complete(struct shim_napi *napi, int done);
+/* To the stack, by GRO; or past it, which is for when GRO holds none: it would overtake them. */
 void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb);
+void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb);
+bool shim_napi_holds_packets(const struct shim_napi *napi);
 
 /* Seconds between two looks at the neighbour tables (arp_tbl.gc_interval), in jiffies. */
 unsigned long shim_neighbour_gc_interval(void);

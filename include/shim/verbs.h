@@ -60,6 +60,8 @@ enum shim_ability {
 	SHIM_CAN_SEGMENT = 4,
 	/* It is a virtual function itself. */
 	SHIM_IS_FUNCTION = 8,
+	/* Not what an HCA can: the driver cuts TCP into segments, and fills in checksums that the stack left open. */
+	SHIM_CUT_BY_DRIVER = 16,
 };
 unsigned int shim_ib_abilities(const struct ib_device *ca);
 unsigned int shim_ib_comp_vectors(const struct ib_device *ca);
@@ -139,7 +141,9 @@ int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first);
 
 void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count);
 void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next);
-int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first);
+struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr);
+/* CONTEXT: any. Posts the chain. After an error, none from the refused one on was taken; NULL: the HCA is silent. */
+int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused);
 
 /* Device addresses. map: 0 when it failed is told by shim_dma_failed. */
 uint64_t shim_dma_map_to_device(struct ib_device *ca, void *address, size_t bytes);

@@ -6,13 +6,16 @@ SHIM_BEGIN
 
 struct workqueue_struct;
 struct shim_work;
+struct shim_lock_class;
 
 /* An ordered queue, one item at a time, with a rescuer. NULL: no memory. CONTEXT: process. */
 struct workqueue_struct *shim_workqueue_create(const char *name);
 /* Runs what is queued, then frees. CONTEXT: process. */
 void shim_workqueue_destroy(struct workqueue_struct *queue);
 
-void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context);
+/* The class and the name tell lockdep which kind of item it is: to it, whoever cancels an item waits for a lock. */
+void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context,
+		    struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: any. */
 void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
 /* As above, and an item that is waiting already gets the new delay. */

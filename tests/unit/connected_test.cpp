@@ -348,6 +348,21 @@ TEST_F(ConnectedTest, a_post_that_fails_breaks_the_connection)
     EXPECT_EQ(world.dev().queued_bytes, 0) << "the sends were reclaimed";
 }
 
+TEST_F(ConnectedTest, a_release_goes_on_when_another_connection_has_work_meanwhile)
+{
+    connect(capable(1));
+    world.fail_post = 1;
+    world.transmit(world.packet(capable(1)));
+    world.mute = true;
+    world.run_work();
+    // Within the same tick.
+    ask(capable(2));
+    run_for(600);
+    world.mute = false;
+    EXPECT_EQ(connections(), 1U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
 TEST_F(ConnectedTest, changing_the_mode_releases_every_connection)
 {
     ib_qp* qp = connect(capable(1));
@@ -404,6 +419,14 @@ protected:
         DriverTest::SetUp();
         open();
     }
+    void is_given_up_after_five_seconds()
+    {
+        run_for(400);
+        EXPECT_EQ(connections(), 1U);
+        run_for(200);
+        EXPECT_EQ(connections(), 0U);
+        world.mute = false;
+    }
     std::vector<std::uint8_t> message(std::size_t payload)
     {
         std::vector<std::uint8_t> bytes(4 + payload);
@@ -411,6 +434,27 @@ protected:
         for (std::size_t i = 4; i < bytes.size(); ++i)
             bytes[i] = static_cast<std::uint8_t>(i * 7);
         return bytes;
+    }
+    // In pages that hold so many bytes of the message first, and then all they can; copied if up to copied_bytes.
+    void receive_all_sizes(ib_qp* qp, std::size_t first_bytes, std::size_t copied_bytes)
+    {
+        const std::size_t sizes[] = {1,    20,   251,  252,  253,  3687, 3688, 3689,
+                                     4091, 4092, 4093, 7784, 7785, 8188, 8189, 65520};
+        for (const std::size_t size : sizes) {
+            const auto bytes = message(size);
+            ASSERT_TRUE(world.receive_message(*qp, bytes));
+            ASSERT_FALSE(world.received.empty());
+            const sk_buff* skb = world.received.back();
+            ASSERT_EQ(shim_skb_len(skb), size);
+            EXPECT_EQ(std::memcmp(shim_skb_data(skb), bytes.data() + 4, size), 0) << size;
+            EXPECT_EQ(skb->protocol, 0x0800);
+            EXPECT_EQ(skb->mac_header.size(), 24U);
+            EXPECT_EQ(skb->mac_header[20], 0x08);
+            const std::size_t rest = size + 4 > first_bytes ? size + 4 - first_bytes : 0;
+            const std::size_t pages = size + 4 <= copied_bytes ? 0 : 1 + (rest + 4095) / 4096;
+            EXPECT_EQ(skb->pages.size() + (skb->buffer != nullptr), pages) << size;
+        }
+        EXPECT_EQ(statistics().rx_packets, std::size(sizes));
     }
     // The queue pair of a connection that a peer made.
     ib_qp* accept(std::uint8_t port, std::uint32_t qpn)
@@ -447,20 +491,7 @@ TEST_F(PassiveTest, buffers_are_made_for_the_first_connection_only)
 
 TEST_F(PassiveTest, messages_of_all_sizes_arrive_whole)
 {
-    ib_qp* qp = accept(1, 0x100);
-    for (const std::size_t size : {1UL, 20UL, 251UL, 252UL, 253UL, 4091UL, 4092UL, 4093UL, 8188UL, 8189UL, 65520UL}) {
-        const auto bytes = message(size);
-        ASSERT_TRUE(world.receive_message(*qp, bytes));
-        ASSERT_FALSE(world.received.empty());
-        const sk_buff* skb = world.received.back();
-        ASSERT_EQ(shim_skb_len(skb), size);
-        EXPECT_EQ(std::memcmp(shim_skb_data(skb), bytes.data() + 4, size), 0) << size;
-        EXPECT_EQ(skb->protocol, 0x0800);
-        EXPECT_EQ(skb->mac_header.size(), 24U);
-        EXPECT_EQ(skb->mac_header[20], 0x08);
-        EXPECT_EQ(skb->pages.size(), size + 4 <= 256 ? 0 : (size + 4 + 4095) / 4096);
-    }
-    EXPECT_EQ(statistics().rx_packets, 11U);
+    receive_all_sizes(accept(1, 0x100), 4096 - 64 - 20 - 320, 0);
 }
 
 TEST_F(PassiveTest, the_ring_goes_round)
@@ -540,11 +571,33 @@ TEST_F(PassiveTest, a_mute_queue_pair_is_given_up_after_five_seconds)
     accept(1, 0x100);
     world.mute = true;
     world.message(id, SHIM_CM_DREQ);
-    run_for(400);
-    EXPECT_EQ(connections(), 1U);
-    run_for(200);
+    is_given_up_after_five_seconds();
+}
+
+TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
+{
+    const ib_qp* qp = accept(1, 0x100);
+    world.mute = true;
+    world.message(id, SHIM_CM_DREQ);
+    run_for(1);
+    // All it had came back; what is sent behind that does not.
+    ipoib_last_wqe_reached(qp->context);
+    is_given_up_after_five_seconds();
+}
+
+TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
+{
+    ib_qp* const qp = accept(1, 0x100);
+    const std::size_t all = qp->srq->receives.size();
+    world.receives_until_failure = 0;
+    for (int i = 0; i < 16; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(10)));
+    EXPECT_EQ(qp->srq->receives.size(), all - 16);
+    // The restart.
+    world.run_work();
     EXPECT_EQ(connections(), 0U);
-    world.mute = false;
+    ASSERT_NE(accept(1, 0x100), nullptr);
+    EXPECT_EQ(world.qps.back()->srq->receives.size(), all);
 }
 
 TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
@@ -633,6 +686,8 @@ TEST_F(OwnRingTest, each_connection_has_its_own_buffers)
     EXPECT_EQ(connections(), 1U);
 }
 
+TEST_F(OwnRingTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096, 256); }
+
 TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
 {
     for (std::uint8_t i = 1; i <= 3; ++i)
@@ -643,6 +698,28 @@ TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
     EXPECT_EQ(accept(4, 0x100), nullptr) << "its turn comes when the oldest is gone";
     run_for(3);
     EXPECT_NE(accept(4, 0x100), nullptr);
+}
+
+// With one that the HCA has and does not give
+
+class RefusedQueueTest : public PassiveTest {
+protected:
+    void SetUp() override
+    {
+        world.refuse_srq = true;
+        shim_parameters.max_nonsrq_conn_qp = 3;
+        PassiveTest::SetUp();
+    }
+};
+
+TEST_F(RefusedQueueTest, each_connection_has_its_own_buffers_and_their_completions_room)
+{
+    const ib_qp* one = accept(1, 0x100);
+    const ib_qp* two = accept(2, 0x100);
+    EXPECT_EQ(one->receives.size() + two->receives.size(), 128U);
+    // The datagrams' receives, those of three connections, and their drains.
+    EXPECT_EQ(one->recv_cq->size, 256U + 3 * 64 + 64);
+    EXPECT_EQ(world.log.size(), 1U);
 }
 
 } // namespace

@@ -71,6 +71,68 @@ TEST_F(DatagramTest, full_ring_stops_the_queue_and_completions_wake_it)
     EXPECT_FALSE(world.dev().stopped);
 }
 
+TEST_F(DatagramTest, few_sends_raise_no_event_and_are_reaped_with_what_is_received)
+{
+    const std::uint64_t before = statistics().tx_packets;
+    world.transmit(world.packet(peer(1)));
+    world.finish_sends(1);
+    EXPECT_EQ(statistics().tx_packets, before);
+    ASSERT_TRUE(world.receive(frame()));
+    EXPECT_EQ(statistics().tx_packets, before + 1);
+}
+
+TEST_F(DatagramTest, few_sends_are_reaped_soon_when_nothing_is_received)
+{
+    const std::uint64_t before = statistics().tx_packets;
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+        world.transmit(world.packet(peer(1)));
+        world.finish_sends(1);
+        world.advance(1);
+        world.run_polls();
+        EXPECT_EQ(statistics().tx_packets, before + i);
+    }
+    // Those that take longer are not forgotten.
+    world.transmit(world.packet(peer(1)));
+    for (int i = 0; i < 3; ++i) {
+        world.advance(1);
+        world.run_polls();
+    }
+    world.finish_sends(1);
+    world.advance(1);
+    world.run_polls();
+    EXPECT_EQ(statistics().tx_packets, before + 6);
+}
+
+TEST_F(DatagramTest, many_sends_raise_an_event)
+{
+    const std::uint64_t before = statistics().tx_packets;
+    for (int i = 0; i < 33; ++i)
+        world.transmit(world.packet(peer(1)));
+    world.finish_sends(33);
+    EXPECT_EQ(statistics().tx_packets, before + 33);
+}
+
+TEST_F(DatagramTest, many_bytes_raise_an_event)
+{
+    const std::uint64_t before = statistics().tx_packets;
+    for (int i = 0; i < 9; ++i)
+        world.transmit(world.packet(peer(1), 0x0800, 2000));
+    world.finish_sends(9);
+    EXPECT_EQ(statistics().tx_packets, before + 9);
+    world.transmit(world.packet(peer(1), 0x0800, 2000));
+    world.finish_sends(1);
+    EXPECT_EQ(statistics().tx_packets, before + 9) << "those are handled";
+}
+
+TEST_F(DatagramTest, sends_that_the_stack_waits_for_raise_an_event)
+{
+    const std::uint64_t before = statistics().tx_packets;
+    world.dev().limited = true;
+    world.transmit(world.packet(peer(1)));
+    world.finish_sends(1);
+    EXPECT_EQ(statistics().tx_packets, before + 1);
+}
+
 TEST_F(DatagramTest, ring_turns_many_times)
 {
     for (int round = 0; round < 50; ++round) {
@@ -234,6 +296,34 @@ TEST_F(DatagramTest, receives_are_posted_in_batches)
     for (int i = 0; i < 160; ++i)
         world.receive(frame());
     EXPECT_EQ(world.receive_posts - posts, 10U);
+}
+
+TEST_F(DatagramTest, receives_that_the_hca_refused_are_not_waited_for)
+{
+    const std::size_t posted = world.qp().receives.size();
+    world.receives_until_failure = 3;
+    for (int i = 0; i < 16; ++i)
+        ASSERT_TRUE(world.receive(frame()));
+    EXPECT_EQ(world.qp().receives.size(), posted - 13);
+    world.run_work();
+    EXPECT_EQ(world.qp().receives.size(), posted);
+    EXPECT_EQ(world.log.size(), 1U) << "the failed post; no receives that were not completed";
+}
+
+TEST_F(DatagramTest, only_packet_of_its_poll_goes_past_gro_unless_it_holds_others)
+{
+    world.receive(frame());
+    EXPECT_EQ(world.unmerged, 1U);
+    world.gro_holds_packets = true;
+    world.receive(frame());
+    EXPECT_EQ(world.unmerged, 1U);
+    world.gro_holds_packets = false;
+    world.polls_later = true;
+    for (int i = 0; i < 17; ++i)
+        world.receive(frame());
+    world.run_polls();
+    EXPECT_EQ(world.received.size(), 19U);
+    EXPECT_EQ(world.unmerged, 1U) << "nor the only one of the poll's second look";
 }
 
 TEST_F(DatagramTest, completion_that_comes_while_polling_is_not_lost)

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdarg>
 #include <numeric>
+#include <span>
 
 #include <gtest/gtest.h>
 
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/mgid.hpp>
+#include <ipoib/tcp.hpp>
 
 struct shim_spinlock {
     bool held;
@@ -86,10 +88,8 @@ void free_skb(sk_buff* skb)
     ASSERT_EQ(world->skbs.erase(skb), 1U) << "an skb is freed twice";
     for (page* one : skb->pages)
         free_page(one);
-    if (skb->buffer) {
-        skb->buffer->pool->pages.erase(skb->buffer);
-        delete skb->buffer;
-    }
+    if (skb->buffer)
+        free_page(skb->buffer);
     delete skb;
 }
 
@@ -140,12 +140,16 @@ void World::stop()
 void World::run_work()
 {
     for (int guard = 0; guard < 10000; ++guard) {
-        const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) { return q.due <= now; });
+        const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) {
+            return q.due <= now && !std::count(busy_queues.begin(), busy_queues.end(), q.queue);
+        });
         if (it == queued.end())
             return;
         shim_work* work = it->work;
+        busy_queues.push_back(it->queue);
         queued.erase(it);
         work->run(work->context);
+        busy_queues.pop_back();
     }
     ADD_FAILURE() << "work never ends";
 }
@@ -174,6 +178,7 @@ void World::sleep()
 {
     run_polls();
     ++now;
+    run_work();
 }
 
 void World::event(shim_event event, std::uint32_t port)
@@ -203,6 +208,14 @@ void World::transmit(sk_buff* skb, bool more_follow)
 }
 
 void World::complete_sends(std::size_t count, int status)
+{
+    finish_sends(count, status);
+    // Few of them raise no event.
+    advance(1);
+    run_polls();
+}
+
+void World::finish_sends(std::size_t count, int status)
 {
     for (std::size_t i = 0; i < count; ++i) {
         ASSERT_FALSE(qp().outstanding.empty());
@@ -319,6 +332,8 @@ void World::complete_messages(ib_qp& on, std::size_t count, int status)
         if (done.signaled || own)
             on.send_cq->push({done.id, own, 0, 0, 0, false, &on});
     }
+    run_polls();
+    advance(1);
     run_polls();
 }
 
@@ -478,14 +493,18 @@ void shim_rtnl_unlock()
 
 workqueue_struct* shim_workqueue_create(const char* name) { return new workqueue_struct{name}; }
 void shim_workqueue_destroy(workqueue_struct* queue) { delete queue; }
-void shim_work_init(shim_work* work, void (*run)(void*), void* context) { *work = {run, context}; }
+void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char* name)
+{
+    EXPECT_NE(strstr(name, "::"), nullptr);
+    *work = {run, context};
+}
 void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long delay)
 {
     EXPECT_NE(queue, nullptr);
     for (const auto& queued : world->queued)
         if (queued.work == work)
             return;
-    world->queued.push_back({work, world->now + delay});
+    world->queued.push_back({work, world->now + delay, queue});
 }
 void shim_work_requeue(workqueue_struct* queue, shim_work* work, unsigned long delay)
 {
@@ -567,6 +586,7 @@ void shim_skb_put(sk_buff* skb, unsigned int bytes)
         skb->bytes.resize(skb->bytes.size() + bytes);
         return;
     }
+    EXPECT_LE(skb->start + bytes + shim_skb_buffer_tailroom(), skb->buffer->bytes.size());
     // Until now the vector holds the whole buffer.
     skb->bytes.assign(skb->buffer->bytes.begin(), skb->buffer->bytes.begin() + static_cast<long>(skb->start + bytes));
 }
@@ -684,6 +704,75 @@ unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 320; }
 unsigned int shim_page_size() { return 4096; }
 
+// tso.h
+
+namespace {
+
+// The data's pieces are the rest of the linear part and the fragments.
+struct Cut {
+    sk_buff* skb;
+    std::size_t piece, done;
+    std::uint32_t cut_bytes;
+};
+static_assert(sizeof(Cut) <= SHIM_SIZEOF_TSO);
+Cut& cut_of(shim_tso* tso) { return *reinterpret_cast<Cut*>(tso); }
+std::span<std::uint8_t> piece_of(const shim_tso* tso)
+{
+    const Cut& cut = *reinterpret_cast<const Cut*>(tso);
+    std::span<std::uint8_t> whole(cut.skb->bytes);
+    whole = cut.piece ? std::span<std::uint8_t>(cut.skb->frags.at(cut.piece - 1))
+                      : whole.subspan(cut.skb->start + cut.skb->header_bytes);
+    return whole.subspan(cut.done);
+}
+void next_piece(shim_tso* tso)
+{
+    Cut& cut = cut_of(tso);
+    while (cut.piece < cut.skb->frags.size() && piece_of(tso).empty()) {
+        ++cut.piece;
+        cut.done = 0;
+    }
+}
+
+} // namespace
+
+void shim_tso_begin(shim_tso* tso, sk_buff* skb)
+{
+    cut_of(tso) = {skb, 0, 0, 0};
+    next_piece(tso);
+}
+void shim_tso_write_headers(shim_tso* tso, const sk_buff* skb, void* headers, unsigned int data_bytes, bool last)
+{
+    std::memcpy(headers, skb->bytes.data() + skb->start, skb->header_bytes);
+    auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);
+    auto& tcp = *reinterpret_cast<ipoib::TcpHeader*>(&ip + 1);
+    ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(skb->header_bytes - 4 + data_bytes));
+    tcp.sequence = kernel::Be32(tcp.sequence.value() + cut_of(tso).cut_bytes);
+    if (!last)
+        tcp.flags &= static_cast<std::uint8_t>(~ipoib::tcp_psh);
+    cut_of(tso).cut_bytes += data_bytes;
+}
+void* shim_tso_data(const shim_tso* tso) { return piece_of(tso).data(); }
+unsigned int shim_tso_piece_bytes(const shim_tso* tso) { return static_cast<unsigned int>(piece_of(tso).size()); }
+void shim_tso_advance(shim_tso* tso, const sk_buff*, unsigned int bytes)
+{
+    cut_of(tso).done += bytes;
+    next_piece(tso);
+}
+std::uint32_t shim_tso_add_to_sum(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
+{
+    for (unsigned int i = 0; i < bytes; ++i)
+        sum += static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(data)[i]) << ((offset + i) % 2 ? 0 : 8);
+    return sum;
+}
+// Of the data alone.
+void shim_tso_fill_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int, std::uint32_t sum)
+{
+    auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);
+    sum = (sum >> 16) + (sum & 0xffff);
+    reinterpret_cast<ipoib::TcpHeader*>(&ip + 1)->checksum =
+        kernel::Be16(static_cast<std::uint16_t>(~((sum >> 16) + sum)));
+}
+
 // lower.h
 
 int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32_t)
@@ -785,6 +874,7 @@ net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, con
 }
 void shim_netdev_use_one_queue(net_device*) {}
 void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
+void shim_netdev_limit_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
 int shim_netdev_register(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
@@ -869,8 +959,13 @@ void shim_netdev_carrier_on(net_device* dev) { dev->carrier = true; }
 void shim_netdev_carrier_off(net_device* dev) { dev->carrier = false; }
 void shim_tx_queue_start(net_device* dev) { dev->stopped = false; }
 void shim_tx_queue_stop(net_device* dev) { dev->stopped = true; }
-void shim_tx_queue_wake(net_device* dev) { dev->stopped = false; }
+void shim_tx_queue_wake(net_device* dev)
+{
+    dev->wakes += dev->stopped;
+    dev->stopped = false;
+}
 bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
+bool shim_tx_queue_held(const net_device* dev) { return dev->stopped || dev->limited; }
 void shim_tx_queue_disable(net_device* dev) { dev->stopped = true; }
 bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
 {
@@ -904,6 +999,12 @@ void shim_napi_schedule(shim_napi* napi)
 }
 bool shim_napi_complete(shim_napi*, int) { return true; }
 void shim_napi_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
+void shim_napi_receive_unmerged(shim_napi*, sk_buff* skb)
+{
+    world->received.push_back(skb);
+    ++world->unmerged;
+}
+bool shim_napi_holds_packets(const shim_napi*) { return world->gro_holds_packets; }
 unsigned long shim_neighbour_gc_interval() { return 3000; }
 int shim_restart_syscall() { return -513; }
 int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
@@ -935,7 +1036,7 @@ bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }
 
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
-unsigned int shim_ib_abilities(const ib_device*) { return SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT; }
+unsigned int shim_ib_abilities(const ib_device*) { return world->abilities; }
 unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
 int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
@@ -980,9 +1081,9 @@ int shim_pointer_error(const void* pointer)
 ib_pd* shim_pd_create(ib_device* ca) { return new ib_pd{ca}; }
 void shim_pd_destroy(ib_pd* pd) { delete pd; }
 std::uint32_t shim_pd_lkey(const ib_pd*) { return 7; }
-ib_cq* shim_cq_create(ib_device*, unsigned int, unsigned int, void (*completed)(ib_cq*, void*), void* context)
+ib_cq* shim_cq_create(ib_device*, unsigned int size, unsigned int, void (*completed)(ib_cq*, void*), void* context)
 {
-    return new ib_cq{completed, context, {}, false};
+    return new ib_cq{completed, context, {}, false, size};
 }
 void shim_cq_destroy(ib_cq* cq) { delete cq; }
 int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
@@ -1164,12 +1265,21 @@ void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sges, unsig
     *wr = {id, sges, count, nullptr};
 }
 void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
-int shim_post_recv(ib_qp* qp, shim_recv_wr* first)
+shim_recv_wr* shim_recv_wr_next(const shim_recv_wr* wr) { return wr->next; }
+static int take_receives(std::deque<shim_recv_wr>& receives, shim_recv_wr* first, shim_recv_wr** refused)
 {
     ++world->receive_posts;
-    for (; first; first = first->next)
-        qp->receives.push_back(*first);
-    return 0;
+    for (; first && world->receives_until_failure != 0; first = first->next, --world->receives_until_failure)
+        receives.push_back(*first);
+    *refused = first;
+    if (!first)
+        return 0;
+    world->receives_until_failure = -1;
+    return -12;
+}
+int shim_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
+{
+    return take_receives(qp->receives, first, refused);
 }
 std::uint64_t shim_dma_map_to_device(ib_device*, void* address, std::size_t) { return map(address); }
 void shim_dma_unmap_to_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
@@ -1373,6 +1483,8 @@ int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
 }
 ib_srq* shim_srq_create(ib_pd*, unsigned int, unsigned int)
 {
+    if (world->refuse_srq)
+        return reinterpret_cast<ib_srq*>(std::intptr_t(-12));
     auto* srq = new ib_srq;
     world->srqs.insert(srq);
     return srq;
@@ -1383,12 +1495,9 @@ void shim_srq_destroy(ib_srq* srq)
     delete srq;
 }
 unsigned int shim_ib_max_srq_sge(const ib_device*) { return world->have_srq ? 30 : 0; }
-int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first)
+int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
-    ++world->receive_posts;
-    for (; first; first = first->next)
-        srq->receives.push_back(*first);
-    return 0;
+    return take_receives(srq->receives, first, refused);
 }
 void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
 std::uint32_t shim_random() { return 4; }

@@ -27,6 +27,7 @@
 #include <shim/skbuff.h>
 #include <shim/sync.h>
 #include <shim/trace.h>
+#include <shim/tso.h>
 #include <shim/verbs.h>
 #include <shim/work.h>
 
@@ -73,7 +74,11 @@ struct net_device {
     bool rx_checksum = true, lro = false, address_given = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
-    unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
+    // Times that the stack was told to go on with what it had kept.
+    unsigned int wakes = 0;
+    // Byte queue limits have stopped the queue.
+    bool limited = false;
+    unsigned int most_segments = 0, feature_updates = 0, address_changes = 0, announcements = 0;
 };
 
 struct Sent {
@@ -103,6 +108,7 @@ struct ib_cq {
     void* context;
     std::deque<Completion> entries;
     bool armed = false;
+    unsigned int size = 0;
     void push(const Completion& entry)
     {
         entries.push_back(entry);
@@ -243,6 +249,8 @@ public:
     // What arrives has checksums that the HCA verified; polls wait for run_polls().
     bool verified = false, polls_later = false;
     // Completes the first count outstanding sends, the last with status; only signalled and failed ones report.
+    // The HCA has sent so many datagrams; complete: and they are handled.
+    void finish_sends(std::size_t count, int status = 0);
     void complete_sends(std::size_t count, int status = 0);
     // A datagram arrives, as the HCA writes it. Empty: nothing was posted.
     bool receive(const std::vector<std::uint8_t>& payload, bool grh = false, const ipoib::Gid& dgid = {},
@@ -263,8 +271,11 @@ public:
     std::set<ib_cm_id*> cm_ids;
     std::set<ib_srq*> srqs;
     std::set<page*> loose_pages;
-    bool have_srq = true;
+    bool have_srq = true, refuse_srq = false;
+    unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
     int fail_cm = 0;
+    // So many more are taken, and then one chain is refused from there on; -1: none is.
+    int receives_until_failure = -1;
     // A queue pair in its error state says nothing, and flushes nothing.
     bool mute = false;
     std::vector<unsigned int> rejected_mtus, updated_pmtus;
@@ -295,6 +306,9 @@ public:
     void* state = nullptr;
 
     std::vector<sk_buff*> received;
+    // Of these, those that went past GRO; and whether it holds packets.
+    unsigned int unmerged = 0;
+    bool gro_holds_packets = false;
     unsigned int doorbells = 0, receive_posts = 0, drops = 0, grace_periods = 0;
     std::vector<Sent> sent;
     std::set<sk_buff*> skbs;
@@ -330,8 +344,11 @@ public:
     struct Queued {
         shim_work* work;
         unsigned long due;
+        workqueue_struct* queue;
     };
     std::vector<Queued> queued;
+    // Of the items that sleep, so that others run.
+    std::vector<workqueue_struct*> busy_queues;
     std::vector<shim_napi*> scheduled;
 
     // How often the driver's drain slept: it lets polls run.

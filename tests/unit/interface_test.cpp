@@ -117,7 +117,7 @@ TEST_F(InterfaceTest, mtu_follows_a_larger_group)
     EXPECT_EQ(world.dev().mtu, 4092U);
 }
 
-TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
+static void open_without_pkey(World& world)
 {
     world.stop();
     world.ca.pkey = 0;
@@ -125,14 +125,33 @@ TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
     world.rtnl = true;
     EXPECT_EQ(ipoib_ndo_open(&world.dev()), 0);
     world.rtnl = false;
-    world.advance(100);
-    EXPECT_EQ(world.join_questions, 0U);
+}
+
+static void pkey_appears(World& world)
+{
     world.ca.pkey = 0x8001;
     world.event(SHIM_EVENT_PKEY_CHANGE);
     world.run_work();
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
+{
+    open_without_pkey(world);
+    world.advance(100);
+    EXPECT_EQ(world.join_questions, 0U);
+    pkey_appears(world);
+}
+
+TEST_F(InterfaceTest, nothing_but_its_pkey_starts_what_waits_for_it)
+{
+    open_without_pkey(world);
+    world.event(SHIM_EVENT_LID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.qp().state, "reset");
+    pkey_appears(world);
 }
 
 TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
@@ -186,6 +205,42 @@ TEST_F(InterfaceTest, transmit_timeout_restarts_the_queues)
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, packets_that_the_stack_kept_during_a_restart_go_after_it)
+{
+    open();
+    const unsigned int wakes = world.dev().wakes;
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    EXPECT_EQ(world.dev().wakes, wakes + 1);
+}
+
+TEST_F(InterfaceTest, restart_without_memory_is_tried_again)
+{
+    open();
+    world.fail_pages = true;
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.fail_pages = false;
+    world.advance(101);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, lost_pkey_ends_the_tries_to_restart)
+{
+    open();
+    world.fail_pages = true;
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    world.fail_pages = false;
+    world.ca.pkey = 0;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.advance(200);
+    EXPECT_EQ(world.qp().state, "reset");
 }
 
 TEST_F(InterfaceTest, opens_and_stops_again_and_again)

@@ -130,6 +130,112 @@ TEST_F(OffloadTest, segments_longer_than_the_link_allows_are_refused)
     EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
 }
 
+// Of an HCA that has no offloads.
+
+class CutTest : public OffloadTest {
+protected:
+    void SetUp() override
+    {
+        world.abilities = SHIM_CAN_GATHER;
+        OffloadTest::SetUp();
+    }
+    // So much data in all, behind 20 bytes of it in fragments of frag_bytes.
+    sk_buff* large(std::size_t data, std::size_t frag_bytes, unsigned int segment_bytes)
+    {
+        sk_buff* skb = world.packet(peer(1), 0x0800, 40 + 20);
+        const auto bytes = frame({.flags = tcp_ack | tcp_psh, .data = data});
+        std::copy_n(bytes.begin(), 44 + 20, skb->bytes.end() - 44 - 20);
+        for (std::size_t at = 44 + 20; at < bytes.size(); at += frag_bytes)
+            skb->frags.emplace_back(&bytes[at], &bytes[at] + std::min(frag_bytes, bytes.size() - at));
+        skb->segment_bytes = segment_bytes;
+        skb->header_bytes = 44;
+        skb->wants_checksum = true;
+        return skb;
+    }
+};
+
+TEST_F(CutTest, large_packet_goes_as_segments_with_headers_of_their_own)
+{
+    const std::uint64_t before = statistics().tx_bytes, packets = statistics().tx_packets;
+    const unsigned int doorbells = world.doorbells;
+    world.transmit(large(5000, 777, 999));
+    ASSERT_EQ(world.sent.size(), 6U);
+    EXPECT_EQ(world.doorbells, doorbells + 1);
+    std::uint32_t sequence = 1000;
+    for (const Sent& sent : world.sent) {
+        const bool last = &sent == &world.sent.back();
+        const std::size_t data = last ? 5 : 999;
+        ASSERT_EQ(sent.bytes.size(), 44 + data);
+        EXPECT_EQ(sent.segment_bytes, 0U);
+        EXPECT_EQ(sent.signaled, last);
+        EXPECT_FALSE(sent.checksum);
+        const auto& ip = *reinterpret_cast<const Ipv4Header*>(&sent.bytes[4]);
+        const auto& tcp = *reinterpret_cast<const TcpHeader*>(&ip + 1);
+        EXPECT_EQ(ip.total_bytes.value(), 40 + data);
+        EXPECT_EQ(tcp.sequence.value(), sequence);
+        EXPECT_EQ(tcp.flags, last ? tcp_ack | tcp_psh : tcp_ack);
+        std::vector<std::uint8_t> content(sent.bytes.begin() + 44, sent.bytes.end());
+        EXPECT_EQ(content, [&] {
+            const auto all = frame({.data = 5000});
+            return std::vector<std::uint8_t>(&all[44 + sequence - 1000], &all[44 + sequence - 1000] + data);
+        }());
+        content.resize(content.size() + data % 2);
+        EXPECT_EQ(tcp.checksum.value(), internet_checksum(content.data(), static_cast<unsigned int>(content.size())));
+        sequence += static_cast<std::uint32_t>(data);
+    }
+    world.complete_sends(6);
+    EXPECT_EQ(statistics().tx_packets - packets, 6U);
+    EXPECT_EQ(statistics().tx_bytes - before, 5000U + 6 * 40U);
+    EXPECT_EQ(interface().tx.segmented.value(), 6U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(CutTest, what_can_not_be_mapped_is_dropped_whole)
+{
+    for (int i = 1; i <= 11; ++i) {
+        const unsigned int drops = world.drops;
+        world.fail_mapping = i;
+        world.transmit(large(3000, 700, 1000));
+        EXPECT_EQ(world.drops, drops + 1) << i;
+        EXPECT_TRUE(world.sent.empty());
+    }
+    world.fail_mapping = 0;
+    world.transmit(large(3000, 700, 1000));
+    EXPECT_EQ(world.sent.size(), 3U);
+    world.complete_sends(3);
+}
+
+TEST_F(CutTest, segment_of_more_pieces_than_the_hca_takes_is_dropped)
+{
+    world.transmit(large(1000, 10, 1000));
+    EXPECT_TRUE(world.sent.empty());
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(CutTest, queue_stops_while_the_largest_packet_has_no_room)
+{
+    EXPECT_EQ(world.dev().most_segments, 32U);
+    for (int i = 0; i < 3; ++i)
+        world.transmit(large(32000, 2000, 1000));
+    EXPECT_FALSE(world.dev().stopped);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_TRUE(world.dev().stopped);
+    world.complete_sends(97);
+    EXPECT_FALSE(world.dev().stopped);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(CutTest, checksum_that_the_stack_left_open_is_filled_in)
+{
+    sk_buff* skb = world.packet(peer(1));
+    skb->wants_checksum = true;
+    world.transmit(skb);
+    EXPECT_FALSE(skb->wants_checksum);
+    ASSERT_EQ(world.sent.size(), 1U);
+    EXPECT_FALSE(world.sent[0].checksum);
+    world.complete_sends(1);
+}
+
 TEST_F(OffloadTest, following_segments_become_one_packet)
 {
     arrive({{.sequence = 1000},

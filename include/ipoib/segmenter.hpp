@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Cuts a TCP packet that is larger than the link into segments (TSO), for HCAs that can't: each has headers of its own,
+// checksums included, and its data where the packet has it. The stack, which would do it else, makes a packet of each.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <ipoib/mapped_packet.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/result.hpp>
+#include <shim/tso.h>
+
+namespace ipoib {
+
+// Room for the headers of a ring's segments, which the HCA reads.
+class SegmentHeaders {
+public:
+    // Encapsulation, IPv4 and TCP with all their options take 124 bytes.
+    static constexpr unsigned int bytes_each = 128;
+
+    SegmentHeaders() = default;
+    SegmentHeaders(const SegmentHeaders&) = delete;
+    SegmentHeaders& operator=(const SegmentHeaders&) = delete;
+    ~SegmentHeaders() { reset(); }
+
+    // CONTEXT: process.
+    kernel::Status allocate(unsigned int count);
+    void reset();
+    void* operator[](unsigned int index) const
+    {
+        const unsigned int each_page = shim_page_size() / bytes_each;
+        return static_cast<std::byte*>(shim_page_address(pages_[index / each_page])) + index % each_page * bytes_each;
+    }
+
+private:
+    unsigned int count_ = 0;
+    kernel::Array<page*> pages_;
+};
+
+class Segmenter {
+public:
+    // The packet begins with its encapsulation; its first header_bytes are in the linear part.
+    Segmenter(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes);
+
+    // Segments that it will have been cut into.
+    unsigned int count() const { return (left_ + segment_bytes_ - 1) / segment_bytes_; }
+    // Maps the next one, its headers in this room, in no more than most elements. False: it can't be, and is unmapped.
+    [[nodiscard]] bool next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most);
+
+private:
+    shim_tso* native() { return reinterpret_cast<shim_tso*>(tso_); }
+
+    sk_buff* skb_;
+    unsigned int header_bytes_, segment_bytes_;
+    // Bytes of data that are not cut yet.
+    unsigned int left_;
+    alignas(SHIM_ALIGNOF_TSO) std::byte tso_[SHIM_SIZEOF_TSO];
+};
+
+} // namespace ipoib

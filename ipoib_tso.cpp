@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Segmentation of TCP packets for HCAs that can't: the next segment, mapped.
+#include <algorithm>
+
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/segmenter.hpp>
+
+namespace ipoib {
+
+kernel::Status SegmentHeaders::allocate(unsigned int count)
+{
+    reset();
+    // Pages, not one array: it is mapped for the HCA, and may be too large for memory in one piece.
+    const unsigned int pages = (count * bytes_each + shim_page_size() - 1) / shim_page_size();
+    if (!pages_.allocate(pages))
+        return kernel::no_memory;
+    for (count_ = 0; count_ < pages; ++count_)
+        if (!(pages_[count_] = shim_page_alloc()))
+            return kernel::no_memory;
+    return {};
+}
+
+void SegmentHeaders::reset()
+{
+    while (count_ > 0)
+        shim_page_free(pages_[--count_]);
+    pages_.reset();
+}
+
+bool MappedPacket::add_data(ib_device* ca, void* data, std::uint32_t bytes)
+{
+    sge[sges].address = shim_dma_map_to_device(ca, data, bytes);
+    sge[sges].length = bytes;
+    if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]]
+        return false;
+    linear = ++sges;
+    return true;
+}
+
+bool MappedPacket::map_headers(ib_device* ca, void* headers, std::uint32_t bytes)
+{
+    sge[0].address = shim_dma_map_to_device(ca, headers, bytes);
+    sge[0].length = bytes;
+    return !shim_dma_failed(ca, sge[0].address);
+}
+
+void MappedPacket::unmap_data(ib_device* ca)
+{
+    for (std::uint32_t i = 1; i < sges; ++i)
+        shim_dma_unmap_to_device(ca, sge[i].address, sge[i].length);
+}
+
+Segmenter::Segmenter(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes)
+    : skb_(skb), header_bytes_(header_bytes), segment_bytes_(segment_bytes), left_(shim_skb_len(skb) - header_bytes)
+{
+    shim_tso_begin(native(), skb);
+}
+
+bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most)
+{
+    const unsigned int data_bytes = std::min(left_, segment_bytes_);
+    left_ -= data_bytes;
+    const bool last = left_ == 0;
+    shim_tso_write_headers(native(), skb_, headers, data_bytes, last);
+    segment.begin_segment(last ? skb_ : nullptr);
+    std::uint32_t sum = 0;
+    for (unsigned int done = 0; done < data_bytes;) {
+        void* const piece = shim_tso_data(native());
+        const unsigned int bytes = std::min(shim_tso_piece_bytes(native()), data_bytes - done);
+        if (segment.sges == most || !segment.add_data(ca, piece, bytes)) [[unlikely]] {
+            segment.unmap_data(ca);
+            return false;
+        }
+        sum = shim_tso_add_to_sum(sum, piece, bytes, done);
+        shim_tso_advance(native(), skb_, bytes);
+        done += bytes;
+    }
+    shim_tso_fill_checksums(native(), skb_, headers, data_bytes, sum);
+    if (!segment.map_headers(ca, headers, header_bytes_)) [[unlikely]] {
+        segment.unmap_data(ca);
+        return false;
+    }
+    segment.payload_bytes = header_bytes_ + data_bytes - sizeof(Encapsulation);
+    return true;
+}
+
+} // namespace ipoib
