@@ -52,12 +52,18 @@ demo: vm-modules ## a pinging, iperf3-ing IPoIB link in a VM, from nothing
 shell: vm-modules ## that VM's console
 	tests/vm/shell --kernel $(KERNEL) --driver $(DRIVER)
 
-test: ## the test command: unit tests, then the VM suites
-	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-vm"
+test: ## the test command: unit tests, simulator, then the VM suites
+	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-sim" \
+	    "$(MAKE) --no-print-directory test-vm"
 
 test-unit: ## host tests of driver, fabric and harness, under sanitizers
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" "tests/vm/test-splat"
+
+test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRST=n, or SEED=n to see one again
+	@tests/vm/need g++
+	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all $(if $(SEED),,checked)
+	@tests/sim/run "$(SEED)" "$(FAULTS)" "$(SALT)" "$(FIRST)" "$(SEEDS)" "$(HOURS)"
 
 test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|kcsan DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
@@ -106,4 +112,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-sim test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "fabric.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "world.hpp"
+
+namespace sim {
+
+namespace {
+
+constexpr unsigned int grh_bytes = 40;
+constexpr std::uint16_t full_member = 0x8000;
+
+} // namespace
+
+bool same_partition(std::uint16_t a, std::uint16_t b)
+{
+    return a && b && ((a ^ b) & ~full_member) == 0 && ((a | b) & full_member);
+}
+
+Time Fabric::flight_time() const
+{
+    Random& random = world->scheduler.random();
+    return 2 * microsecond +
+           (random.one_in(64) ? random.log_between(microsecond, 5 * millisecond) : random.below(5000));
+}
+
+ib_device* Fabric::owner(std::uint16_t lid) const
+{
+    for (const auto& ca : world->devices)
+        if (ca->lid == lid)
+            return ca.get();
+    return nullptr;
+}
+
+void Fabric::send(Datagram datagram)
+{
+    ib_device& from = *datagram.from;
+    Random& random = world->scheduler.random();
+    if (!from.active || random.one_in(from.loss_one_in)) {
+        ++lost;
+        return;
+    }
+    std::vector<ib_device*> to;
+    if (datagram.multicast)
+        to = world->sm.listeners(datagram.dlid, from);
+    else if (ib_device* ca = owner(datagram.dlid))
+        to.push_back(ca);
+    for (ib_device* ca : to) {
+        if (random.one_in(ca->loss_one_in)) {
+            ++lost;
+            continue;
+        }
+        Time& last = last_[from.node][ca->node];
+        last = std::max(last + 1, world->scheduler.now() + flight_time());
+        world->scheduler.at(last, [this, ca, datagram] { arrive(*ca, datagram); });
+    }
+}
+
+void Fabric::arrive(ib_device& at, const Datagram& datagram)
+{
+    if (!at.active || !at.present || at.stalled_until > world->scheduler.now()) {
+        ++lost;
+        return;
+    }
+    const std::string mgid(reinterpret_cast<const char*>(datagram.dgid.raw), sizeof(datagram.dgid.raw));
+    std::vector<std::uint8_t> bytes(grh_bytes + datagram.bytes.size(), 0xee);
+    if (datagram.multicast) {
+        std::memcpy(bytes.data() + 8, datagram.from->gid.raw, 16);
+        std::memcpy(bytes.data() + 24, datagram.dgid.raw, 16);
+    }
+    std::copy(datagram.bytes.begin(), datagram.bytes.end(), bytes.begin() + grh_bytes);
+    for (const auto& [number, qp] : at.qps) {
+        const bool serves =
+            qp->state == ib_qp::State::rtr || qp->state == ib_qp::State::rts || qp->state == ib_qp::State::send_error;
+        if (qp->connected || !serves || qp->qkey != datagram.qkey ||
+            !same_partition(at.pkeys.at(qp->pkey_index), datagram.pkey))
+            continue;
+        const bool wanted = datagram.multicast ? qp->groups.contains({mgid, datagram.dlid}) : number == datagram.qpn;
+        if (!wanted)
+            continue;
+        if (qp->fail_to_take())
+            continue;
+        Completion completion;
+        completion.source_qpn = datagram.source_qpn;
+        completion.slid = datagram.slid;
+        completion.grh = datagram.multicast;
+        if (!qp->take(bytes, completion))
+            ++lost;
+    }
+}
+
+} // namespace sim

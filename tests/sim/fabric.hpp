@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The switch between the HCAs: unicast by LID, multicast by the subnet manager's groups, with loss and delay. Packets
+// of one pair stay in order.
+#pragma once
+#include "verbs.hpp"
+
+namespace sim {
+
+// Packets with one P_Key reach a queue pair with the other.
+bool same_partition(std::uint16_t a, std::uint16_t b);
+
+class Fabric {
+public:
+    void send(Datagram datagram);
+    Time flight_time() const;
+    // Who has the LID; nullptr: nobody. LIDs are never given twice.
+    ib_device* owner(std::uint16_t lid) const;
+    std::uint16_t fresh_lid() { return next_lid_++; }
+    std::uint64_t lost = 0;
+
+private:
+    void arrive(ib_device& at, const Datagram& datagram);
+    std::uint16_t next_lid_ = 1;
+    Time last_[16][16] = {};
+};
+
+} // namespace sim

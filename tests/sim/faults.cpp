@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "faults.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <ipoib/encapsulation.hpp>
+
+#include "world.hpp"
+
+namespace sim {
+
+namespace {
+
+// A transmit timeout comes after 10 s, a queue pair that says nothing is given up after 5 s.
+constexpr Time time_to_get_well = 60 * second;
+
+} // namespace
+
+void Faults::schedule(const Planned& planned)
+{
+    ++under_way_;
+    world->scheduler.at(planned.when, [this, planned] {
+        world->scheduler.spawn(name_of(planned.fault), Fiber::Kind::process, [this, planned] {
+            SIM_NOTE("fault %s, node %u, %llu ms", name_of(planned.fault), planned.node,
+                     static_cast<unsigned long long>(planned.lasts / millisecond));
+            if (dice().one_in(3))
+                pester(planned.node);
+            perform(planned);
+            SIM_NOTE("fault %s ends", name_of(planned.fault));
+            --under_way_;
+        });
+    });
+}
+
+void Faults::set_for(unsigned int& setting, unsigned int value, Time lasts)
+{
+    setting = value;
+    wait_for(lasts);
+    setting = 0;
+}
+
+void Faults::perform(const Planned& planned)
+{
+    ib_device& ca = *world->devices[planned.node];
+    const Time until = world->scheduler.now() + planned.lasts;
+    const auto chance = static_cast<unsigned int>(2 + planned.number % 60);
+    switch (planned.fault) {
+    case Fault::stall:
+    case Fault::mute:
+    case Fault::send_errors:
+    case Fault::receive_errors:
+    case Fault::post_errors:
+        ca.excused_until = std::max(ca.excused_until, until + time_to_get_well);
+        break;
+    default:
+        break;
+    }
+    if (planned.fault == Fault::memory_pressure)
+        for (const auto& one : world->devices)
+            one->excused_until = std::max(one->excused_until, until + time_to_get_well);
+    switch (planned.fault) {
+    case Fault::sm_restart:
+        return restart_sm(planned.lasts);
+    case Fault::sa_silence:
+        world->sm.silent_until = until;
+        break;
+    case Fault::sa_refusal:
+        world->sm.refuses_until = until;
+        break;
+    case Fault::sa_slowness:
+        world->sm.slow_until = until;
+        break;
+    case Fault::memory_pressure:
+        return set_for(world->memory.fail_one_in, chance, planned.lasts);
+    case Fault::cm_loss:
+        return set_for(world->cm.loss_one_in, 2 + chance % 4, planned.lasts);
+    case Fault::reload:
+        return reload(planned.lasts);
+    case Fault::all_down_up:
+        for (unsigned int node = 0; node < World::node_count; ++node)
+            down_up({node, 0}, planned.lasts / 16);
+        break;
+    case Fault::loss:
+        return set_for(ca.loss_one_in, chance, planned.lasts);
+    case Fault::send_errors:
+        return set_for(ca.send_error_one_in, chance, planned.lasts);
+    case Fault::receive_errors:
+        return set_for(ca.receive_error_one_in, chance, planned.lasts);
+    case Fault::no_queue_pairs:
+        return set_for(ca.no_queue_pairs_one_in, 1 + chance % 3, planned.lasts);
+    case Fault::post_errors:
+        return set_for(ca.post_error_one_in, chance, planned.lasts);
+    case Fault::stall:
+        ca.stalled_until = world->scheduler.now() + planned.number % (20 * second);
+        ca.excused_until = std::max(ca.excused_until, ca.stalled_until + time_to_get_well);
+        break;
+    case Fault::mute:
+        ca.mute_until = until;
+        break;
+    case Fault::link_down:
+    case Fault::link_flaps:
+    case Fault::lid_change:
+    case Fault::reregister_storm:
+    case Fault::pkey_lost:
+    case Fault::pkey_moved:
+    case Fault::gid_event:
+    case Fault::unplug:
+        return perform_on_port(planned, ca);
+    case Fault::child_by_file:
+    case Fault::child_by_netlink:
+    case Fault::child_gone:
+        return perform_on_children(planned);
+    default:
+        return perform_on_interface(planned);
+    }
+}
+
+void Faults::perform_on_port(const Planned& planned, ib_device& ca)
+{
+    switch (planned.fault) {
+    case Fault::link_down:
+        link(ca, false);
+        wait_for(planned.lasts);
+        return link(ca, true);
+    case Fault::link_flaps:
+        return flap(planned, ca);
+    case Fault::lid_change:
+        return change_lid(ca);
+    case Fault::reregister_storm:
+        for (std::uint64_t i = planned.number % 40; i > 0; --i) {
+            if (dice().one_in(4))
+                world->sm.forget(&ca);
+            dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
+            wait_for(dice().log_between(100 * microsecond, 200 * millisecond));
+        }
+        // The last says that it is over.
+        return dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
+    case Fault::pkey_lost:
+    case Fault::pkey_moved:
+        return change_pkeys(planned, ca);
+    case Fault::gid_event:
+        return dispatch(ca, SHIM_EVENT_GID_CHANGE);
+    case Fault::unplug:
+        return unplug(ca, planned.lasts);
+    default:
+        return;
+    }
+}
+
+void Faults::perform_on_children(const Planned& planned)
+{
+    if (std::exchange(child_busy_[planned.node], true))
+        return;
+    if (planned.fault == Fault::child_gone)
+        delete_child(planned.node);
+    else
+        create_child(planned.node, planned.fault == Fault::child_by_file);
+    child_busy_[planned.node] = false;
+}
+
+void Faults::perform_on_interface(const Planned& planned)
+{
+    const Party party{planned.node, dice().one_in(3) ? 1U : 0U};
+    switch (planned.fault) {
+    case Fault::down_up:
+        return down_up(party, planned.lasts);
+    case Fault::down_up_storm:
+        for (std::uint64_t i = planned.number % 12; i > 0; --i)
+            down_up(party, dice().log_between(microsecond, 300 * millisecond));
+        break;
+    case Fault::mode_change:
+        return change_mode(party, planned.number & 1, planned.number & 2);
+    case Fault::mode_storm:
+        for (std::uint64_t i = planned.number % 12; i > 0; --i) {
+            change_mode(party, i & 1, dice().one_in(2));
+            wait_for(dice().log_between(microsecond, 500 * millisecond));
+        }
+        break;
+    case Fault::rings: {
+        const RtnlGuard rtnl;
+        if (net_device* dev = world->stack.find(party))
+            (void)ipoib_ethtool_set_rings(dev, 128U << planned.number % 2, 2U << planned.number / 2 % 6);
+        break;
+    }
+    case Fault::memberships:
+        for (std::uint64_t i = planned.number % 30; i > 0; --i) {
+            change_memberships(party);
+            wait_for(dice().log_between(10 * microsecond, second));
+        }
+        break;
+    case Fault::mtu: {
+        const RtnlGuard rtnl;
+        if (net_device* dev = world->stack.find(party))
+            (void)shim_netdev_change_mtu(dev, static_cast<unsigned int>(dice().between(60, 5000)));
+        break;
+    }
+    case Fault::umcast:
+        (void)store(party, IPOIB_ATTRIBUTE_UMCAST, planned.number & 1 ? "1" : "0");
+        break;
+    case Fault::burst:
+    case Fault::groups_burst:
+        return burst(planned);
+    case Fault::reads:
+        return read_everything(planned.node);
+    default:
+        break;
+    }
+}
+
+// Ports
+
+void Faults::link(ib_device& ca, bool up)
+{
+    const bool was = ca.active;
+    links_down_[ca.node] += up ? -1 : 1;
+    ca.active = links_down_[ca.node] == 0;
+    if (ca.active == was)
+        return;
+    if (!ca.active)
+        return dispatch(ca, SHIM_EVENT_PORT_ERROR);
+    // The other end of the cable may be another one.
+    if (world->mtu_code == 4 && dice().one_in(4))
+        ca.mtu = ca.mtu == 2048 ? 4096 : 2048;
+    // The subnet manager may have forgotten it meanwhile; then it says so.
+    if (dice().one_in(2))
+        world->sm.forget(&ca);
+    dispatch(ca, SHIM_EVENT_PORT_ACTIVE);
+    if (dice().one_in(2))
+        wait_for(dice().log_between(microsecond, second));
+    dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
+}
+
+void Faults::flap(const Planned& planned, ib_device& ca)
+{
+    for (std::uint64_t i = planned.number % 10; i > 0; --i) {
+        link(ca, false);
+        wait_for(dice().log_between(10 * microsecond, 500 * millisecond));
+        link(ca, true);
+        wait_for(dice().log_between(10 * microsecond, 500 * millisecond));
+    }
+}
+
+void Faults::change_lid(ib_device& ca)
+{
+    ca.lid = world->fabric.fresh_lid();
+    dispatch(ca, SHIM_EVENT_LID_CHANGE);
+    // Whoever gives LIDs anew tells all that what they know may be wrong.
+    wait_for(dice().log_between(10 * microsecond, second));
+    for (const auto& other : world->devices)
+        dispatch(*other, SHIM_EVENT_CLIENT_REREGISTER);
+}
+
+void Faults::restart_sm(Time lasts)
+{
+    world->sm.silent_until = world->scheduler.now() + lasts;
+    world->sm.forget(nullptr);
+    wait_for(lasts);
+    for (const auto& ca : world->devices) {
+        if (dice().one_in(2))
+            dispatch(*ca, SHIM_EVENT_OTHER);
+        dispatch(*ca, SHIM_EVENT_CLIENT_REREGISTER);
+        wait_for(dice().log_between(microsecond, 100 * millisecond));
+    }
+}
+
+void Faults::change_pkeys(const Planned& planned, ib_device& ca)
+{
+    std::vector<std::uint16_t> table{0xffff, 0x8001, 0, 0};
+    const std::size_t which = planned.number % 2;
+    if (planned.fault == Fault::pkey_lost)
+        table[which] = 0;
+    else
+        std::swap(table[which], table[which + 1]);
+    ca.pkeys = table;
+    dispatch(ca, SHIM_EVENT_PKEY_CHANGE);
+    wait_for(planned.lasts);
+    ca.pkeys = {0xffff, 0x8001, 0, 0};
+    dispatch(ca, SHIM_EVENT_PKEY_CHANGE);
+}
+
+void Faults::unplug(ib_device& ca, Time lasts)
+{
+    ca.present = false;
+    world->remove_device(ca);
+    wait_for(lasts);
+    ca.present = true;
+    world->add_device(ca);
+    bring_up({ca.node, 0});
+}
+
+void Faults::reload(Time lasts)
+{
+    if (std::exchange(reloading_, true))
+        return;
+    ipoib_stop();
+    wait_for(lasts);
+    const bool started = ipoib_start() == 0;
+    for (unsigned int node = 0; started && node < World::node_count; ++node)
+        bring_up({node, 0});
+    reloading_ = !started;
+}
+
+// The end of it
+
+void Faults::all_over()
+{
+    world->sm.silent_until = world->sm.refuses_until = world->sm.slow_until = 0;
+    world->sm.loss_one_in = world->cm.loss_one_in = world->memory.fail_one_in = 0;
+    for (const auto& ca : world->devices) {
+        ca->stalled_until = ca->mute_until = 0;
+        ca->loss_one_in = ca->send_error_one_in = ca->receive_error_one_in = ca->post_error_one_in = 0;
+        ca->no_queue_pairs_one_in = 0;
+    }
+}
+
+void Faults::recover()
+{
+    while (under_way_ > 0) {
+        wait_for(100 * millisecond);
+        all_over();
+    }
+    if (reloading_)
+        SIM_CHECK(ipoib_start() == 0, "the module does not start again");
+    for (const auto& ca : world->devices) {
+        if (!world->stack.find({ca->node, 0})) {
+            world->remove_device(*ca);
+            world->add_device(*ca);
+        }
+        const RtnlGuard rtnl;
+        net_device* dev = world->stack.find({ca->node, 0});
+        SIM_CHECK(dev, "node %u gets no interface any more", ca->node);
+        SIM_CHECK(world->stack.open(dev) == 0, "%s can't be opened any more", dev->name.c_str());
+        net_device* child = world->stack.find({ca->node, 1});
+        SIM_CHECK(!child || world->stack.open(child) == 0, "a child of %s can't be opened any more", dev->name.c_str());
+        const Bh bh;
+        world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
+        dev->multicast.push_back(Stack::group_address(dev, 1));
+        ipoib_ndo_set_rx_mode(dev);
+        world->lockdep.release(&dev->multicast);
+    }
+}
+
+} // namespace sim

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What a fault does, and how it ends.
+#pragma once
+#include <functional>
+
+#include "netdevice.hpp"
+#include "scenario.hpp"
+#include "verbs.hpp"
+#include "world.hpp"
+
+namespace sim {
+
+inline Random& dice() { return world->scheduler.random(); }
+inline void wait_for(Time time) { world->scheduler.sleep(time); }
+
+class Faults {
+public:
+    explicit Faults(const Options& options) : options_(options) {}
+
+    void schedule(const Planned& planned);
+    // Nothing fails any more.
+    void all_over();
+    // Waits for those that are under way, and does what an administrator would: plugs in, brings up. CONTEXT: process.
+    void recover();
+    // What users send, of all sizes, to anybody. CONTEXT: process.
+    void chat(net_device* dev);
+
+private:
+    void perform(const Planned& planned);
+    void perform_on_port(const Planned& planned, ib_device& ca);
+    void perform_on_interface(const Planned& planned);
+    void perform_on_children(const Planned& planned);
+
+    void link(ib_device& ca, bool up);
+    void flap(const Planned& planned, ib_device& ca);
+    void change_lid(ib_device& ca);
+    void restart_sm(Time lasts);
+    void change_pkeys(const Planned& planned, ib_device& ca);
+    void unplug(ib_device& ca, Time lasts);
+    void reload(Time lasts);
+    void down_up(Party party, Time lasts);
+    void change_mode(Party party, bool connected, bool by_file);
+    long store(Party party, ipoib_attribute attribute, const std::string& text);
+    void create_child(unsigned int node, bool by_file);
+    void delete_child(unsigned int node);
+    void change_memberships(Party party);
+    void burst(const Planned& planned);
+    // Packets without end while the fault begins.
+    void pester(unsigned int node);
+    void read_everything(unsigned int node);
+    void bring_up(Party party);
+    // A setting for as long as the fault lasts.
+    void set_for(unsigned int& setting, unsigned int value, Time lasts);
+
+    const Options& options_;
+    unsigned int under_way_ = 0;
+    unsigned int links_down_[16] = {};
+    bool child_busy_[16] = {};
+    bool reloading_ = false;
+};
+
+} // namespace sim

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Switching stacks: by hand on x86-64, where a system call for each switch would be most of a run's time, and with what
+// AddressSanitizer must be told.
+#include "fiber.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+#include "world.hpp"
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace sim {
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t stack_bytes = 512 * 1024;
+#else
+constexpr std::size_t stack_bytes = 96 * 1024;
+#endif
+
+// Stacks are used again: a fiber lives for a few switches.
+std::vector<void*> spare_stacks;
+Fiber* entering = nullptr;
+void* scheduler_sp = nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+const void* scheduler_bottom = nullptr;
+std::size_t scheduler_bytes = 0;
+#endif
+
+} // namespace
+
+#if defined(__x86_64__)
+extern "C" void sim_switch_stack(void** save, void* load);
+asm(R"(
+.text
+.globl sim_switch_stack
+.type sim_switch_stack, @function
+sim_switch_stack:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size sim_switch_stack, .-sim_switch_stack
+)");
+#else
+static void sim_switch_stack(void** save, void* load)
+{
+    ucontext_t here;
+    *save = &here;
+    swapcontext(&here, static_cast<ucontext_t*>(load));
+}
+#endif
+
+Fiber::Fiber(std::string name, Kind kind, std::function<void()> body)
+    : name(std::move(name)), kind(kind), body_(std::move(body))
+{
+    bh = kind == Kind::softirq;
+    if (spare_stacks.empty()) {
+        stack_ = std::aligned_alloc(64, stack_bytes);
+    } else {
+        stack_ = spare_stacks.back();
+        spare_stacks.pop_back();
+    }
+#if defined(__x86_64__)
+    // What sim_switch_stack() pops: six registers, and where to return to.
+    auto** top = reinterpret_cast<void**>(static_cast<char*>(stack_) + stack_bytes);
+    *--top = nullptr;
+    *--top = reinterpret_cast<void*>(&Fiber::trampoline);
+    for (int i = 0; i < 6; ++i)
+        *--top = nullptr;
+    sp_ = top;
+#else
+    auto* context = new (stack_) ucontext_t;
+    getcontext(context);
+    context->uc_stack.ss_sp = static_cast<char*>(stack_) + sizeof(ucontext_t);
+    context->uc_stack.ss_size = stack_bytes - sizeof(ucontext_t);
+    makecontext(context, &Fiber::trampoline, 0);
+    sp_ = context;
+#endif
+}
+
+Fiber::~Fiber()
+{
+#if defined(__SANITIZE_ADDRESS__)
+    ASAN_UNPOISON_MEMORY_REGION(stack_, stack_bytes);
+#endif
+    spare_stacks.push_back(stack_);
+}
+
+void Fiber::trampoline()
+{
+    Fiber* self = entering;
+    self->main();
+}
+
+void Fiber::main()
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(nullptr, &scheduler_bottom, &scheduler_bytes);
+#endif
+    body_();
+    body_ = nullptr;
+    state = State::done;
+    SIM_CHECK(held.empty() && rcu == 0 && bh == (kind == Kind::softirq) && !rtnl, "%s ends with a lock held",
+              name.c_str());
+    leave();
+    std::abort();
+}
+
+void Fiber::enter()
+{
+    entering = this;
+#if defined(__SANITIZE_ADDRESS__)
+    void* fake = nullptr;
+    __sanitizer_start_switch_fiber(&fake, stack_, stack_bytes);
+#endif
+    sim_switch_stack(&scheduler_sp, sp_);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+#endif
+}
+
+void Fiber::leave()
+{
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(state == State::done ? nullptr : &fake_stack_, scheduler_bottom, scheduler_bytes);
+#endif
+    sim_switch_stack(&sp_, scheduler_sp);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake_stack_, &scheduler_bottom, &scheduler_bytes);
+#endif
+}
+
+} // namespace sim

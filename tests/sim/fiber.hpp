@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A context of execution: a process, a worker, a softirq, each with a stack of its own. One runs at a time, and gives
+// way where the scheduler says.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base.hpp"
+
+struct net_device;
+
+namespace sim {
+
+// What lockdep knows of a lock that is held.
+struct Held {
+    unsigned kind;
+    const void* lock;
+};
+
+class Fiber {
+public:
+    enum class Kind { process, softirq };
+    enum class State { ready, running, blocked, asleep, done };
+
+    Fiber(std::string name, Kind kind, std::function<void()> body);
+    ~Fiber();
+    Fiber(const Fiber&) = delete;
+
+    // From the scheduler's own stack into the fiber, until it calls leave().
+    void enter();
+    void leave();
+
+    std::string name;
+    const Kind kind;
+    State state = State::ready;
+    // Why and since when it is blocked.
+    const void* waits_for = nullptr;
+    const char* why = "";
+    Time blocked_since = 0;
+    // Bottom halves disabled so many times; in so many RCU read sections; and which section, of all, that is.
+    int bh = 0, rcu = 0;
+    std::uint64_t section = 0;
+    std::vector<Held> held;
+    // Within ndo_start_xmit: more packets follow.
+    bool more = false;
+    // It holds RTNL.
+    bool rtnl = false;
+
+    bool reader() const { return rcu > 0 || bh > 0; }
+
+private:
+    static void trampoline();
+    [[noreturn]] void main();
+
+    std::function<void()> body_;
+    void* stack_;
+    void* sp_ = nullptr;
+    void* fake_stack_ = nullptr;
+};
+
+} // namespace sim

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The program: seeds are run by worker processes, which a crash may end; a seed that fails is told again with fewer
+// faults and less time, as long as it fails.
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "scenario.hpp"
+#include "watched.hpp"
+#include "world.hpp"
+
+namespace sim {
+
+Watched* watched = nullptr;
+bool noting = false;
+
+namespace {
+
+// A seed that takes longer spins where no check sees it.
+constexpr unsigned int most_seconds_for_a_seed = 600;
+
+std::string when_and_who()
+{
+    if (!world)
+        return "";
+    char text[100];
+    const Time now = world->scheduler.now();
+    std::snprintf(text, sizeof(text), "%5llu.%06llu ", static_cast<unsigned long long>(now / second),
+                  static_cast<unsigned long long>(now % second / microsecond));
+    const Fiber* fiber = world->scheduler.current();
+    return text + (fiber ? fiber->name : std::string("event"));
+}
+
+} // namespace
+
+void note(const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    std::printf("%s: ", when_and_who().c_str());
+    std::vprintf(format, arguments);
+    std::printf("\n");
+    va_end(arguments);
+}
+
+void fail(const char* format, ...)
+{
+    char text[3000];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    std::snprintf(watched->failure, sizeof(watched->failure), "%s: %s", when_and_who().c_str(), text);
+    if (world)
+        watched->failed_at = world->scheduler.now();
+    if (noting)
+        std::printf("%s\n", watched->failure);
+    std::fflush(nullptr);
+    // For a debugger.
+    if (std::getenv("SIM_ABORT"))
+        std::abort();
+    _exit(1);
+}
+
+namespace {
+
+Watched* share()
+{
+    void* memory = mmap(nullptr, sizeof(Watched), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        std::abort();
+    return static_cast<Watched*>(memory);
+}
+
+// Why a process ended that failed, in words.
+std::string reason(const Watched& told, int status)
+{
+    if (told.failure[0])
+        return told.failure;
+    if (WIFSIGNALED(status))
+        return std::string("crashed: ") + strsignal(WTERMSIG(status));
+    return "ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
+struct Arguments {
+    std::uint64_t first = 1, seeds = 200;
+    // stop: after the first failure.
+    bool single = false, shrink = true, stop = false;
+    unsigned int jobs = 1;
+    unsigned int minutes = 0;
+    Options options;
+};
+
+struct Failure {
+    std::uint64_t seed;
+    std::string why;
+};
+
+// Seeds from first on, every step-th. Returns the process.
+pid_t start_worker(Watched* shared, std::uint64_t first, std::uint64_t end, std::uint64_t step, const Options& options)
+{
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    watched = shared;
+    for (std::uint64_t seed = first; seed < end; seed += step) {
+        watched->seed = seed;
+        alarm(most_seconds_for_a_seed);
+        run_seed(seed, options);
+        ++watched->seeds_done;
+    }
+    watched->seed = 0;
+    _exit(0);
+}
+
+// Runs one seed by itself; empty: it passes.
+std::string try_seed(std::uint64_t seed, const Options& options, Time* failed_at = nullptr)
+{
+    Watched* shared = share();
+    const pid_t pid = start_worker(shared, seed, seed + 1, 1, options);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    std::string why;
+    if (status != 0)
+        why = reason(*shared, status);
+    if (failed_at)
+        *failed_at = shared->failed_at;
+    munmap(shared, sizeof(Watched));
+    return why;
+}
+
+std::string text_of(const std::set<std::size_t>& indices)
+{
+    std::string text;
+    for (const std::size_t index : indices)
+        text += (text.empty() ? "" : ",") + std::to_string(index);
+    return text;
+}
+
+// Fails it with these options, in some order of events? If so, that order is in them.
+bool still_fails(std::uint64_t seed, Options& options, std::string& why)
+{
+    constexpr std::uint64_t most_salts = 8;
+    const std::uint64_t before = options.salt;
+    for (std::uint64_t i = 0; i < most_salts; ++i) {
+        options.salt = i == 0 ? before : before + i;
+        if (std::string now = try_seed(seed, options); !now.empty()) {
+            why = std::move(now);
+            return true;
+        }
+    }
+    return false;
+}
+
+void drop_faults(std::uint64_t seed, Options& options, std::string& why)
+{
+    const auto began = std::chrono::steady_clock::now();
+    for (std::size_t size = (options.only.size() + 1) / 2; size > 0; size = size == 1 ? 0 : (size + 1) / 2) {
+        for (std::size_t from = 0; from < options.only.size();) {
+            if (std::chrono::steady_clock::now() - began > std::chrono::seconds(90))
+                return;
+            Options fewer = options;
+            const auto begin = std::next(fewer.only.begin(), static_cast<long>(from));
+            const auto end = std::next(fewer.only.begin(), static_cast<long>(std::min(from + size, fewer.only.size())));
+            fewer.only.erase(begin, end);
+            if (still_fails(seed, fewer, why))
+                options = fewer;
+            else
+                from += size;
+        }
+    }
+}
+
+void shrink(std::uint64_t seed, Options options)
+{
+    std::printf("shrinking seed %llu\n", static_cast<unsigned long long>(seed));
+    Time failed_at = 0;
+    std::string why = try_seed(seed, options, &failed_at);
+    if (why.empty())
+        return;
+    // As if the run had ended where it failed.
+    Options shorter = options;
+    shorter.hours = static_cast<double>(failed_at) / 3.6e12 + 0.001;
+    if (failed_at && shorter.hours < options.hours && still_fails(seed, shorter, why))
+        options = shorter;
+    Options all = options;
+    all.some_only = false;
+    const auto whole = plan(seed, all);
+    if (!options.some_only)
+        for (std::size_t i = 0; i < whole.size(); ++i)
+            options.only.insert(i);
+    options.some_only = true;
+    drop_faults(seed, options, why);
+    std::printf("with %zu faults of %zu, in %.3f hours:\n", options.only.size(), whole.size(), options.hours);
+    for (const std::size_t index : options.only)
+        std::printf("  %4zu  %9.3f s  %-17s node %u, %.3f s\n", index, static_cast<double>(whole[index].when) / second,
+                    name_of(whole[index].fault), whole[index].node, static_cast<double>(whole[index].lasts) / second);
+    std::printf("  %s\n  make test-sim SEED=%llu SALT=%llu HOURS=%.4f FAULTS=%s\n", why.c_str(),
+                static_cast<unsigned long long>(seed), static_cast<unsigned long long>(options.salt), options.hours,
+                options.only.empty() ? "none" : text_of(options.only).c_str());
+}
+
+int run_all(const Arguments& arguments)
+{
+    watched = share();
+    const auto began = std::chrono::steady_clock::now();
+    const std::uint64_t end = arguments.first + arguments.seeds;
+    struct Worker {
+        Watched* shared;
+        pid_t pid;
+    };
+    std::vector<Worker> workers;
+    for (unsigned int job = 0; job < arguments.jobs; ++job) {
+        Watched* shared = share();
+        workers.push_back(
+            {shared, start_worker(shared, arguments.first + job, end, arguments.jobs, arguments.options)});
+    }
+    std::vector<Failure> failures;
+    std::size_t working = workers.size();
+    bool stopped = false;
+    double told = 0;
+    const auto elapsed = [began] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    };
+    const auto done = [&workers] {
+        std::uint64_t sum = 0;
+        for (const Worker& worker : workers)
+            sum += worker.shared->seeds_done;
+        return sum;
+    };
+    while (working > 0) {
+        int status = 0;
+        const pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid == 0) {
+            usleep(50000);
+            if (elapsed() - told > 10) {
+                told = elapsed();
+                std::printf("  %llu seeds, %zu failed, %.0f s\n", static_cast<unsigned long long>(done()),
+                            failures.size(), told);
+                std::fflush(stdout);
+            }
+            if (arguments.minutes && elapsed() > 60.0 * arguments.minutes && !std::exchange(stopped, true))
+                for (const Worker& worker : workers)
+                    if (worker.pid)
+                        kill(worker.pid, SIGTERM);
+            continue;
+        }
+        const auto it =
+            std::find_if(workers.begin(), workers.end(), [pid](const Worker& one) { return one.pid == pid; });
+        if (it == workers.end())
+            continue;
+        it->pid = 0;
+        if (status == 0 || stopped) {
+            --working;
+            continue;
+        }
+        const std::uint64_t seed = it->shared->seed;
+        failures.push_back({seed, reason(*it->shared, status)});
+        std::printf("FAILED seed %llu: %s\n", static_cast<unsigned long long>(seed), failures.back().why.c_str());
+        std::fflush(stdout);
+        it->shared->failure[0] = '\0';
+        if (arguments.stop) {
+            --working;
+            stopped = true;
+            for (const Worker& worker : workers)
+                if (worker.pid)
+                    kill(worker.pid, SIGTERM);
+            continue;
+        }
+        it->pid = start_worker(it->shared, seed + arguments.jobs, end, arguments.jobs, arguments.options);
+    }
+    std::uint64_t nanoseconds = 0, delivered = 0, sent = 0;
+    for (const Worker& worker : workers) {
+        nanoseconds += worker.shared->nanoseconds;
+        delivered += worker.shared->delivered;
+        sent += worker.shared->sent;
+        for (unsigned int i = 0; i < sizeof(watched->edges) / sizeof(std::atomic<std::uint64_t>); ++i)
+            (&watched->edges[0][0][0])[i] += (&worker.shared->edges[0][0][0])[i];
+    }
+    const double seconds = elapsed();
+    std::uint64_t events = 0;
+    for (const Worker& worker : workers)
+        events += worker.shared->total_steps;
+    std::printf("seeds %llu, simulated hours %.1f of %u nodes, %.0f s, %.2f million events a second\n",
+                static_cast<unsigned long long>(done()), static_cast<double>(nanoseconds) / 3.6e12, World::node_count,
+                seconds, static_cast<double>(events) / seconds / 1e6);
+    std::printf("packets: %llu of %llu sent to a neighbour arrived\n", static_cast<unsigned long long>(delivered),
+                static_cast<unsigned long long>(sent));
+    (void)print_edges(std::getenv("SIM_EDGES") != nullptr);
+    if (arguments.shrink)
+        for (std::size_t i = 0; i < failures.size() && i < 3; ++i)
+            shrink(failures[i].seed, arguments.options);
+    std::printf("%llu passed, %zu failed, 0 skipped\n", static_cast<unsigned long long>(done()), failures.size());
+    return failures.empty() ? 0 : 1;
+}
+
+int replay(const Arguments& arguments)
+{
+    watched = share();
+    noting = true;
+    watched->seed = arguments.first;
+    run_seed(arguments.first, arguments.options);
+    std::printf("seed %llu passes\n1 passed, 0 failed, 0 skipped\n", static_cast<unsigned long long>(arguments.first));
+    return 0;
+}
+
+Arguments read_arguments(int count, char** words)
+{
+    Arguments arguments;
+    for (int i = 1; i + 1 < count; i += 2) {
+        const std::string name = words[i], value = words[i + 1];
+        if (value.empty())
+            continue;
+        if (name == "--seed") {
+            arguments.first = std::stoull(value);
+            arguments.single = true;
+        } else if (name == "--seeds") {
+            arguments.seeds = std::stoull(value);
+        } else if (name == "--first") {
+            arguments.first = std::stoull(value);
+        } else if (name == "--hours") {
+            arguments.options.hours = std::stod(value);
+        } else if (name == "--jobs") {
+            arguments.jobs = static_cast<unsigned int>(std::stoul(value));
+        } else if (name == "--minutes") {
+            arguments.minutes = static_cast<unsigned int>(std::stoul(value));
+        } else if (name == "--stop") {
+            arguments.stop = value != "0";
+        } else if (name == "--shrink") {
+            arguments.shrink = value != "0";
+        } else if (name == "--salt") {
+            arguments.options.salt = std::stoull(value);
+        } else if (name == "--faults") {
+            arguments.options.some_only = true;
+            for (std::size_t at = 0; value != "none" && at < value.size();) {
+                std::size_t used = 0;
+                arguments.options.only.insert(std::stoul(value.substr(at), &used));
+                at += used + 1;
+            }
+        } else {
+            std::fprintf(stderr, "what is %s?\n", name.c_str());
+            std::exit(2);
+        }
+    }
+    return arguments;
+}
+
+} // namespace
+
+} // namespace sim
+
+int main(int count, char** words)
+{
+    const sim::Arguments arguments = sim::read_arguments(count, words);
+    return arguments.single ? sim::replay(arguments) : sim::run_all(arguments);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The smaller headers of the boundary: hash tables, tracepoints, debugfs, netlink, the log; and an HCA without a
+// datapath of its own.
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+#include "watched.hpp"
+#include "world.hpp"
+
+using namespace sim;
+
+struct shim_parameters shim_parameters;
+
+// hash.h
+
+struct shim_hash {
+    std::uint32_t magic;
+    std::unordered_map<std::string_view, shim_hash_node*>* nodes;
+};
+
+namespace {
+
+constexpr std::uint32_t hash_magic = 0x4a54;
+
+std::string_view key_of(const shim_hash_node* node, std::uint16_t bytes)
+{
+    return {reinterpret_cast<const char*>(node) + SHIM_SIZEOF_HASH_NODE, bytes};
+}
+
+} // namespace
+
+int shim_hash_init(shim_hash* hash, std::uint16_t)
+{
+    may_sleep("rhashtable_init");
+    if (world->memory.fails())
+        return -12;
+    world->memory.hold("hash table", 1);
+    *hash = {hash_magic, new std::unordered_map<std::string_view, shim_hash_node*>};
+    return 0;
+}
+void shim_hash_destroy(shim_hash* hash)
+{
+    may_sleep("rhashtable_destroy");
+    SIM_CHECK(hash->magic == hash_magic, "a hash table is destroyed twice");
+    SIM_CHECK(hash->nodes->empty(), "a hash table is destroyed with elements in it");
+    hash->magic = 0;
+    world->memory.hold("hash table", -1);
+    delete hash->nodes;
+}
+shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t bytes)
+{
+    SIM_CHECK(hash->magic == hash_magic, "a hash table is used after its end");
+    SIM_CHECK(world->scheduler.current()->reader(), "a look-up outside RCU");
+    world->scheduler.point();
+    const auto it = hash->nodes->find({static_cast<const char*>(key), bytes});
+    shim_hash_node* found = it == hash->nodes->end() ? nullptr : it->second;
+    world->scheduler.point();
+    return found;
+}
+int shim_hash_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+{
+    if (world->memory.fails())
+        return -12;
+    return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
+}
+void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+{
+    SIM_CHECK(hash->nodes->erase(key_of(node, bytes)) == 1, "removed from a hash table that it is not in");
+    world->scheduler.point();
+}
+
+// trace.h
+
+namespace {
+
+// As state-machines.md has them, in the order of enum shim_trace_machine; then the interface's.
+constexpr const char* machine_names[] = {"path", "group", "active", "passive", "interface"};
+constexpr const char* state_names[][8] = {
+    {"unknown", "asking", "known", "doubtful", "refreshing"},
+    {"idle", "joining", "backoff", "joined"},
+    {"idle", "wanted", "asked", "established", "recovering", "refused", "closing", "gone"},
+    {"accepting", "established", "flushing", "draining", "done"},
+    {"closed", "no_pkey", "starting", "running"},
+};
+struct Edge {
+    unsigned int machine;
+    const char *before, *after;
+};
+constexpr Edge all_edges[] = {
+    {0, "unknown", "asking"},      {0, "asking", "known"},
+    {0, "asking", "unknown"},      {0, "known", "doubtful"},
+    {0, "doubtful", "refreshing"}, {0, "refreshing", "known"},
+    {0, "refreshing", "unknown"},  {1, "idle", "joining"},
+    {1, "joining", "joined"},      {1, "joining", "backoff"},
+    {1, "joining", "idle"},        {1, "backoff", "joining"},
+    {1, "joined", "joining"},      {2, "idle", "wanted"},
+    {2, "wanted", "asked"},        {2, "wanted", "refused"},
+    {2, "asked", "established"},   {2, "asked", "refused"},
+    {2, "asked", "recovering"},    {2, "established", "recovering"},
+    {2, "recovering", "idle"},     {2, "refused", "idle"},
+    {2, "idle", "closing"},        {2, "wanted", "closing"},
+    {2, "asked", "closing"},       {2, "established", "closing"},
+    {2, "recovering", "closing"},  {2, "refused", "closing"},
+    {2, "closing", "gone"},        {3, "accepting", "established"},
+    {3, "accepting", "flushing"},  {3, "established", "flushing"},
+    {3, "accepting", "draining"},  {3, "established", "draining"},
+    {3, "flushing", "draining"},   {3, "flushing", "done"},
+    {3, "draining", "done"},       {4, "closed", "starting"},
+    {4, "closed", "no_pkey"},      {4, "no_pkey", "starting"},
+    {4, "no_pkey", "closed"},      {4, "starting", "running"},
+    {4, "running", "starting"},    {4, "starting", "closed"},
+    {4, "running", "closed"},      {4, "starting", "no_pkey"},
+    {4, "running", "no_pkey"},
+};
+
+unsigned int state_of(unsigned int machine, const char* name)
+{
+    for (unsigned int i = 0; i < 8 && state_names[machine][i]; ++i)
+        if (std::strcmp(state_names[machine][i], name) == 0)
+            return i;
+    fail("%s has a state %s that is not known here", machine_names[machine], name);
+}
+
+void count_edge(unsigned int machine, const char* before, const char* after)
+{
+    ++watched->edges[machine][state_of(machine, before)][state_of(machine, after)];
+}
+
+} // namespace
+
+namespace sim {
+
+unsigned int print_edges(bool all)
+{
+    unsigned int covered = 0;
+    std::string missing;
+    for (const Edge& edge : all_edges) {
+        const auto count =
+            watched->edges[edge.machine][state_of(edge.machine, edge.before)][state_of(edge.machine, edge.after)]
+                .load();
+        covered += count > 0;
+        if (count == 0)
+            missing += std::string(missing.empty() ? "" : ", ") + machine_names[edge.machine] + " " + edge.before +
+                       " -> " + edge.after;
+        if (all)
+            std::printf("  %-9s %-11s -> %-11s %10llu\n", machine_names[edge.machine], edge.before, edge.after,
+                        static_cast<unsigned long long>(count));
+    }
+    std::printf("edges: %u of %zu%s%s\n", covered, std::size(all_edges),
+                missing.empty() ? "" : "; not seen: ", missing.c_str());
+    return covered;
+}
+
+} // namespace sim
+
+void shim_trace_step(const net_device* dev, shim_trace_machine machine, const std::uint8_t* gid, const char* before,
+                     const char* after)
+{
+    count_edge(machine, before, after);
+    SIM_NOTE("%s: %s ..%02x%02x: %s -> %s", dev->name.c_str(), machine_names[machine], gid[14], gid[15], before, after);
+    world->scheduler.point();
+}
+void shim_trace_interface(const net_device* dev, const char* before, const char* after)
+{
+    count_edge(4, before, after);
+    SIM_NOTE("%s: %s -> %s", dev->name.c_str(), before, after);
+}
+void shim_trace_flush(const net_device* dev, const char* level)
+{
+    SIM_NOTE("%s: flush, %s", dev->name.c_str(), level);
+    world->scheduler.point();
+}
+void shim_trace_ring(const net_device* dev, const char* ring, const char* what, unsigned int used, unsigned int size)
+{
+    SIM_CHECK(used <= size, "%s ring: %u of %u are used", ring, used, size);
+    SIM_NOTE("%s: %s ring %s, %u of %u", dev->name.c_str(), ring, what, used, size);
+}
+
+// debugfs.h
+
+int shim_debugfs_start() { return 0; }
+void shim_debugfs_stop() {}
+dentry* shim_debug_file_create(net_device* dev, ipoib_debug_file which)
+{
+    may_sleep("debugfs_create_file");
+    if (world->memory.fails())
+        return reinterpret_cast<dentry*>(std::intptr_t(-12));
+    world->memory.hold("debugfs file", 1);
+    auto* file = new dentry{dev, which};
+    world->debug_files.push_back(file);
+    return file;
+}
+void shim_debug_file_remove(dentry* file)
+{
+    may_sleep("debugfs_remove");
+    if (!file || shim_pointer_error(file))
+        return;
+    SIM_CHECK(!std::exchange(file->gone, true), "a debugfs file is removed twice");
+    std::erase(world->debug_files, file);
+    world->scheduler.wait(file, "readers of a file", [file] { return file->readers == 0; });
+    world->memory.hold("debugfs file", -1);
+    delete file;
+}
+void shim_seq_printf(seq_file*, const char*, ...) { world->scheduler.point(); }
+
+// netlink.h, module.h, dim.h, lower.h
+
+int shim_link_register()
+{
+    world->link_kind = true;
+    return 0;
+}
+void shim_link_unregister()
+{
+    const RtnlGuard rtnl;
+    world->link_kind = false;
+}
+void shim_extack(netlink_ext_ack*, const char*, ...) {}
+int shim_restart_syscall() { return -513; }
+void shim_log(const net_device* dev, shim_level level, const char* format, ...)
+{
+    if (!noting || level == SHIM_LOG_DEBUG)
+        return;
+    char text[300];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    note("%s: log: %s", dev ? dev->name.c_str() : "ib_ipoib", text);
+}
+
+void shim_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}
+void shim_dim_look(shim_dim*, std::uint16_t, std::uint64_t, std::uint64_t) {}
+void shim_dim_cancel(shim_dim*) { may_sleep("cancel_work"); }
+
+int shim_lower_start(shim_lower*, net_device*, ib_device*, std::uint32_t) { return -95; }
+void shim_lower_end(shim_lower*, net_device*) {}
+int shim_lower_init(const shim_lower*, net_device*) { return -95; }
+void shim_lower_uninit(const shim_lower*, net_device*) {}
+int shim_lower_open(const shim_lower*, net_device*, std::uint16_t) { return -95; }
+void shim_lower_stop(const shim_lower*, net_device*) {}
+int shim_lower_change_mtu(const shim_lower*, net_device*, unsigned int) { return -95; }
+void shim_lower_tx_timeout(net_device*) {}
+void shim_lower_get_stats(const shim_lower*, net_device*, shim_stats*) {}
+void shim_lower_set_mtu(net_device*, unsigned int) {}
+void shim_lower_send(net_device*, sk_buff* skb, ib_ah*, std::uint32_t) { skb_free(skb); }
+int shim_lower_attach(net_device*, ib_device*, const shim_gid*, std::uint16_t, bool, std::uint32_t) { return -95; }
+void shim_lower_detach(net_device*, ib_device*, const shim_gid*, std::uint16_t) {}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// include/shim/netdevice.h: one field or one step of the kernel each.
+#include "netdevice.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "world.hpp"
+
+using namespace sim;
+
+namespace {
+
+// One call of a poll function, until it is completed: the tail of one may meet the next.
+struct Poll {
+    bool completed = false, again = false;
+};
+
+} // namespace
+
+struct shim_napi {
+    std::uint32_t magic;
+    int (*poll)(void*, int);
+    void* context;
+    net_device* dev;
+    // NAPI_STATE_SCHED, MISSED, DISABLE.
+    bool scheduled, missed, disabling;
+    Poll* running;
+    const Fiber* runner;
+    // What GRO holds.
+    std::vector<sk_buff*>* held;
+};
+
+namespace {
+
+constexpr std::uint32_t napi_magic = 0x4a914a91;
+
+void check(const shim_napi* napi) { SIM_CHECK(napi->magic == napi_magic, "no NAPI context"); }
+void need_rtnl(const char* what)
+{
+    SIM_CHECK(world->rtnl.owner && world->rtnl.owner == world->scheduler.current(), "%s without RTNL", what);
+}
+
+void start_poll(shim_napi* napi);
+
+// GRO passes on what it holds.
+void flush(shim_napi* napi)
+{
+    for (sk_buff* skb : std::exchange(*napi->held, {}))
+        world->stack.receive(napi->dev, skb);
+}
+
+void poll(shim_napi* napi)
+{
+    constexpr int weight = 64;
+    check(napi);
+    SIM_CHECK(!napi->running, "a NAPI context is polled twice at a time");
+    Poll here;
+    napi->running = &here;
+    napi->runner = world->scheduler.current();
+    const int done = napi->poll(napi->context, weight);
+    SIM_CHECK(done >= 0 && done <= weight, "a poll handled %d of %d", done, weight);
+    if (here.completed) {
+        SIM_CHECK(done < weight, "a poll used up its budget and is completed");
+        return;
+    }
+    napi->running = nullptr;
+    SIM_CHECK(done == weight || here.again, "a poll ends below its budget and is not completed");
+    if (done == weight && napi->disabling) {
+        flush(napi);
+        napi->scheduled = false;
+        world->scheduler.wake(napi);
+        return;
+    }
+    start_poll(napi);
+}
+
+void start_poll(shim_napi* napi)
+{
+    Random& random = world->scheduler.random();
+    const Time late = random.one_in(16) ? random.log_between(microsecond, 3 * millisecond) : random.below(microsecond);
+    world->scheduler.after(late, [napi] {
+        world->scheduler.spawn("poll of " + napi->dev->name, Fiber::Kind::softirq, [napi] { poll(napi); });
+    });
+}
+
+} // namespace
+
+// NAPI
+
+void shim_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context, bool)
+{
+    // It begins disabled.
+    *napi = {napi_magic, function, context, dev, true, false, true, nullptr, nullptr, new std::vector<sk_buff*>};
+    dev->napis.push_back(napi);
+}
+void shim_napi_remove(shim_napi* napi)
+{
+    check(napi);
+    SIM_CHECK(napi->disabling && napi->scheduled && !napi->running, "a NAPI context is removed while enabled");
+    std::erase(napi->dev->napis, napi);
+    // The tail of a poll may run still.
+    synchronize_rcu();
+    SIM_CHECK(napi->held->empty(), "a NAPI context is removed with packets that GRO holds");
+    delete napi->held;
+    napi->magic = 0;
+}
+void shim_napi_enable(shim_napi* napi)
+{
+    check(napi);
+    SIM_CHECK(napi->disabling && napi->scheduled, "a NAPI context is enabled twice");
+    napi->scheduled = napi->disabling = napi->missed = false;
+    world->scheduler.point();
+}
+void shim_napi_disable(shim_napi* napi)
+{
+    may_sleep("napi_disable");
+    check(napi);
+    SIM_CHECK(!napi->disabling, "a NAPI context is disabled twice");
+    napi->disabling = true;
+    world->scheduler.wait(napi, "a NAPI poll to end", [napi] { return !napi->scheduled; });
+    napi->scheduled = true;
+}
+void shim_napi_schedule(shim_napi* napi)
+{
+    world->scheduler.point();
+    SIM_CHECK(napi->magic == napi_magic, "a NAPI context is scheduled that is gone");
+    if (napi->disabling)
+        return;
+    if (std::exchange(napi->scheduled, true)) {
+        napi->missed = true;
+        return;
+    }
+    start_poll(napi);
+}
+bool shim_napi_complete(shim_napi* napi, int)
+{
+    check(napi);
+    world->scheduler.point();
+    SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a poll is completed that does not run");
+    if (std::exchange(napi->missed, false)) {
+        // The next follows on the same processor.
+        napi->running->again = true;
+        return false;
+    }
+    flush(napi);
+    napi->running->completed = true;
+    napi->running = nullptr;
+    napi->scheduled = false;
+    world->scheduler.wake(napi);
+    world->scheduler.point();
+    return true;
+}
+void shim_napi_receive(shim_napi* napi, sk_buff* skb)
+{
+    SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a packet comes up outside a poll");
+    world->scheduler.point();
+    if (!napi->held->empty() || world->scheduler.random().one_in(4))
+        napi->held->push_back(skb);
+    else
+        world->stack.receive(napi->dev, skb);
+}
+void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb)
+{
+    SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a packet comes up outside a poll");
+    SIM_CHECK(napi->held->empty(), "a packet overtakes those that GRO holds");
+    world->scheduler.point();
+    world->stack.receive(napi->dev, skb);
+}
+bool shim_napi_holds_packets(const shim_napi* napi) { return !napi->held->empty(); }
+
+// The transmit queue
+
+void shim_tx_queue_start(net_device* dev)
+{
+    dev->stopped = false;
+    world->scheduler.point();
+}
+void shim_tx_queue_stop(net_device* dev)
+{
+    dev->stopped = true;
+    world->scheduler.point();
+}
+void shim_tx_queue_wake(net_device* dev)
+{
+    if (std::exchange(dev->stopped, false))
+        world->stack.schedule_queue(dev);
+    world->scheduler.point();
+}
+bool shim_tx_queue_held(const net_device* dev)
+{
+    world->scheduler.point();
+    return dev->xoff();
+}
+bool shim_tx_queue_stopped(const net_device* dev)
+{
+    world->scheduler.point();
+    return dev->stopped;
+}
+void shim_tx_queue_disable(net_device* dev)
+{
+    world->stack.lock_transmit(dev);
+    dev->stopped = true;
+    world->stack.unlock_transmit(dev);
+}
+bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
+{
+    dev->sent_bytes += bytes;
+    if (dev->sent_bytes - dev->completed_bytes > dev->limit_bytes)
+        dev->limited = true;
+    world->scheduler.point();
+    return !more || dev->xoff();
+}
+void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
+{
+    SIM_CHECK(bytes <= dev->sent_bytes - dev->completed_bytes, "%u bytes complete, and %llu are under way", bytes,
+              static_cast<unsigned long long>(dev->sent_bytes - dev->completed_bytes));
+    dev->completed_bytes += bytes;
+    world->scheduler.point();
+    if (dev->limited && dev->sent_bytes - dev->completed_bytes <= dev->limit_bytes) {
+        dev->limited = false;
+        world->stack.schedule_queue(dev);
+    }
+}
+void shim_tx_queue_reset(net_device* dev)
+{
+    dev->sent_bytes = dev->completed_bytes = 0;
+    dev->limited = false;
+}
+bool shim_xmit_more()
+{
+    const Fiber* fiber = world->scheduler.current();
+    return fiber->more;
+}
+unsigned int shim_tx_queue_idle_ms(const net_device* dev)
+{
+    return static_cast<unsigned int>((world->scheduler.now() - dev->last_sent) / millisecond);
+}
+
+// Life
+
+net_device* shim_netdev_create(ib_device* ca, std::uint32_t) { return world->stack.create(ca, nullptr, "ib%d"); }
+net_device* shim_netdev_create_child(ib_device* ca, std::uint32_t, net_device* parent, const char* name)
+{
+    return world->stack.create(ca, parent, name);
+}
+void shim_netdev_use_one_queue(net_device*) {}
+void shim_netdev_set_up(net_device* dev, unsigned int, unsigned int abilities)
+{
+    dev->can_segment = abilities & SHIM_CUT_BY_DRIVER;
+}
+void shim_netdev_limit_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
+void* shim_netdev_owner(const net_device* dev)
+{
+    SIM_CHECK(dev->owner, "%s has no owner (any more)", dev->name.c_str());
+    return dev->owner;
+}
+void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
+int shim_netdev_register(net_device* dev)
+{
+    need_rtnl("register_netdevice");
+    return world->stack.register_dev(dev);
+}
+void shim_netdev_unregister(net_device* dev, void*)
+{
+    need_rtnl("unregister_netdevice");
+    world->stack.unregister_dev(dev);
+}
+void shim_netdev_free(net_device* dev)
+{
+    SIM_CHECK(!dev->registered, "a registered netdev is freed");
+    world->stack.free_dev(dev);
+}
+bool shim_netdev_is_ours(const net_device*) { return true; }
+bool shim_netdev_up(const net_device* dev) { return dev->up; }
+void shim_netdev_bring(net_device* dev, bool up)
+{
+    need_rtnl("dev_change_flags");
+    if (up)
+        (void)world->stack.open(dev);
+    else
+        world->stack.close(dev);
+}
+bool shim_may_administer(const net_device*) { return true; }
+bool shim_parse_int(const char* text, int* value) { return std::sscanf(text, "%i", value) == 1; }
+
+// Fields
+
+const char* shim_netdev_name(const net_device* dev) { return dev->name.c_str(); }
+const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address.data(); }
+bool shim_netdev_address_given(const net_device*) { return false; }
+void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+{
+    if (dev->registered)
+        need_rtnl("dev_addr_mod");
+    std::memcpy(dev->address.data() + offset, address, bytes);
+}
+bool shim_netdev_has_address(net_device*, const sockaddr*) { return false; }
+net_device* shim_netdev_hold_outermost(net_device* dev)
+{
+    ++dev->holds;
+    return dev;
+}
+void shim_netdev_address_changed(net_device* dev)
+{
+    if (dev->registered)
+        need_rtnl("NETDEV_CHANGEADDR");
+    world->stack.address_changed(dev);
+}
+void shim_netdev_notify_peers(net_device* dev)
+{
+    need_rtnl("NETDEV_NOTIFY_PEERS");
+    world->stack.notify_peers(dev);
+}
+std::uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
+unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
+void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
+{
+    need_rtnl("dev_set_mtu");
+    return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
+}
+bool shim_netdev_rx_checksum(const net_device*) { return true; }
+bool shim_netdev_lro(const net_device*) { return false; }
+void shim_netdev_update_features(net_device* dev)
+{
+    need_rtnl("netdev_update_features");
+    dev->segments = dev->can_segment && ipoib_offloads_sends(dev);
+}
+void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
+{
+    const Bh bh;
+    world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
+    // The lock is the list's: nobody changes it meanwhile.
+    const auto addresses = dev->multicast;
+    for (const auto& address : addresses)
+        visit(context, address.bytes);
+    world->lockdep.release(&dev->multicast);
+}
+void shim_netdev_carrier_on(net_device* dev) { world->stack.carrier(dev, true); }
+void shim_netdev_carrier_off(net_device* dev) { world->stack.carrier(dev, false); }
+unsigned long shim_neighbour_gc_interval() { return 30 * World::jiffies_per_second; }
+
+int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int written = std::vsnprintf(buffer, bytes, format, arguments);
+    va_end(arguments);
+    return written;
+}

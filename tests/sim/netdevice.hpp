@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A network interface as the kernel has it: its flags, its queue of packets to be sent and the locks around it, its
+// NAPI contexts. The stack above it is in stack.hpp.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ipoib/address.hpp>
+#include <shim/netdevice.h>
+
+#include "base.hpp"
+#include "skbuff.hpp"
+
+struct ib_device;
+
+namespace sim {
+
+class Fiber;
+struct Neighbours;
+
+// Whom packets name: a node, and one of its interfaces: 0 is the port's, others are its children.
+struct Party {
+    unsigned int node = 0, part = 0;
+    bool operator==(const Party&) const = default;
+};
+
+} // namespace sim
+
+struct net_device {
+    std::string name;
+    void* owner = nullptr;
+    ib_device* ca = nullptr;
+    sim::Party party;
+    net_device* parent = nullptr;
+    std::array<std::uint8_t, 20> address{}, broadcast{};
+    unsigned int mtu = 0;
+    // Registered: from success to the beginning of the end. up: IFF_UP. running: between open and stop.
+    bool registered = false, up = false, running = false, carrier = true;
+    bool by_netlink = false;
+    std::vector<ipoib::HwAddr> multicast;
+
+    // The queue of packets and the transmit queue. active: linkwatch has seen a carrier.
+    bool active = false, linkwatch = false;
+    std::deque<sk_buff*> queue;
+    bool queue_runs = false, queue_scheduled = false;
+    sim::Time queue_forgotten_since = 0;
+    sim::Fiber* transmitter = nullptr;
+    bool stopped = true, limited = false;
+    std::uint64_t sent_bytes = 0, completed_bytes = 0, limit_bytes = 0;
+    unsigned int queue_length = 256;
+    sim::Time last_sent = 0, stuck_since = 0;
+
+    // Files that are open, and requests of rdma_cm that hold it.
+    unsigned int open_files = 0, holds = 0;
+    bool files_gone = false;
+    std::vector<shim_napi*> napis;
+
+    // The stack may leave it to the driver to cut packets into segments, no more than so many of one.
+    bool can_segment = false, segments = false;
+    unsigned int most_segments = 64;
+
+    // For the sums: packets that ndo_start_xmit got, those that the driver transmitted again, those that came up.
+    std::uint64_t handed = 0, again = 0, came = 0;
+    std::shared_ptr<sim::Neighbours> neighbours;
+
+    bool xoff() const { return stopped || limited; }
+};

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// include/shim/verbs.h, the queues: completion queues, the datagram queue pair, work requests.
+#include <algorithm>
+#include <cstring>
+
+#include "world.hpp"
+
+using namespace sim;
+
+struct shim_wc {
+    Completion entry;
+};
+struct shim_recv_wr {
+    std::uint64_t id;
+    shim_sge* sges;
+    unsigned int count;
+    shim_recv_wr* next;
+};
+struct shim_send_wr {
+    std::uint64_t id;
+    shim_sge* sges;
+    unsigned int count;
+    ib_ah* ah;
+    std::uint32_t qpn, qkey;
+    bool signaled;
+    shim_send_wr* next;
+};
+static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_send_wr) <= SHIM_SIZEOF_SEND_WR);
+
+namespace {
+
+constexpr unsigned int grh_bytes = 40;
+
+template <class T>
+T* error_pointer(int error)
+{
+    return reinterpret_cast<T*>(std::intptr_t(error));
+}
+
+int move(ib_qp* qp, ib_qp::State from, ib_qp::State to, const char* name)
+{
+    may_sleep("ib_modify_qp");
+    SIM_CHECK(qp->state == from || (qp->state == ib_qp::State::error && !world->quiet),
+              "a queue pair goes to %s from state %d", name, static_cast<int>(qp->state));
+    if (qp->state != from)
+        return -22;
+    if (world->memory.fails())
+        return -12;
+    qp->state = to;
+    return 0;
+}
+
+} // namespace
+
+// Completion queues
+
+void ib_cq::push(const Completion& entry)
+{
+    SIM_CHECK(entries.size() < size, "a completion queue of %u overruns", size);
+    entries.push_back(entry);
+    entries.back().since = world->scheduler.now();
+    if (!std::exchange(armed, false))
+        return;
+    if (world->scheduler.random().one_in(4)) {
+        completed(this, context);
+        return;
+    }
+    world->scheduler.after(world->scheduler.random().below(5 * microsecond), [serial = serial] {
+        const auto it = world->cqs.find(serial);
+        if (it != world->cqs.end())
+            it->second->completed(it->second, it->second->context);
+    });
+}
+
+ib_cq* shim_cq_create(ib_device* ca, unsigned int entries, unsigned int, void (*completed)(ib_cq*, void*),
+                      void* context)
+{
+    may_sleep("ib_create_cq");
+    if (world->memory.fails())
+        return error_pointer<ib_cq>(-12);
+    ++ca->cqs;
+    auto* cq = new ib_cq{ca, entries, completed, context, ++world->serials, {}};
+    world->cqs[cq->serial] = cq;
+    return cq;
+}
+void shim_cq_destroy(ib_cq* cq)
+{
+    may_sleep("ib_destroy_cq");
+    SIM_CHECK(cq->users == 0, "a completion queue is destroyed that %ld queue pairs use", cq->users);
+    SIM_CHECK(world->cqs.erase(cq->serial) == 1, "a completion queue is destroyed twice");
+    --cq->ca->cqs;
+    delete cq;
+}
+int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
+{
+    world->scheduler.point();
+    int n = 0;
+    for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front()) {
+        Completion& entry = shim_wc_at(wc, n)->entry;
+        entry = cq->entries.front();
+        if (entry.send)
+            entry.qp->seen = entry.number + 1;
+    }
+    return n;
+}
+int shim_cq_moderate(ib_cq*, unsigned int, unsigned int) { return -95; }
+int shim_cq_arm(ib_cq* cq)
+{
+    world->scheduler.point();
+    cq->armed = true;
+    return cq->entries.empty() ? 0 : 1;
+}
+
+shim_wc* shim_wc_at(shim_wc* wc, int index)
+{
+    return reinterpret_cast<shim_wc*>(reinterpret_cast<char*>(wc) + SHIM_SIZEOF_WC * static_cast<std::size_t>(index));
+}
+std::uint64_t shim_wc_id(const shim_wc* wc) { return wc->entry.id; }
+bool shim_wc_ok(const shim_wc* wc) { return wc->entry.status == Status::success; }
+bool shim_wc_flushed(const shim_wc* wc) { return wc->entry.status == Status::flushed; }
+int shim_wc_status(const shim_wc* wc) { return static_cast<int>(wc->entry.status); }
+unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
+unsigned int shim_wc_bytes(const shim_wc* wc) { return wc->entry.bytes; }
+bool shim_wc_has_grh(const shim_wc* wc) { return wc->entry.grh; }
+bool shim_wc_checksum_ok(const shim_wc*) { return true; }
+std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qpn; }
+std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
+void* shim_wc_qp_context(const shim_wc* wc)
+{
+    const auto it = world->qps.find(wc->entry.qp_serial);
+    SIM_CHECK(it != world->qps.end(), "a completion is looked at when its queue pair is gone");
+    return it->second->context;
+}
+
+// The datagram queue pair
+
+ib_qp* shim_qp_create(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
+                      unsigned int send_sges)
+{
+    may_sleep("ib_create_qp");
+    if (world->memory.fails() || world->scheduler.random().one_in(pd->ca->no_queue_pairs_one_in))
+        return error_pointer<ib_qp>(-12);
+    ib_device* ca = pd->ca;
+    auto* qp = new ib_qp{};
+    qp->ca = ca;
+    qp->pd = pd;
+    qp->serial = ++world->serials;
+    // Numbers are used again soon, and by all HCAs.
+    do
+        qp->number = ca->next_qpn = ca->next_qpn >= 0x40 + 60 ? 0x40 : ca->next_qpn + 1;
+    while (ca->qps.contains(qp->number));
+    qp->send_cq = send_cq;
+    qp->recv_cq = recv_cq;
+    qp->send_wrs = send_wrs;
+    qp->recv_wrs = recv_wrs;
+    qp->send_sges = send_sges;
+    ++pd->users;
+    ++send_cq->users;
+    ++recv_cq->users;
+    ca->qps[qp->number] = qp;
+    world->qps[qp->serial] = qp;
+    return qp;
+}
+void shim_qp_destroy(ib_qp* qp)
+{
+    may_sleep("ib_destroy_qp");
+    SIM_CHECK(qp->groups.empty(), "a queue pair is destroyed while attached to groups");
+    SIM_CHECK(world->qps.erase(qp->serial) == 1, "a queue pair is destroyed twice");
+    qp->forget_completions();
+    qp->ca->qps.erase(qp->number);
+    --qp->pd->users;
+    --qp->send_cq->users;
+    --qp->recv_cq->users;
+    if (qp->srq)
+        --qp->srq->users;
+    delete qp;
+}
+void ib_qp::forget_completions()
+{
+    for (ib_cq* cq : {send_cq, recv_cq})
+        std::erase_if(cq->entries, [this](const Completion& entry) { return entry.qp == this; });
+}
+std::uint32_t shim_qp_number(const ib_qp* qp) { return qp->number; }
+int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t qkey)
+{
+    qp->pkey_index = pkey_index;
+    qp->qkey = qkey;
+    return move(qp, ib_qp::State::reset, ib_qp::State::init, "INIT");
+}
+int shim_qp_to_rtr(ib_qp* qp) { return move(qp, ib_qp::State::init, ib_qp::State::rtr, "RTR"); }
+int shim_qp_to_rts(ib_qp* qp) { return move(qp, ib_qp::State::rtr, ib_qp::State::rts, "RTS"); }
+int shim_qp_to_error(ib_qp* qp)
+{
+    may_sleep("ib_modify_qp");
+    qp->state = ib_qp::State::error;
+    qp->kick();
+    return 0;
+}
+int shim_qp_to_reset(ib_qp* qp)
+{
+    may_sleep("ib_modify_qp");
+    qp->state = ib_qp::State::reset;
+    qp->sends.clear();
+    qp->receives.clear();
+    qp->seen = qp->posted;
+    if (qp->ca->cleans_on_reset)
+        qp->forget_completions();
+    return 0;
+}
+int shim_qp_recover_send(ib_qp* qp)
+{
+    may_sleep("ib_modify_qp");
+    if (qp->state != ib_qp::State::send_error)
+        return -22;
+    qp->state = ib_qp::State::rts;
+    qp->kick();
+    return 0;
+}
+int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
+{
+    may_sleep("ib_modify_qp");
+    if (world->memory.fails() || qp->state == ib_qp::State::reset)
+        return -22;
+    qp->qkey = qkey;
+    return 0;
+}
+int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+{
+    may_sleep("ib_attach_mcast");
+    if (world->memory.fails())
+        return -12;
+    const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));
+    SIM_CHECK(qp->groups.emplace(name, mlid).second, "attached twice to a group");
+    return 0;
+}
+void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+{
+    may_sleep("ib_detach_mcast");
+    const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));
+    SIM_CHECK(qp->groups.erase({name, mlid}) == 1, "detached from a group that it was never attached to");
+}
+
+// Work requests
+
+void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
+{
+    *wr = {id, sges, 0, nullptr, 0, 0, false, nullptr};
+}
+void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
+{
+    wr->count = sges;
+    wr->ah = ah;
+    wr->qpn = qpn;
+    wr->qkey = qkey;
+}
+void shim_send_wr_set_segments(shim_send_wr*, void*, unsigned int, unsigned int)
+{
+    fail("segments, which nobody asked for");
+}
+void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
+void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool) { wr->signaled = signaled; }
+void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
+void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
+
+int shim_post_send(ib_qp* qp, shim_send_wr* first)
+{
+    world->scheduler.point();
+    SIM_CHECK(world->qps.contains(qp->serial), "a send is posted to a queue pair that is gone");
+    SIM_CHECK(qp->state != ib_qp::State::reset && qp->state != ib_qp::State::init,
+              "a send is posted to a queue pair in state %d", static_cast<int>(qp->state));
+    Random& random = world->scheduler.random();
+    for (shim_send_wr* wr = first; wr; wr = wr->next) {
+        // The driver is not told how much of the chain was taken.
+        if (random.one_in(qp->ca->post_error_one_in)) {
+            qp->kick();
+            return -12;
+        }
+        SIM_CHECK(qp->posted - qp->seen < qp->send_wrs, "a send queue of %u overruns", qp->send_wrs);
+        SIM_CHECK(wr->count <= qp->send_sges, "a send of %u elements, of %u", wr->count, qp->send_sges);
+        Send send{wr->id, qp->posted++, wr->ah, wr->qpn, wr->qkey, wr->signaled, {wr->sges, wr->sges + wr->count}};
+        for (const shim_sge& sge : send.sges)
+            world->memory.check_mapped(sge.address, sge.length, qp->ca);
+        qp->sends.push_back(std::move(send));
+    }
+    // It may be over before this returns.
+    if (!qp->engine && random.one_in(4))
+        qp->run();
+    else
+        qp->kick();
+    world->scheduler.point();
+    return 0;
+}
+
+void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sges, unsigned int count)
+{
+    *wr = {id, sges, count, nullptr};
+}
+void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
+shim_recv_wr* shim_recv_wr_next(const shim_recv_wr* wr) { return wr->next; }
+static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_device* ca, shim_recv_wr* first,
+                         shim_recv_wr** refused)
+{
+    world->scheduler.point();
+    *refused = nullptr;
+    for (; first; first = first->next) {
+        // What came before it in the chain was taken.
+        if (world->scheduler.random().one_in(ca->post_error_one_in)) {
+            *refused = first;
+            return -12;
+        }
+        SIM_CHECK(receives.size() < size, "a receive queue of %u overruns", size);
+        receives.push_back({first->id, {first->sges, first->sges + first->count}});
+        for (const shim_sge& sge : receives.back().sges)
+            world->memory.check_mapped(sge.address, sge.length, ca);
+    }
+    return 0;
+}
+int shim_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
+{
+    SIM_CHECK(qp->state != ib_qp::State::reset, "a receive is posted to a queue pair in RESET");
+    const int error = take_receives(qp->receives, qp->recv_wrs, qp->ca, first, refused);
+    if (qp->state == ib_qp::State::error)
+        qp->kick();
+    return error;
+}
+int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
+{
+    return take_receives(srq->receives, srq->size, srq->pd->ca, first, refused);
+}
+
+// DMA
+
+std::uint64_t shim_dma_map_to_device(ib_device* ca, void* address, std::size_t bytes)
+{
+    return world->memory.map(address, bytes, Memory::Way::to_device, ca);
+}
+void shim_dma_unmap_to_device(ib_device* ca, std::uint64_t address, std::size_t bytes)
+{
+    world->memory.unmap(address, bytes, Memory::Way::to_device, ca);
+}
+std::uint64_t shim_dma_map_frag(ib_device* ca, const sk_buff* skb, unsigned int frag)
+{
+    auto& bytes = const_cast<std::vector<std::uint8_t>&>(skb->frags.at(frag));
+    return world->memory.map(bytes.data(), bytes.size(), Memory::Way::to_device, ca);
+}
+void shim_dma_unmap_frag(ib_device* ca, std::uint64_t address, std::size_t bytes)
+{
+    world->memory.unmap(address, bytes, Memory::Way::to_device, ca);
+}
+std::uint64_t shim_dma_map_from_device(ib_device* ca, void* address, std::size_t bytes)
+{
+    return world->memory.map(address, bytes, Memory::Way::from_device, ca);
+}
+void shim_dma_unmap_from_device(ib_device* ca, std::uint64_t address, std::size_t bytes)
+{
+    world->memory.unmap(address, bytes, Memory::Way::from_device, ca);
+}
+void shim_dma_sync_for_cpu(ib_device* ca, std::uint64_t address, std::size_t bytes)
+{
+    world->memory.check_mapped(address, bytes, ca);
+}
+void shim_dma_sync_for_device(ib_device* ca, std::uint64_t address, std::size_t bytes)
+{
+    world->memory.check_mapped(address, bytes, ca);
+}
+bool shim_dma_failed(ib_device*, std::uint64_t address) { return address == Memory::no_address; }

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The course of a run: start, traffic under faults, quiet, end.
+#include "scenario.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "faults.hpp"
+#include "watched.hpp"
+#include "world.hpp"
+
+namespace sim {
+
+namespace {
+
+// When faults are over and all is as it should be, everybody reaches everybody within this.
+constexpr Time time_to_recover = 200 * second;
+
+constexpr const char* fault_names[] = {
+    "link_down",
+    "link_flaps",
+    "lid_change",
+    "sm_restart",
+    "reregister_storm",
+    "sa_silence",
+    "sa_refusal",
+    "sa_slowness",
+    "pkey_lost",
+    "pkey_moved",
+    "gid_event",
+    "unplug",
+    "down_up",
+    "down_up_storm",
+    "mode_change",
+    "mode_storm",
+    "child_by_file",
+    "child_by_netlink",
+    "child_gone",
+    "rings",
+    "memory_pressure",
+    "loss",
+    "send_errors",
+    "receive_errors",
+    "no_queue_pairs",
+    "post_errors",
+    "stall",
+    "mute",
+    "cm_loss",
+    "memberships",
+    "mtu",
+    "umcast",
+    "burst",
+    "groups_burst",
+    "reads",
+    "reload",
+    "all_down_up",
+};
+static_assert(std::size(fault_names) == static_cast<std::size_t>(Fault::count));
+
+class Run {
+public:
+    Run(std::uint64_t seed, const Options& options) : options_(options), world_(seed, options.salt), faults_(options) {}
+
+    void go(std::uint64_t seed)
+    {
+        const auto end = static_cast<Time>(options_.hours * 3600 * static_cast<double>(second));
+        tick();
+        process("insmod", [this] { start(); });
+        for (unsigned int node = 0; node < World::node_count; ++node)
+            world_.scheduler.spawn("traffic of " + std::to_string(node), Fiber::Kind::process,
+                                   [this, node] { traffic(node); });
+        for (const Planned& planned : plan(seed, options_))
+            faults_.schedule(planned);
+        world_.scheduler.run(end);
+        world_.quiet = true;
+        faults_.all_over();
+        process("recovery", [this] { faults_.recover(); });
+        world_.scheduler.run(world_.scheduler.now() + time_to_recover);
+        check_everybody_reaches_everybody();
+        over_ = true;
+        process("rmmod", [] {
+            world->scheduler.sleep(5 * second);
+            ipoib_stop();
+        });
+        world_.scheduler.run(~Time(0), [this] { return world_.scheduler.fibers().empty(); });
+        world_.memory.check_nothing_left();
+        for (const auto& ca : world_.devices)
+            check_nothing_left(*ca);
+    }
+
+private:
+    // In a context of its own, to its end.
+    void process(const char* name, const std::function<void()>& body)
+    {
+        bool done = false;
+        world_.scheduler.spawn(name, Fiber::Kind::process, [&] {
+            body();
+            done = true;
+        });
+        world_.scheduler.run(~Time(0), [&done] { return done; });
+    }
+
+    void tick()
+    {
+        world_.stack.watch();
+        check_no_old_skbs();
+        world_.scheduler.check_nobody_stuck();
+        if (!over_)
+            world_.scheduler.after(second, [this] { tick(); });
+    }
+
+    void start()
+    {
+        SIM_CHECK(ipoib_start() == 0, "the module does not start");
+        for (unsigned int node = 0; node < World::node_count; ++node) {
+            const RtnlGuard rtnl;
+            net_device* dev = world_.stack.find({node, 0});
+            SIM_CHECK(dev, "node %u has no interface", node);
+            SIM_CHECK(world_.stack.open(dev) == 0, "%s can't be opened", dev->name.c_str());
+            if (world_.scheduler.random().one_in(2))
+                SIM_CHECK(ipoib_attribute_store_locked(dev, true) == 0, "%s has no connected mode", dev->name.c_str());
+        }
+    }
+
+    static int ipoib_attribute_store_locked(net_device* dev, bool connected)
+    {
+        shim_link_request request{};
+        request.has_mode = true;
+        request.mode = connected;
+        return ipoib_changelink(dev, &request, nullptr);
+    }
+
+    void traffic(unsigned int node)
+    {
+        Random& random = world_.scheduler.random();
+        const Time gap = random.log_between(300 * millisecond, 6 * second);
+        while (!over_) {
+            world_.scheduler.sleep(random.between(1, 2 * (world_.quiet ? 2 * second : gap)));
+            for (unsigned int part = 0; part < 2; ++part) {
+                net_device* dev = world_.stack.find({node, part});
+                if (!dev || !dev->up)
+                    continue;
+                world_.stack.look_at_neighbours(dev);
+                if (world_.quiet)
+                    send_to_all(dev);
+                else
+                    faults_.chat(dev);
+            }
+        }
+    }
+
+    void send_to_all(net_device* dev)
+    {
+        for (unsigned int peer = 0; peer < World::node_count; ++peer)
+            if (peer != dev->party.node && world_.stack.find({peer, dev->party.part}))
+                world_.stack.send_data(dev, {peer, dev->party.part},
+                                       static_cast<unsigned int>(world_.scheduler.random().between(60, 3000)));
+    }
+
+    void check_everybody_reaches_everybody()
+    {
+        for (unsigned int node = 0; node < World::node_count; ++node) {
+            const net_device* dev = world_.stack.find({node, 0});
+            SIM_CHECK(dev && dev->up && dev->carrier, "node %u is not back: %s", node,
+                      !dev       ? "no interface"
+                      : !dev->up ? "down"
+                                 : "no carrier");
+        }
+        // What was known then, and what came in the time that follows.
+        std::vector<std::pair<std::pair<Party, Party>, std::uint64_t>> before;
+        for (const net_device* from : world_.stack.devs)
+            for (const net_device* to : world_.stack.devs)
+                if (from != to && from->party.part == to->party.part && from->carrier && to->carrier)
+                    before.push_back({{from->party, to->party}, world_.stack.received(from->party, to->party)});
+        std::uint64_t groups[32][32];
+        std::copy(&world_.group_packets[0][0], &world_.group_packets[0][0] + 32 * 32, &groups[0][0]);
+        process("groups", [this] {
+            for (net_device* dev : std::vector(world_.stack.devs))
+                if (dev->party.part == 0)
+                    for (int i = 0; i < 3; ++i) {
+                        world_.stack.send_group(dev, 1, 60);
+                        world_.scheduler.sleep(2 * second);
+                    }
+        });
+        world_.scheduler.run(world_.scheduler.now() + 20 * second);
+        for (const auto& [pair, count] : before) {
+            const auto& [from, to] = pair;
+            SIM_CHECK(world_.stack.received(from, to) > count, "node %u does not reach node %u (interfaces %u)",
+                      from.node, to.node, from.part);
+        }
+        for (unsigned int from = 0; from < World::node_count; ++from)
+            for (unsigned int to = 0; to < World::node_count; ++to)
+                SIM_CHECK(from == to || world_.group_packets[from * 2][to * 2] > groups[from * 2][to * 2],
+                          "node %u does not reach node %u by their group", from, to);
+    }
+
+    const Options& options_;
+    World world_;
+    Faults faults_;
+    bool over_ = false;
+};
+
+} // namespace
+
+const char* name_of(Fault fault) { return fault_names[static_cast<std::size_t>(fault)]; }
+
+std::vector<Planned> plan(std::uint64_t seed, const Options& options)
+{
+    Random random(seed ^ 0x91a5);
+    const auto end = static_cast<Time>(options.hours * 3600 * static_cast<double>(second));
+    // Some seeds have a fault now and then, some a dozen at a time; some know only a few kinds.
+    const Time gap = random.log_between(4 * second, 120 * second);
+    std::vector<Fault> kinds;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(Fault::count); ++i)
+        kinds.push_back(static_cast<Fault>(i));
+    if (random.one_in(3)) {
+        for (std::size_t i = kinds.size() - 1; i > 0; --i)
+            std::swap(kinds[i], kinds[random.below(i + 1)]);
+        kinds.resize(random.between(2, 8));
+    }
+    std::vector<Planned> planned;
+    std::size_t index = 0;
+    for (Time when = 5 * second; when < 3600 * 24 * second;) {
+        const Planned one{when, kinds[random.below(kinds.size())],
+                          static_cast<unsigned int>(random.below(World::node_count)),
+                          random.log_between(10 * millisecond, 30 * second), random.next()};
+        if (when >= end)
+            break;
+        if (!options.some_only || options.only.contains(index))
+            planned.push_back(one);
+        ++index;
+        // Some come together.
+        if (random.one_in(3))
+            when += random.log_between(microsecond, 2 * second);
+        else
+            when += random.between(1, 2 * gap);
+    }
+    return planned;
+}
+
+void run_seed(std::uint64_t seed, const Options& options)
+{
+    Run run(seed, options);
+    run.go(seed);
+    watched->total_steps += world->scheduler.steps();
+    watched->nanoseconds += world->scheduler.now();
+    watched->delivered += world->stack.delivered;
+    watched->sent += world->stack.sent;
+}
+
+} // namespace sim

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "scheduler.hpp"
+
+#include <algorithm>
+
+#include "world.hpp"
+
+namespace sim {
+
+namespace {
+
+// Whoever waits longer for a lock, an answer or a grace period, waits for ever.
+constexpr Time longest_wait = 180 * second;
+constexpr std::uint64_t most_steps_at_a_time = 3'000'000;
+
+} // namespace
+
+Scheduler::Scheduler(std::uint64_t seed) : random_(seed)
+{
+    // Some schedules switch at every call, some hardly ever.
+    static constexpr std::int64_t densities[] = {4, 8, 16, 32, 64, 200, 1000};
+    density_ = densities[random_.below(std::size(densities))];
+}
+
+Scheduler::~Scheduler() = default;
+
+Fiber& Scheduler::spawn(std::string name, Fiber::Kind kind, std::function<void()> body)
+{
+    fibers_.push_back(std::make_unique<Fiber>(std::move(name), kind, std::move(body)));
+    fibers_.back()->section = ++world->sections;
+    ready_.push_back(fibers_.back().get());
+    return *fibers_.back();
+}
+
+void Scheduler::at(Time when, std::function<void()> event)
+{
+    std::uint32_t slot;
+    if (free_events_.empty()) {
+        slot = static_cast<std::uint32_t>(events_.size());
+        events_.emplace_back();
+    } else {
+        slot = free_events_.back();
+        free_events_.pop_back();
+    }
+    events_[slot] = std::move(event);
+    heap_.push_back({std::max(when, now_), order_++, slot});
+    std::push_heap(heap_.begin(), heap_.end());
+}
+
+void Scheduler::give_way()
+{
+    until_switch_ = static_cast<std::int64_t>(random_.between(1, static_cast<std::uint64_t>(density_) * 2));
+    if (random_.one_in(24)) {
+        // Its processor has other things to do: not for long where it can't be preempted.
+        const bool atomic = current_->bh > 0 || current_->rcu > 0;
+        const Time longest = atomic ? millisecond : random_.one_in(8) ? 50 * millisecond : 5 * millisecond;
+        sleep(random_.log_between(microsecond, longest));
+        return;
+    }
+    if (ready_.empty())
+        return;
+    current_->state = Fiber::State::ready;
+    ready_.push_back(current_);
+    switch_away();
+}
+
+void Scheduler::switch_away()
+{
+    Fiber* self = current_;
+    self->leave();
+    current_ = self;
+    self->state = Fiber::State::running;
+}
+
+void Scheduler::block(const void* on, const char* why)
+{
+    SIM_CHECK(current_, "an interrupt would wait for %s", why);
+    current_->waits_for = on;
+    current_->why = why;
+    current_->blocked_since = now_;
+    current_->state = Fiber::State::blocked;
+    blocked_.push_back(current_);
+    switch_away();
+}
+
+void Scheduler::wake(const void* on)
+{
+    for (std::size_t i = 0; i < blocked_.size();) {
+        if (blocked_[i]->waits_for != on) {
+            ++i;
+            continue;
+        }
+        make_ready(*blocked_[i]);
+        blocked_[i] = blocked_.back();
+        blocked_.pop_back();
+    }
+}
+
+void Scheduler::make_ready(Fiber& fiber)
+{
+    fiber.waits_for = nullptr;
+    fiber.state = Fiber::State::ready;
+    ready_.push_back(&fiber);
+}
+
+void Scheduler::sleep(Time duration)
+{
+    Fiber* self = current_;
+    self->state = Fiber::State::asleep;
+    after(duration, [this, self] { make_ready(*self); });
+    switch_away();
+}
+
+void Scheduler::run_fiber()
+{
+    const std::size_t index = ready_.size() == 1 ? 0 : random_.below(ready_.size());
+    Fiber* fiber = ready_[index];
+    ready_[index] = ready_.back();
+    ready_.pop_back();
+    current_ = fiber;
+    fiber->state = Fiber::State::running;
+    fiber->enter();
+    current_ = nullptr;
+    if (fiber->state != Fiber::State::done)
+        return;
+    const auto it = std::find_if(fibers_.begin(), fibers_.end(), [fiber](auto& one) { return one.get() == fiber; });
+    std::swap(*it, fibers_.back());
+    fibers_.pop_back();
+    // A softirq was a reader all its life.
+    wake(&world->rcu);
+}
+
+void Scheduler::run_event()
+{
+    std::pop_heap(heap_.begin(), heap_.end());
+    const Event event = heap_.back();
+    heap_.pop_back();
+    if (event.when > now_) {
+        now_ = event.when;
+        steps_since_time_ = 0;
+    }
+    const std::function<void()> call = std::move(events_[event.slot]);
+    events_[event.slot] = nullptr;
+    free_events_.push_back(event.slot);
+    call();
+}
+
+void Scheduler::run(Time until, const std::function<bool()>& done)
+{
+    while (!(done && done())) {
+        ++steps_;
+        SIM_CHECK(++steps_since_time_ < most_steps_at_a_time, "time stands still: somebody spins\n%s",
+                  describe().c_str());
+        const bool due = !heap_.empty() && heap_.front().when <= now_;
+        if (!ready_.empty() && !(due && random_.one_in(2))) {
+            run_fiber();
+        } else if (heap_.empty()) {
+            SIM_CHECK(!done, "nothing will ever happen\n%s", describe().c_str());
+            return;
+        } else {
+            if (ready_.empty() && heap_.front().when > until) {
+                now_ = until;
+                return;
+            }
+            run_event();
+        }
+    }
+}
+
+std::string Scheduler::describe() const
+{
+    std::string text;
+    for (const auto& fiber : fibers_) {
+        text += "  " + fiber->name;
+        if (fiber->state == Fiber::State::blocked)
+            text += std::string(": waits for ") + fiber->why + " for " +
+                    std::to_string((now_ - fiber->blocked_since) / millisecond) + " ms";
+        else
+            text += fiber->state == Fiber::State::asleep ? ": asleep" : ": runs";
+        if (fiber->rtnl)
+            text += ", holds RTNL";
+        text += ", locks " + std::to_string(fiber->held.size()) + "\n";
+    }
+    return text;
+}
+
+void Scheduler::check_nobody_stuck() const
+{
+    for (const Fiber* fiber : blocked_)
+        SIM_CHECK(now_ - fiber->blocked_since < longest_wait || fiber->why[0] == '\0', "%s is stuck: waits for %s\n%s",
+                  fiber->name.c_str(), fiber->why, describe().c_str());
+}
+
+} // namespace sim

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// include/shim/skbuff.h.
+#include "skbuff.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <optional>
+
+#include "world.hpp"
+
+using namespace sim;
+
+namespace {
+
+constexpr std::uint32_t skb_magic = 0x5bb5bb, page_magic = 0x9a9e9a9e, dead = 0xdeadbeef;
+constexpr unsigned int page_bytes = 4096, most_order = 4;
+// REQs are given up after 69 s, groups are asked for every 16 s.
+constexpr Time longest_life = 300 * second;
+constexpr unsigned int buffer_headroom = 64, buffer_tailroom = 320;
+
+void check(const sk_buff* skb)
+{
+    SIM_CHECK(skb->magic == skb_magic, skb->magic == dead ? "an skb is used after its end" : "no skb");
+}
+
+page* page_create(page_pool* pool, unsigned int order)
+{
+    world->memory.hold("page", 1);
+    auto* one = new page{page_magic, pool, nullptr};
+    auto& spare = world->spare_pages[order];
+    if (spare.empty()) {
+        one->memory = static_cast<std::uint8_t*>(std::malloc(std::size_t(page_bytes) << order));
+    } else {
+        one->memory = spare.back();
+        spare.pop_back();
+    }
+    return one;
+}
+
+void page_release(page* one)
+{
+    SIM_CHECK(one->magic == page_magic, "a page is freed twice");
+    one->magic = dead;
+    page_pool* pool = one->pool;
+    const unsigned int order = pool ? pool->order : 0;
+#if defined(__SANITIZE_ADDRESS__)
+    std::free(one->memory);
+    delete one;
+    (void)order;
+#else
+    std::memset(one->memory, 0x6b, 256);
+    world->spare_pages[order].push_back(one->memory);
+    world->dead_pages.push_back(one);
+    if (world->dead_pages.size() > 64) {
+        delete world->dead_pages.front();
+        world->dead_pages.pop_front();
+    }
+#endif
+    world->memory.hold("page", -1);
+    if (pool && --pool->outside == 0 && pool->destroyed) {
+        world->memory.hold("page pool", -1);
+        delete pool;
+    }
+}
+
+// The pool is one poll's, or its user's before there are polls.
+class PoolUse {
+public:
+    explicit PoolUse(page_pool* pool) : pool_(pool)
+    {
+        SIM_CHECK(!pool->in_use, "a page pool is used by two at a time");
+        SIM_CHECK(!pool->destroyed, "a page pool is used after its end");
+        pool->in_use = true;
+        world->scheduler.point();
+    }
+    ~PoolUse() { pool_->in_use = false; }
+
+private:
+    page_pool* pool_;
+};
+
+} // namespace
+
+unsigned int sk_buff::len() const
+{
+    unsigned int sum = headlen;
+    for (const auto& frag : frags)
+        sum += static_cast<unsigned int>(frag.size());
+    for (const auto& frag : pages)
+        sum += frag.bytes;
+    return sum;
+}
+
+std::vector<std::uint8_t> sk_buff::bytes() const
+{
+    std::vector<std::uint8_t> all(data, data + headlen);
+    all.reserve(len());
+    for (const auto& frag : frags)
+        all.insert(all.end(), frag.begin(), frag.end());
+    for (const auto& frag : pages)
+        all.insert(all.end(), frag.from->memory + frag.offset, frag.from->memory + frag.offset + frag.bytes);
+    return all;
+}
+
+namespace sim {
+
+sk_buff* skb_create(unsigned int headroom, unsigned int room)
+{
+    auto* skb = new sk_buff;
+    skb->magic = skb_magic;
+    skb->own.resize(headroom + room);
+    skb->head = skb->own.data();
+    skb->data = skb->head + headroom;
+    skb->end = skb->head + skb->own.size();
+    world->memory.hold("skb", 1);
+    return skb;
+}
+
+void skb_watch(sk_buff* skb)
+{
+    skb->born = world->scheduler.now();
+    skb->older = world->newest_skb;
+    (skb->older ? skb->older->newer : world->oldest_skb) = skb;
+    world->newest_skb = skb;
+}
+
+void check_no_old_skbs()
+{
+    const sk_buff* oldest = world->oldest_skb;
+    SIM_CHECK(!oldest || world->scheduler.now() - oldest->born < longest_life,
+              "%s: a packet is neither sent nor dropped for %llu s", oldest->dev->name.c_str(),
+              static_cast<unsigned long long>(longest_life / second));
+}
+
+void skb_free(sk_buff* skb)
+{
+    SIM_CHECK(skb->magic == skb_magic, "an skb is freed twice");
+    skb->magic = dead;
+    if (skb->born) {
+        (skb->older ? skb->older->newer : world->oldest_skb) = skb->newer;
+        (skb->newer ? skb->newer->older : world->newest_skb) = skb->older;
+    }
+    for (const auto& frag : skb->pages) {
+        SIM_CHECK(!frag.from->pool || skb->recycle, "a packet with pages of a pool is not marked");
+        page_release(frag.from);
+    }
+    if (skb->built_in)
+        page_release(skb->built_in);
+    world->memory.hold("skb", -1);
+#if defined(__SANITIZE_ADDRESS__)
+    delete skb;
+#else
+    std::fill(skb->own.begin(), skb->own.end(), std::uint8_t(0x6b));
+    world->dead_skbs.push_back(skb);
+    if (world->dead_skbs.size() > 256) {
+        delete world->dead_skbs.front();
+        world->dead_skbs.pop_front();
+    }
+#endif
+}
+
+} // namespace sim
+
+unsigned char* shim_skb_data(const sk_buff* skb)
+{
+    check(skb);
+    return skb->data;
+}
+unsigned int shim_skb_len(const sk_buff* skb)
+{
+    check(skb);
+    return skb->len();
+}
+unsigned int shim_skb_headlen(const sk_buff* skb) { return skb->headlen; }
+unsigned int shim_skb_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
+unsigned int shim_skb_frag_len(const sk_buff* skb, unsigned int frag)
+{
+    return static_cast<unsigned int>(skb->frags.at(frag).size());
+}
+unsigned char* shim_skb_push(sk_buff* skb, unsigned int bytes)
+{
+    check(skb);
+    SIM_CHECK(skb->data - skb->head >= static_cast<long>(bytes), "skb_under_panic");
+    skb->headlen += bytes;
+    return skb->data -= bytes;
+}
+unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
+{
+    check(skb);
+    SIM_CHECK(skb->headlen >= bytes, "a packet is pulled beyond its linear part");
+    skb->headlen -= bytes;
+    return skb->data += bytes;
+}
+void shim_skb_put(sk_buff* skb, unsigned int bytes)
+{
+    check(skb);
+    skb->headlen += bytes;
+    SIM_CHECK(skb->data + skb->headlen <= skb->end, "skb_over_panic");
+}
+void shim_skb_reserve(sk_buff* skb, unsigned int bytes)
+{
+    SIM_CHECK(skb->headlen == 0, "room is reserved in a packet that has data");
+    skb->data += bytes;
+}
+void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes) { (void)shim_skb_pull(skb, bytes); }
+int shim_skb_linearize(sk_buff* skb)
+{
+    if (world->memory.fails())
+        return -12;
+    const auto all = skb->bytes();
+    const long room = skb->data - skb->head;
+    std::vector<std::uint8_t> fresh(static_cast<std::size_t>(room) + all.size());
+    std::copy(all.begin(), all.end(), fresh.begin() + room);
+    skb->own = std::move(fresh);
+    skb->head = skb->own.data();
+    skb->data = skb->head + room;
+    skb->end = skb->head + skb->own.size();
+    skb->headlen = static_cast<unsigned int>(all.size());
+    skb->frags.clear();
+    return 0;
+}
+unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
+unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
+bool shim_skb_pull_headers(sk_buff* skb, unsigned int bytes)
+{
+    SIM_CHECK(bytes <= skb->headlen, "the stack's headers are not in the linear part");
+    return !world->memory.fails();
+}
+bool shim_skb_wants_checksum(const sk_buff* skb) { return skb->wants_checksum; }
+int shim_skb_fill_checksum(sk_buff* skb)
+{
+    if (world->memory.fails())
+        return -12;
+    skb->wants_checksum = false;
+    return 0;
+}
+void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
+void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
+void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
+void shim_skb_checksum_verified(sk_buff*) {}
+void shim_skb_set_merged(sk_buff*, unsigned int, unsigned int) {}
+void shim_skb_tx_timestamp(sk_buff* skb) { check(skb); }
+
+void shim_skb_consume(sk_buff* skb, int)
+{
+    world->scheduler.point();
+    // It is counted as what it was sent as.
+    skb->dev->handed += skb->segments - 1;
+    skb_free(skb);
+}
+void shim_skb_drop(sk_buff* skb, shim_drop why)
+{
+    world->scheduler.point();
+    SIM_NOTE("a packet is dropped, reason %d", why);
+    skb_free(skb);
+}
+void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
+{
+    check(skb);
+    SIM_CHECK(!world->stack.within_transmit(dev), "transmit again under the transmit lock");
+    ++dev->again;
+    const Bh bh;
+    world->stack.transmit(dev, skb);
+}
+void shim_skb_update_pmtu(sk_buff* skb, unsigned int) { check(skb); }
+void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int)
+{
+    may_sleep("icmp_send");
+    skb_free(skb);
+}
+void shim_skb_set_note(sk_buff* skb, unsigned int number)
+{
+    check(skb);
+    skb->note = number;
+}
+unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
+void shim_skb_orphan(sk_buff* skb) { check(skb); }
+sk_buff* shim_skb_next(const sk_buff* skb)
+{
+    check(skb);
+    return skb->next;
+}
+void shim_skb_set_next(sk_buff* skb, sk_buff* next)
+{
+    check(skb);
+    skb->next = next;
+}
+
+// Pages
+
+page_pool* shim_pool_create(unsigned int, unsigned int order)
+{
+    may_sleep("page_pool_create");
+    SIM_CHECK(order <= most_order, "pages of order %u", order);
+    if (world->memory.fails())
+        return reinterpret_cast<page_pool*>(std::intptr_t(-12));
+    world->memory.hold("page pool", 1);
+    return new page_pool{order};
+}
+void shim_pool_destroy(page_pool* pool)
+{
+    may_sleep("page_pool_destroy");
+    SIM_CHECK(!pool->destroyed && !pool->in_use, "a page pool is destroyed in use");
+    pool->destroyed = true;
+    if (pool->outside == 0) {
+        world->memory.hold("page pool", -1);
+        delete pool;
+    }
+}
+page* shim_pool_get(page_pool* pool)
+{
+    const PoolUse use(pool);
+    if (world->memory.fails())
+        return nullptr;
+    ++pool->outside;
+    return page_create(pool, pool->order);
+}
+void shim_pool_put(page_pool* pool, page* one, bool in_poll)
+{
+    SIM_CHECK(one->magic == page_magic && one->pool == pool, "a page goes to a pool that it is not of");
+    SIM_CHECK(!in_poll || world->scheduler.current()->kind == Fiber::Kind::softirq, "no poll puts a page as one");
+    // Only a poll's own way back is without a lock.
+    std::optional<PoolUse> use;
+    if (in_poll)
+        use.emplace(pool);
+    else
+        world->scheduler.point();
+    // Never the last: its destruction is yet to come.
+    page_release(one);
+}
+void* shim_page_address(page* one)
+{
+    SIM_CHECK(one->magic == page_magic, "a page is used after its end");
+    return one->memory;
+}
+sk_buff* shim_skb_build(page* one, unsigned int bytes)
+{
+    world->scheduler.point();
+    if (world->memory.fails())
+        return nullptr;
+    sk_buff* skb = skb_create(0, 0);
+    skb->head = skb->data = one->memory;
+    skb->end = skb->head + bytes - buffer_tailroom;
+    skb->built_in = one;
+    return skb;
+}
+sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
+{
+    SIM_CHECK(world->scheduler.current()->kind == Fiber::Kind::softirq, "napi_alloc_skb outside a poll");
+    world->scheduler.point();
+    return world->memory.fails() ? nullptr : skb_create(0, bytes);
+}
+void shim_skb_add_page(sk_buff* skb, page* one, unsigned int offset, unsigned int bytes)
+{
+    check(skb);
+    SIM_CHECK(skb->pages.size() < 17, "more fragments than a packet has room for");
+    skb->pages.push_back({one, offset, bytes});
+}
+void shim_skb_mark_for_recycle(sk_buff* skb) { skb->recycle = true; }
+page* shim_page_alloc()
+{
+    may_sleep("alloc_page");
+    return world->memory.fails() ? nullptr : page_create(nullptr, 0);
+}
+void shim_page_free(page* one) { page_release(one); }
+unsigned int shim_skb_buffer_headroom() { return buffer_headroom; }
+unsigned int shim_skb_buffer_tailroom() { return buffer_tailroom; }
+unsigned int shim_page_size() { return page_bytes; }

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// include/shim/sa.h.
+#include "sm.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <ipoib/mgid.hpp>
+
+#include "world.hpp"
+
+struct ib_sa_multicast {
+    std::uint64_t serial;
+    ib_device* ca;
+    shim_mcmember asked;
+    bool with_parameters;
+    int (*answered)(int, const shim_mcmember*, void*);
+    void* context;
+    enum class State { asked, joined, over } state = State::asked;
+    int calls = 0;
+    bool leaving = false;
+};
+
+namespace sim {
+
+namespace {
+
+constexpr std::uint8_t full_member_join = 1;
+
+std::string name_of(const shim_gid& gid) { return {reinterpret_cast<const char*>(gid.raw), sizeof(gid.raw)}; }
+
+} // namespace
+
+void Sm::begin()
+{
+    for (const std::uint16_t pkey : {0xffff, 0x8001}) {
+        shim_mcmember terms{};
+        terms.mgid = ipoib::broadcast_gid(ipoib::PKey(pkey)).native();
+        terms.qkey = 0xb1b;
+        terms.mlid = next_mlid_++;
+        terms.pkey = pkey;
+        terms.mtu = world->mtu_code;
+        terms.rate = 3;
+        terms.hop_limit = 0xff;
+        groups_[name_of(terms.mgid)] = {terms, {}, {}};
+    }
+}
+
+void Sm::forget(ib_device* only)
+{
+    for (auto& [_, group] : groups_) {
+        if (only)
+            group.nodes.erase(only->node);
+        else
+            group.nodes.clear();
+    }
+    if (only)
+        return;
+    // Groups that were made by joins are no more.
+    std::erase_if(groups_, [](const auto& entry) { return entry.second.terms.mlid >= 0xc002; });
+}
+
+std::vector<ib_device*> Sm::listeners(std::uint16_t mlid, const ib_device& from) const
+{
+    std::vector<ib_device*> to;
+    for (const auto& [_, group] : groups_) {
+        if (group.terms.mlid != mlid || !(group.nodes.contains(from.node) || group.senders.contains(from.node)))
+            continue;
+        for (const unsigned int node : group.nodes)
+            to.push_back(world->devices[node].get());
+    }
+    return to;
+}
+
+bool Sm::silent() { return silent_until > world->scheduler.now() || world->scheduler.random().one_in(loss_one_in); }
+
+Time Sm::delay()
+{
+    Random& random = world->scheduler.random();
+    if (slow_until > world->scheduler.now())
+        return random.between(200 * millisecond, 2500 * millisecond);
+    return random.one_in(8) ? random.log_between(10 * microsecond, 300 * millisecond) : random.below(2 * millisecond);
+}
+
+// Paths
+
+int Sm::ask(ib_device* ca, const shim_path_question& question, unsigned int timeout_ms,
+            void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+{
+    world->scheduler.point();
+    if (world->memory.fails())
+        return -12;
+    // Without a subnet manager's address there is nobody to ask.
+    if (!ca->active && world->scheduler.random().one_in(2))
+        return -11;
+    const int id = next_id_++;
+    auto& entry = questions_[id];
+    entry = std::make_unique<ib_sa_query>(ib_sa_query{ca, question, answered, context});
+    *query = entry.get();
+    ++ca->questions;
+    ++outstanding_;
+    const Time late = delay();
+    const Time limit = timeout_ms * millisecond;
+    if (!ca->active || silent() || late > limit)
+        world->scheduler.after(limit, [this, id] { answer(id, -110); });
+    else
+        world->scheduler.after(late, [this, id] { answer(id, 0); });
+    world->scheduler.point();
+    return id;
+}
+
+void Sm::answer(int id, int status)
+{
+    const auto it = questions_.find(id);
+    if (it == questions_.end() || it->second->answering)
+        return;
+    ib_sa_query* query = it->second.get();
+    query->answering = true;
+    sa_path_rec record{query->asked.dgid, 0};
+    if (status == 0) {
+        status = -22;
+        for (const auto& ca : world->devices)
+            if (ca->present && ca->active && std::memcmp(ca->gid.raw, query->asked.dgid.raw, 16) == 0 &&
+                refuses_until <= world->scheduler.now()) {
+                record.dlid = ca->lid;
+                status = 0;
+                // Whom it is for says the question, not the answer.
+                record.dgid.raw[15] ^= world->scheduler.random().one_in(64);
+            }
+    }
+    world->scheduler.spawn("path answer", Fiber::Kind::process, [this, id, query, status, record]() mutable {
+        world->scheduler.point();
+        query->answered(status, status ? nullptr : &record, query->context);
+        --query->ca->questions;
+        questions_.erase(id);
+        --outstanding_;
+        world->scheduler.wake(&outstanding_);
+    });
+}
+
+void Sm::cancel(int id, const ib_sa_query* query)
+{
+    world->scheduler.point();
+    const auto it = questions_.find(id);
+    if (it != questions_.end() && it->second.get() == query)
+        world->scheduler.after(world->scheduler.random().below(millisecond), [this, id] { answer(id, -4); });
+}
+
+void Sm::wait_for_all()
+{
+    may_sleep("ib_sa_unregister_client");
+    world->scheduler.wait(&outstanding_, "answers of the SA", [this] { return outstanding_ == 0; });
+}
+
+// Memberships
+
+ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_parameters,
+                          int (*answered)(int, const shim_mcmember*, void*), void* context)
+{
+    may_sleep("ib_sa_join_multicast");
+    if (world->memory.fails())
+        return reinterpret_cast<ib_sa_multicast*>(std::intptr_t(-12));
+    auto* membership = new ib_sa_multicast{++world->serials, ca, member, with_parameters, answered, context};
+    memberships_[membership->serial] = membership;
+    ++ca->memberships;
+    // What one port says of one group stays in order.
+    Time& last = last_[{ca->node, name_of(member.mgid)}];
+    Random& random = world->scheduler.random();
+    const bool unanswered = !ca->active || silent();
+    const Time late = unanswered ? 3 * second + random.below(second) : delay();
+    last = std::max(last + 1, world->scheduler.now() + late);
+    world->scheduler.at(last, [this, serial = membership->serial, unanswered] {
+        const auto it = memberships_.find(serial);
+        if (it == memberships_.end() || it->second->leaving)
+            return;
+        if (unanswered)
+            call(it->second, -110, it->second->asked);
+        else
+            decide(serial);
+    });
+    // The answer may come before this returns.
+    world->scheduler.point();
+    if (random.one_in(8))
+        world->scheduler.sleep(random.below(3 * millisecond));
+    return membership;
+}
+
+int Sm::grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, shim_mcmember& granted)
+{
+    if (refuses_until > world->scheduler.now())
+        return -22;
+    const std::string name = name_of(asked.mgid);
+    auto it = groups_.find(name);
+    if (it == groups_.end()) {
+        if (!with_parameters)
+            return -22;
+        shim_mcmember terms = asked;
+        terms.mlid = next_mlid_++;
+        it = groups_.emplace(name, Group{terms, {}, {}}).first;
+    }
+    Group& group = it->second;
+    if (with_parameters && (asked.qkey != group.terms.qkey || asked.mtu != group.terms.mtu))
+        return -22;
+    (asked.join_state & full_member_join ? group.nodes : group.senders).insert(ca.node);
+    granted = group.terms;
+    granted.port_gid = asked.port_gid;
+    granted.join_state = asked.join_state;
+    return 0;
+}
+
+void Sm::decide(std::uint64_t serial)
+{
+    ib_sa_multicast* membership = memberships_.at(serial);
+    shim_mcmember granted = membership->asked;
+    const int status = grant(*membership->ca, membership->asked, membership->with_parameters, granted);
+    call(membership, status, granted);
+}
+
+void Sm::call(ib_sa_multicast* membership, int status, const shim_mcmember& member)
+{
+    membership->state = status == 0 ? ib_sa_multicast::State::joined : ib_sa_multicast::State::over;
+    ++membership->calls;
+    world->scheduler.spawn("join answer", Fiber::Kind::process, [this, membership, status, member] {
+        world->scheduler.point();
+        int ret = 0;
+        if (!membership->leaving) {
+            world->lockdep.acquire(Lockdep::sa_callback, membership);
+            ret = membership->answered(status, &member, membership->context);
+            world->lockdep.release(membership);
+        }
+        --membership->calls;
+        world->scheduler.wake(membership);
+        if (ret == 0)
+            return;
+        SIM_CHECK(!membership->leaving, "a membership is freed twice");
+        SIM_CHECK(memberships_.erase(membership->serial) == 1, "a membership is freed twice");
+        --membership->ca->memberships;
+        world->scheduler.wait(membership, "answers of a join", [membership] { return membership->calls == 0; });
+        delete membership;
+    });
+}
+
+void Sm::leave(ib_sa_multicast* membership)
+{
+    may_sleep("ib_sa_free_multicast");
+    SIM_CHECK(memberships_.contains(membership->serial) && !membership->leaving, "a membership is left twice");
+    world->lockdep.wait_for(Lockdep::sa_callback, membership);
+    membership->leaving = true;
+    world->scheduler.wait(membership, "answers of a join", [membership] { return membership->calls == 0; });
+    const std::string name = name_of(membership->asked.mgid);
+    ib_device& ca = *membership->ca;
+    memberships_.erase(membership->serial);
+    --ca.memberships;
+    const bool last_one = std::none_of(memberships_.begin(), memberships_.end(), [&](const auto& entry) {
+        return entry.second->ca == &ca && name_of(entry.second->asked.mgid) == name;
+    });
+    const bool full = membership->asked.join_state & full_member_join;
+    if (membership->state == ib_sa_multicast::State::joined && last_one && ca.active && !silent()) {
+        Time& last = last_[{ca.node, name}];
+        last = std::max(last + 1, world->scheduler.now() + delay());
+        world->scheduler.at(last, [this, name, full, node = ca.node] {
+            const auto it = groups_.find(name);
+            if (it != groups_.end())
+                (full ? it->second.nodes : it->second.senders).erase(node);
+        });
+    }
+    delete membership;
+}
+
+void Sm::on_event(ib_device& ca, shim_event event)
+{
+    if (event != SHIM_EVENT_PORT_ERROR && event != SHIM_EVENT_LID_CHANGE && event != SHIM_EVENT_CLIENT_REREGISTER)
+        return;
+    for (const auto& [_, membership] : std::map(memberships_))
+        if (membership->ca == &ca && membership->state == ib_sa_multicast::State::joined && !membership->leaving)
+            call(membership, -102, membership->asked);
+}
+
+bool Sm::knows(const ib_device& ca, const shim_gid& mgid) const
+{
+    return std::any_of(memberships_.begin(), memberships_.end(), [&](const auto& entry) {
+        return entry.second->ca == &ca && entry.second->state == ib_sa_multicast::State::joined &&
+               std::memcmp(entry.second->asked.mgid.raw, mgid.raw, sizeof(mgid.raw)) == 0;
+    });
+}
+
+} // namespace sim
+
+using sim::world;
+
+void shim_sa_register() {}
+void shim_sa_unregister() { world->sm.wait_for_all(); }
+int shim_sa_ask_path(ib_device* ca, std::uint32_t, const shim_path_question* question, unsigned int timeout_ms,
+                     void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+{
+    return world->sm.ask(ca, *question, timeout_ms, answered, context, query);
+}
+void shim_sa_cancel(int id, ib_sa_query* query) { world->sm.cancel(id, query); }
+std::uint32_t shim_path_dlid(sa_path_rec* record) { return record->dlid; }
+std::uint8_t shim_path_sl(const sa_path_rec*) { return 0; }
+unsigned int shim_path_mbps(const sa_path_rec*) { return 40000; }
+ib_sa_multicast* shim_sa_join(ib_device* ca, std::uint32_t, const shim_mcmember* member, bool with_parameters,
+                              int (*answered)(int, const shim_mcmember*, void*), void* context)
+{
+    return world->sm.join(ca, *member, with_parameters, answered, context);
+}
+void shim_sa_leave(ib_sa_multicast* membership) { world->sm.leave(membership); }
+bool shim_sa_group_known(ib_device* ca, std::uint32_t, const shim_gid* mgid) { return world->sm.knows(*ca, *mgid); }
+unsigned int shim_mtu_bytes(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The subnet manager with its administrator, and ib_core's part in talking to it: path queries, memberships. It
+// answers late, refuses, says nothing, or forgets, as the scenario has it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <shim/sa.h>
+
+#include "verbs.hpp"
+
+struct sa_path_rec {
+    shim_gid dgid;
+    std::uint16_t dlid;
+};
+
+struct ib_sa_query {
+    ib_device* ca;
+    shim_path_question asked;
+    void (*answered)(int, sa_path_rec*, void*);
+    void* context;
+    bool answering = false;
+};
+
+namespace sim {
+
+class Sm {
+public:
+    // Until then it says nothing, refuses, is slow.
+    Time silent_until = 0, refuses_until = 0, slow_until = 0;
+    unsigned int loss_one_in = 0;
+
+    // The broadcast groups of the partitions, which it makes itself.
+    void begin();
+    // Everybody's memberships, or one's.
+    void forget(ib_device* only);
+    // Ports of a group; whom a packet of from goes to.
+    std::vector<ib_device*> listeners(std::uint16_t mlid, const ib_device& from) const;
+    // ib_core ends memberships of a port.
+    void on_event(ib_device& ca, shim_event event);
+
+    int ask(ib_device* ca, const shim_path_question& question, unsigned int timeout_ms,
+            void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query);
+    void cancel(int id, const ib_sa_query* query);
+    ib_sa_multicast* join(ib_device* ca, const shim_mcmember& member, bool with_parameters,
+                          int (*answered)(int, const shim_mcmember*, void*), void* context);
+    void leave(ib_sa_multicast* membership);
+    bool knows(const ib_device& ca, const shim_gid& mgid) const;
+    void wait_for_all();
+
+private:
+    struct Group {
+        shim_mcmember terms;
+        std::set<unsigned int> nodes;
+        std::set<unsigned int> senders;
+    };
+    bool silent();
+    Time delay();
+    void answer(int id, int status);
+    int grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, shim_mcmember& granted);
+    void decide(std::uint64_t serial);
+    void call(ib_sa_multicast* membership, int status, const shim_mcmember& member);
+
+    std::map<std::string, Group> groups_;
+    std::uint16_t next_mlid_ = 0xc000;
+    std::map<int, std::unique_ptr<ib_sa_query>> questions_;
+    std::map<std::uint64_t, ib_sa_multicast*> memberships_;
+    int next_id_ = 0;
+    long outstanding_ = 0;
+    std::map<std::pair<unsigned int, std::string>, Time> last_;
+};
+
+} // namespace sim

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "stack.hpp"
+
+#include <algorithm>
+
+#include "world.hpp"
+
+namespace sim {
+
+namespace {
+
+// How long a queue may be stopped, or hold packets that nobody sends, before it is lost.
+constexpr Time longest_stop = 60 * second, longest_oblivion = 5 * second, watchdog = 10 * second;
+// How long a completion may wait to be polled.
+constexpr Time longest_unseen = second;
+
+} // namespace
+
+// Netdevs
+
+net_device* Stack::find(Party party) const
+{
+    for (net_device* dev : devs)
+        if (dev->party == party)
+            return dev;
+    return nullptr;
+}
+
+net_device* Stack::create(ib_device* ca, net_device* parent, const char* name)
+{
+    may_sleep("alloc_netdev");
+    if (world->memory.fails())
+        return nullptr;
+    auto dev = std::make_unique<net_device>();
+    dev->ca = ca;
+    dev->parent = parent;
+    dev->party = {ca->node, parent ? 1U : 0U};
+    dev->name = parent ? name : "ib" + std::to_string(ca->node);
+    dev->limit_bytes = world->scheduler.random().log_between(2000, 200'000);
+    dev->neighbours = make_neighbours();
+    world->memory.hold("netdev", 1);
+    world->all_devs.push_back(std::move(dev));
+    return world->all_devs.back().get();
+}
+
+int Stack::register_dev(net_device* dev)
+{
+    if (const int error = ipoib_ndo_init(dev))
+        return error;
+    if (world->memory.fails()) {
+        ipoib_ndo_uninit(dev);
+        return -12;
+    }
+    dev->registered = true;
+    shim_netdev_update_features(dev);
+    devs.push_back(dev);
+    return 0;
+}
+
+void Stack::unregister_dev(net_device* dev)
+{
+    SIM_CHECK(dev->registered, "%s is unregistered twice", dev->name.c_str());
+    if (dev->up)
+        close(dev);
+    dev->registered = false;
+    std::erase(devs, dev);
+    dev->multicast.clear();
+    synchronize_rcu();
+    check_sums(dev);
+    ipoib_ndo_uninit(dev);
+    // Whoever writes to its files is waited for, with RTNL held.
+    dev->files_gone = true;
+    world->scheduler.wait(&dev->open_files, "files to be closed", [dev] { return dev->open_files == 0; });
+    going.push_back(dev);
+}
+
+void Stack::end(net_device* dev)
+{
+    world->scheduler.wait(&dev->holds, "a netdev to be let go", [dev] { return dev->holds == 0; });
+    ipoib_netdev_gone(dev);
+    free_dev(dev);
+}
+
+void Stack::free_dev(net_device* dev)
+{
+    SIM_CHECK(dev->napis.empty(), "a netdev is freed with NAPI contexts");
+    dev->owner = nullptr;
+    world->memory.hold("netdev", -1);
+}
+
+int Stack::open(net_device* dev)
+{
+    SIM_CHECK(dev->registered, "a netdev is opened that is not registered");
+    if (dev->up)
+        return 0;
+    dev->running = true;
+    if (const int error = ipoib_ndo_open(dev)) {
+        dev->running = false;
+        return error;
+    }
+    dev->up = true;
+    {
+        const Bh bh;
+        world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
+        ipoib_ndo_set_rx_mode(dev);
+        world->lockdep.release(&dev->multicast);
+    }
+    if (dev->carrier)
+        activate(dev);
+    return 0;
+}
+
+void Stack::close(net_device* dev)
+{
+    if (!dev->up)
+        return;
+    dev->running = false;
+    deactivate(dev);
+    synchronize_rcu();
+    ipoib_ndo_stop(dev);
+    dev->up = false;
+    check_sums(dev);
+}
+
+void Stack::activate(net_device* dev)
+{
+    dev->active = true;
+    dev->last_sent = dev->stuck_since = dev->queue_forgotten_since = world->scheduler.now();
+}
+
+void Stack::deactivate(net_device* dev)
+{
+    dev->active = false;
+    for (; !dev->queue.empty(); dev->queue.pop_front())
+        skb_free(dev->queue.front());
+    world->scheduler.wait(&dev->queue, "a queue to stop", [dev] { return !dev->queue_runs && !dev->transmitter; });
+}
+
+void Stack::carrier(net_device* dev, bool on)
+{
+    world->scheduler.point();
+    if (std::exchange(dev->carrier, on) == on || !dev->registered || std::exchange(dev->linkwatch, true))
+        return;
+    SIM_NOTE("%s: carrier %s", dev->name.c_str(), on ? "on" : "off");
+    Random& random = world->scheduler.random();
+    world->scheduler.after(random.one_in(2) ? random.below(10 * millisecond) : random.below(second), [this, dev] {
+        world->scheduler.spawn("linkwatch", Fiber::Kind::process, [this, dev] { watch_link(dev); });
+    });
+}
+
+void Stack::watch_link(net_device* dev)
+{
+    const RtnlGuard rtnl;
+    dev->linkwatch = false;
+    if (dev->registered && dev->up) {
+        if (!dev->carrier)
+            deactivate(dev);
+        else if (!dev->active)
+            activate(dev);
+    }
+}
+
+void Stack::check_sums(net_device* dev)
+{
+    shim_stats stats{};
+    ipoib_ndo_get_stats(dev, &stats);
+    SIM_CHECK(dev->handed == stats.tx_packets + stats.tx_dropped + dev->again,
+              "%s: %llu packets handed over, %llu of them again, but %llu sent and %llu dropped", dev->name.c_str(),
+              static_cast<unsigned long long>(dev->handed), static_cast<unsigned long long>(dev->again),
+              static_cast<unsigned long long>(stats.tx_packets), static_cast<unsigned long long>(stats.tx_dropped));
+    SIM_CHECK(dev->came == stats.rx_packets, "%s: %llu packets came up, %llu are counted", dev->name.c_str(),
+              static_cast<unsigned long long>(dev->came), static_cast<unsigned long long>(stats.rx_packets));
+}
+
+// Transmission
+
+void Stack::lock_transmit(net_device* dev)
+{
+    shim_bh_disable();
+    world->scheduler.point();
+    world->lockdep.acquire(Lockdep::transmit, &dev->transmitter);
+    world->scheduler.wait(&dev->transmitter, "the transmit lock", [dev] { return !dev->transmitter; });
+    dev->transmitter = world->scheduler.current();
+}
+
+void Stack::unlock_transmit(net_device* dev)
+{
+    SIM_CHECK(within_transmit(dev), "the transmit lock is not held");
+    dev->transmitter = nullptr;
+    world->lockdep.release(&dev->transmitter);
+    world->scheduler.wake(&dev->transmitter);
+    world->scheduler.wake(&dev->queue);
+    shim_bh_enable();
+}
+
+bool Stack::within_transmit(const net_device* dev) const
+{
+    return dev->transmitter && dev->transmitter == world->scheduler.current();
+}
+
+void Stack::transmit(net_device* dev, sk_buff* skb)
+{
+    SIM_CHECK(world->scheduler.current()->bh > 0, "dev_queue_xmit with bottom halves on");
+    if (!dev->active || dev->queue.size() >= dev->queue_length)
+        return skb_free(skb);
+    dev->queue.push_back(skb);
+    run_queue(dev);
+}
+
+void Stack::schedule_queue(net_device* dev)
+{
+    if (std::exchange(dev->queue_scheduled, true))
+        return;
+    world->scheduler.after(world->scheduler.random().below(20 * microsecond), [this, dev] {
+        world->scheduler.spawn("queue of " + dev->name, Fiber::Kind::softirq, [this, dev] {
+            dev->queue_scheduled = false;
+            run_queue(dev);
+        });
+    });
+}
+
+void Stack::run_queue(net_device* dev)
+{
+    if (dev->queue_runs)
+        return;
+    dev->queue_runs = true;
+    Fiber* self = world->scheduler.current();
+    while (dev->active && !dev->queue.empty() && !dev->xoff()) {
+        std::deque<sk_buff*> batch;
+        for (auto left = world->scheduler.random().between(1, 8); left && !dev->queue.empty(); --left) {
+            sk_buff* skb = dev->queue.front();
+            dev->queue.pop_front();
+            // What the driver does not cut any more is lost here; the stack would cut it.
+            if (skb->segments > 1 && (!dev->segments || skb->segments > dev->most_segments))
+                skb_free(skb);
+            else
+                batch.push_back(skb);
+        }
+        lock_transmit(dev);
+        while (!batch.empty() && !dev->xoff()) {
+            sk_buff* skb = batch.front();
+            batch.pop_front();
+            self->more = !batch.empty();
+            ++dev->handed;
+            shim_rcu_read_lock();
+            ipoib_ndo_start_xmit(skb, dev);
+            shim_rcu_read_unlock();
+            self->more = false;
+            dev->last_sent = world->scheduler.now();
+        }
+        unlock_transmit(dev);
+        // What met a stopped queue is the first of the next batch.
+        for (; !batch.empty(); batch.pop_back())
+            if (dev->active)
+                dev->queue.push_front(batch.back());
+            else
+                skb_free(batch.back());
+    }
+    dev->queue_runs = false;
+    world->scheduler.wake(&dev->queue);
+}
+
+void Stack::watch()
+{
+    const Time now = world->scheduler.now();
+    for (net_device* dev : devs) {
+        const bool works = dev->up && dev->active && dev->carrier;
+        if (!works || !dev->xoff())
+            dev->stuck_since = now;
+        if (!works || dev->xoff() || dev->queue.empty() || dev->queue_runs || dev->queue_scheduled)
+            dev->queue_forgotten_since = now;
+        SIM_CHECK(now - dev->stuck_since < longest_stop, "%s: the transmit queue is lost (stopped %d, limited %d)",
+                  dev->name.c_str(), dev->stopped, dev->limited);
+        SIM_CHECK(now - dev->queue_forgotten_since < longest_oblivion,
+                  "%s: %zu packets wait in a queue that nobody runs", dev->name.c_str(), dev->queue.size());
+        for (const auto& [_, cq] : world->cqs)
+            SIM_CHECK(!works || cq->context != dev->owner || cq->entries.empty() ||
+                          now - cq->entries.front().since < longest_unseen,
+                      "%s: a completion waits, and nobody polls", dev->name.c_str());
+        if (!works || !dev->xoff() || now - dev->last_sent < watchdog)
+            continue;
+        SIM_CHECK(now < dev->ca->excused_until, "%s: a transmit timeout without a fault", dev->name.c_str());
+        dev->last_sent = now;
+        world->scheduler.spawn("watchdog", Fiber::Kind::softirq, [this, dev] {
+            lock_transmit(dev);
+            if (dev->active && dev->carrier && dev->xoff())
+                ipoib_ndo_tx_timeout(dev);
+            unlock_transmit(dev);
+        });
+    }
+}
+
+} // namespace sim

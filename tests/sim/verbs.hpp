@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The HCAs: a port each, completion queues, queue pairs with their states, and what goes wrong with them. What a queue
+// pair sends goes to the fabric; whatever happens, happens later, or before the call returns.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <ipoib/address.hpp>
+#include <shim/cm.h>
+#include <shim/verbs.h>
+
+#include "base.hpp"
+
+struct ib_device {
+    unsigned int node = 0;
+    std::string name;
+    // In its slot; and given to the driver, which keeps state for it.
+    bool present = true, added = false;
+    void* state = nullptr;
+    // The port.
+    bool active = true;
+    std::uint16_t lid = 0;
+    shim_gid gid{};
+    std::vector<std::uint16_t> pkeys{0xffff, 0x8001, 0, 0};
+    unsigned int mtu = 2048;
+    unsigned int max_srq_sges = 16, max_sges = 18;
+    bool cleans_on_reset = true;
+
+    struct Handler {
+        shim_event_handler* handler;
+        void (*on_event)(void*, shim_event, std::uint32_t);
+        void* context;
+    };
+    std::vector<Handler> handlers;
+    unsigned int dispatches = 0;
+    // Requests of rdma_cm that look at the driver's state; and that it comes or goes.
+    unsigned int users = 0;
+    bool changing = false;
+
+    // What the driver has of it.
+    std::map<std::uint32_t, ib_qp*> qps;
+    long pds = 0, cqs = 0, ahs = 0, srqs = 0, cm_ids = 0, memberships = 0, questions = 0;
+    std::uint32_t next_qpn = 0x40;
+
+    // Until then its faults excuse what a healthy one would not be excused.
+    sim::Time excused_until = 0;
+    // Faults, until the time or of so many.
+    sim::Time stalled_until = 0, mute_until = 0;
+    unsigned int send_error_one_in = 0, receive_error_one_in = 0, post_error_one_in = 0, loss_one_in = 0;
+    unsigned int no_queue_pairs_one_in = 0;
+};
+
+struct ib_pd {
+    ib_device* ca;
+    long users = 0;
+};
+
+struct ib_ah {
+    std::uint32_t magic;
+    ib_pd* pd;
+    std::uint16_t dlid;
+    bool multicast;
+    shim_gid dgid;
+};
+
+namespace sim {
+
+enum class Status { success = 0, local_protection = 4, flushed = 5, retry_exceeded = 12, rnr_exceeded = 13 };
+
+struct Completion {
+    std::uint64_t id = 0;
+    Status status = Status::success;
+    unsigned int bytes = 0;
+    std::uint32_t source_qpn = 0;
+    std::uint16_t slid = 0;
+    bool grh = false;
+    ib_qp* qp = nullptr;
+    std::uint64_t qp_serial = 0;
+    // Of a send: which of the queue pair's it was.
+    bool send = false;
+    std::uint64_t number = 0;
+    // When it was put into its queue.
+    Time since = 0;
+};
+
+struct Send {
+    std::uint64_t id;
+    std::uint64_t number;
+    ib_ah* ah;
+    std::uint32_t qpn, qkey;
+    bool signaled;
+    std::vector<shim_sge> sges;
+};
+
+struct Receive {
+    std::uint64_t id;
+    std::vector<shim_sge> sges;
+};
+
+// Of a datagram on the wire.
+struct Datagram {
+    ib_device* from;
+    std::uint16_t slid, dlid;
+    bool multicast;
+    shim_gid dgid;
+    std::uint32_t source_qpn, qpn, qkey;
+    std::uint16_t pkey;
+    std::vector<std::uint8_t> bytes;
+};
+
+} // namespace sim
+
+struct ib_cq {
+    ib_device* ca;
+    unsigned int size;
+    void (*completed)(ib_cq*, void*);
+    void* context;
+    std::uint64_t serial;
+    std::deque<sim::Completion> entries;
+    bool armed = false;
+    long users = 0;
+
+    void push(const sim::Completion& entry);
+};
+
+struct ib_srq {
+    ib_pd* pd;
+    unsigned int size;
+    std::deque<sim::Receive> receives;
+    long users = 0;
+};
+
+struct ib_qp {
+    enum class State { reset, init, rtr, rts, send_error, error };
+    ib_device* ca;
+    ib_pd* pd;
+    std::uint64_t serial;
+    std::uint32_t number;
+    bool connected = false;
+    State state = State::reset;
+    ib_cq *send_cq, *recv_cq;
+    ib_srq* srq = nullptr;
+    void* context = nullptr;
+    unsigned int send_wrs, recv_wrs, send_sges;
+    std::uint32_t qkey = 0;
+    std::uint16_t pkey_index = 0;
+    // Posted and not executed; and numbers of those posted, and of those whose completion was seen.
+    std::deque<sim::Send> sends;
+    std::uint64_t posted = 0, seen = 0;
+    std::deque<sim::Receive> receives;
+    std::set<std::pair<std::string, std::uint16_t>> groups;
+    // Of a connection.
+    unsigned int remote_node = 0;
+    std::uint32_t remote_qpn = 0;
+    unsigned int rnr_left = 0;
+    bool last_wqe = false, engine = false;
+
+    std::vector<std::uint8_t> gather(const sim::Send& send) const;
+    void complete(const sim::Send& send, sim::Status status);
+    // Something is to be done: soon, or now.
+    void kick();
+    void run();
+    void run_datagrams();
+    void run_messages();
+    void attempt(std::uint64_t which);
+    void break_off(sim::Status status);
+    void flush();
+    // A message or a datagram is written into the first receive buffer; false: there is none.
+    bool take(const std::vector<std::uint8_t>& bytes, sim::Completion completion);
+    // The HCA can't: what it would have been written into comes back with an error.
+    bool fail_to_take();
+    void forget_completions();
+};
+
+namespace sim {
+
+// In its event handlers, in a context of its own.
+void dispatch(ib_device& ca, shim_event event);
+// The driver keeps nothing of it.
+void check_nothing_left(const ib_device& ca);
+ib_qp* find_qp(std::uint64_t serial);
+
+} // namespace sim

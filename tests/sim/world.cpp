@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "world.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace sim {
+
+World* world = nullptr;
+static char no_names[] = "";
+
+World::World(std::uint64_t seed, std::uint64_t salt) : seed(seed), scheduler(seed + salt * 1000003)
+{
+    world = this;
+    Random random(seed ^ 0xfab);
+    shim_parameters = {128, static_cast<int>(2U << random.below(6)), 16, 0, 0, 0, 0, 1, no_names};
+    // What differs between fabrics: the MTU, and what the HCAs can.
+    mtu_code = random.one_in(4) ? 5 : 4;
+    const bool shared_queues = !random.one_in(4);
+    const unsigned int srq_sges = random.one_in(4) ? 2 : 16;
+    for (unsigned int node = 0; node < node_count; ++node) {
+        auto ca = std::make_unique<ib_device>();
+        ca->node = node;
+        ca->name = "hca" + std::to_string(node);
+        ca->lid = fabric.fresh_lid();
+        ca->gid = {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, static_cast<std::uint8_t>(node + 1)}};
+        ca->mtu = shim_mtu_bytes(mtu_code);
+        ca->max_srq_sges = shared_queues ? srq_sges : 0;
+        ca->max_sges = random.one_in(4) ? 3 : 18;
+        ca->cleans_on_reset = !random.one_in(4);
+        ca->next_qpn = static_cast<std::uint32_t>(0x40 + random.below(60));
+        devices.push_back(std::move(ca));
+    }
+    sm.begin();
+}
+
+World::~World()
+{
+    for (auto& pages : spare_pages)
+        for (std::uint8_t* memory : pages)
+            std::free(memory);
+    for (page* one : dead_pages)
+        delete one;
+    for (sk_buff* skb : dead_skbs)
+        delete skb;
+    world = nullptr;
+}
+
+} // namespace sim

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// One run: the rooms of the simulator, made anew for every seed, and what they share.
+#pragma once
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <generated/layout.h>
+#include <shim/cm.h>
+#include <shim/debugfs.h>
+#include <shim/dim.h>
+#include <shim/ethtool.h>
+#include <shim/hash.h>
+#include <shim/lower.h>
+#include <shim/memory.h>
+#include <shim/module.h>
+#include <shim/netdevice.h>
+#include <shim/netlink.h>
+#include <shim/sa.h>
+#include <shim/skbuff.h>
+#include <shim/sync.h>
+#include <shim/trace.h>
+#include <shim/tso.h>
+#include <shim/verbs.h>
+#include <shim/work.h>
+
+#include "base.hpp"
+#include "cm.hpp"
+#include "fabric.hpp"
+#include "locks.hpp"
+#include "memory.hpp"
+#include "netdevice.hpp"
+#include "scheduler.hpp"
+#include "sm.hpp"
+#include "stack.hpp"
+#include "verbs.hpp"
+
+struct dentry {
+    net_device* dev;
+    ipoib_debug_file which;
+    unsigned int readers = 0;
+    bool gone = false;
+};
+
+namespace sim {
+
+std::shared_ptr<Neighbours> make_neighbours();
+
+struct World {
+    static constexpr unsigned long jiffies_per_second = 250;
+    static constexpr Time jiffy = second / jiffies_per_second;
+    static constexpr unsigned int node_count = 8;
+
+    World(std::uint64_t seed, std::uint64_t salt);
+    ~World();
+
+    // As Linux on 64 bits: it begins five minutes before 2^32.
+    unsigned long jiffies() const { return 4294967296UL - 300 * jiffies_per_second + scheduler.now() / jiffy; }
+    void add_device(ib_device& ca);
+    void remove_device(ib_device& ca);
+
+    const std::uint64_t seed;
+    Scheduler scheduler;
+    Lockdep lockdep;
+    Memory memory;
+    Stack stack;
+    Fabric fabric;
+    Sm sm;
+    Cm cm;
+    Rtnl rtnl;
+    // Where those who wait for grace periods wait.
+    int rcu = 0;
+    std::uint64_t sections = 0;
+    std::set<shim_work*> works;
+    std::vector<std::unique_ptr<ib_device>> devices;
+    std::map<std::uint64_t, ib_qp*> qps;
+    std::map<std::uint64_t, ib_cq*> cqs;
+    std::uint64_t serials = 0;
+    std::uint8_t mtu_code = 4;
+    // The client of ib_core, and the kind of rtnetlink, are registered.
+    bool driver_loaded = false, link_kind = false;
+    // No faults any more: what fails now is no fault's doing.
+    bool quiet = false;
+    std::vector<dentry*> debug_files;
+    std::uint64_t group_packets[32][32] = {};
+
+    std::vector<std::unique_ptr<net_device>> all_devs;
+    std::array<std::vector<std::uint8_t*>, 8> spare_pages;
+    std::deque<page*> dead_pages;
+    std::deque<sk_buff*> dead_skbs;
+    sk_buff *oldest_skb = nullptr, *newest_skb = nullptr;
+};
+
+extern World* world;
+
+} // namespace sim
