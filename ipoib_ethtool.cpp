@@ -48,6 +48,7 @@ constexpr Statistic statistics[] = {
     COUNTER("tx_too_long", connections.too_long),
     COUNTER("path_queries", paths.questions),
     COUNTER("path_failures", paths.failures),
+    COUNTER("path_refusals", paths.refusals),
     COUNTER("group_joins", groups.joins),
     COUNTER("group_refusals", groups.refusals),
     COUNTER("connections_asked", connections.requests),

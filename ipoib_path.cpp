@@ -122,15 +122,30 @@ void PathTable::publish(Neighbour& neighbour)
     neighbour.ah.store(goes_by_datagram(neighbour) ? neighbour.path.ah.load() : nullptr);
 }
 
+bool PathTable::allows(unsigned int count, unsigned int most, const char* what)
+{
+    if (count < most) [[likely]]
+        return true;
+    refusals.add();
+    log_warning(interface_.dev(), "%u %s, and no more", count, what);
+    return false;
+}
+
+bool PathTable::may_ask() { return allows(open_questions_, most_questions, "questions for paths"); }
+
 Path* PathTable::path_to(const Gid& gid)
 {
     if (Path* path = paths_.find(gid))
         return path;
+    // Its first packet asks.
+    if (!allows(path_count_, most_paths, "paths") || !may_ask())
+        return nullptr;
     auto path = kernel::make_owned_atomic<Path>(gid);
     if (!path || !paths_.insert(*path).ok())
         return nullptr;
     path->table = this;
     all_.push_back(*path);
+    ++path_count_;
     return path.release();
 }
 
@@ -138,6 +153,8 @@ Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
 {
     if (Neighbour* neighbour = neighbours_.find(address))
         return neighbour;
+    if (!allows(neighbour_count_, most_neighbours, "neighbours"))
+        return nullptr;
     auto neighbour = kernel::make_owned_atomic<Neighbour>(address, path);
     if (!neighbour)
         return nullptr;
@@ -145,6 +162,7 @@ Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
     if (!neighbours_.insert(*neighbour).ok())
         return nullptr;
     path.neighbours.push_back(*neighbour);
+    ++neighbour_count_;
     return neighbour.release();
 }
 
@@ -155,6 +173,8 @@ PathLife::Step PathTable::step(Path& path, PathLife::Event event)
 
 bool PathTable::ask(Path& path)
 {
+    if (!path.life.settled() && !may_ask())
+        return path.life.usable();
     return step(path, PathLife::Event::needed).action != PathLife::Action::ask || send_question(path);
 }
 
@@ -247,6 +267,7 @@ void PathTable::forget(Neighbour& neighbour)
 {
     interface_.connections.abandon(neighbour);
     neighbours_.remove(neighbour);
+    --neighbour_count_;
     static_cast<kernel::ListNode<Neighbour>&>(neighbour).unlink();
     interface_.reaper.retire(kernel::Owned<Neighbour>(&neighbour));
 }
@@ -261,6 +282,7 @@ void PathTable::unlink(Path& path)
 {
     forget_neighbours(path);
     paths_.remove(path);
+    --path_count_;
     static_cast<kernel::ListNode<Path>&>(path).unlink();
 }
 
@@ -329,7 +351,9 @@ void PathTable::collect_garbage(unsigned long idle)
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))
                     forget(neighbour);
-            if (path.neighbours.empty() && unused(path) && !path.life.question_open()) {
+            // One that failed holds nothing that is worth keeping.
+            const bool worthless = path.neighbours.empty() && (unused(path) || !path.life.usable());
+            if (worthless && !path.life.question_open()) {
                 unlink(path);
                 gone.push_back(path);
             }

@@ -64,6 +64,12 @@ public:
     // Packets that wait for one path.
     static constexpr unsigned int most_waiting = 64;
     static constexpr unsigned int question_timeout_ms = 1000;
+    // A subnet has so many unicast LIDs (IBA 4.1.3). Whoever sends us ARP requests chooses the addresses that we answer
+    // to: what these cost must have an end. So must the questions that they have us send to the subnet administrator at
+    // once.
+    static constexpr unsigned int most_paths = 0xbfff;
+    static constexpr unsigned int most_neighbours = 0xbfff;
+    static constexpr unsigned int most_questions = 1024;
 
     explicit PathTable(Interface& interface) : interface_(interface) {}
 
@@ -98,6 +104,8 @@ public:
     // Of packets that could not be sent.
     kernel::SharedCounter dropped;
     kernel::SharedCounter questions, failures;
+    // Times that a path, a neighbour or a question would have been one too many.
+    kernel::SharedCounter refusals;
 
 private:
     static kernel::LockClass lock_class_;
@@ -112,10 +120,13 @@ private:
 
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock);
     bool goes_by_datagram(const Neighbour& neighbour) const;
+    // False, and counted, if there are so many already.
+    bool allows(unsigned int count, unsigned int most, const char* what);
+    bool may_ask() TA_REQUIRES(lock);
     Path* path_to(const Gid& gid) TA_REQUIRES(lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(lock);
-    // Sends the question if the path's life says so. False: it could not be sent, and the path has failed.
+    // Sends the question if the path's life says so. False: it could not be sent, and the path is not usable.
     bool ask(Path& path) TA_REQUIRES(lock);
     bool send_question(Path& path) TA_REQUIRES(lock);
     // Publishes handle (perhaps none) to the path and its neighbours and returns the one before.
@@ -129,6 +140,8 @@ private:
     kernel::HashTable<HwAddr, Neighbour> neighbours_;
     kernel::HashTable<Gid, Path> paths_;
     kernel::List<Path> all_ TA_GUARDED(lock);
+    unsigned int path_count_ TA_GUARDED(lock) = 0;
+    unsigned int neighbour_count_ TA_GUARDED(lock) = 0;
     bool accepting_ TA_GUARDED(lock) = false;
     unsigned int open_questions_ TA_GUARDED(lock) = 0;
     bool waiting_for_answers_ TA_GUARDED(lock) = false;

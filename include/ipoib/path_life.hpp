@@ -42,6 +42,8 @@ public:
         return state_ == State::known || state_ == State::doubtful || state_ == State::refreshing;
     }
     constexpr bool question_open() const { return state_ == State::asking || state_ == State::refreshing; }
+    // Another packet asks nothing.
+    constexpr bool settled() const { return state_ == State::known || question_open(); }
 
     constexpr Step on(Event event)
     {

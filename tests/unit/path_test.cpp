@@ -5,7 +5,18 @@
 namespace ipoib {
 namespace {
 
-using PathTest = DriverTest;
+class PathTest : public DriverTest {
+protected:
+    // One of many: gid() knows 256.
+    static HwAddr stranger(unsigned int n)
+    {
+        Gid address = gid(0);
+        address.bytes[12] = static_cast<std::uint8_t>(n >> 16);
+        address.bytes[13] = static_cast<std::uint8_t>(n >> 8);
+        address.bytes[14] = static_cast<std::uint8_t>(n);
+        return HwAddr::of(0, 0x100, address);
+    }
+};
 
 TEST_F(PathTest, first_packet_asks_once_and_waits)
 {
@@ -217,6 +228,69 @@ TEST_F(PathTest, a_packet_that_waits_does_not_hold_its_socket_up)
     world.transmit(sent);
     EXPECT_FALSE(sent->orphaned);
     world.complete_sends(world.qp().outstanding.size());
+}
+
+// Whoever asks for our address chooses the one that we answer to.
+TEST_F(PathTest, questions_under_way_have_a_limit)
+{
+    open();
+    for (unsigned int i = 0; i <= PathTable::most_questions; ++i)
+        world.transmit(world.packet(stranger(i), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::most_questions);
+    EXPECT_EQ(world.drops, 1U);
+    world.answer_path();
+    world.transmit(world.packet(stranger(PathTable::most_questions), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::most_questions + 1);
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(PathTest, a_path_in_doubt_is_used_when_nothing_more_can_be_asked)
+{
+    open();
+    meet(peer(1), 5);
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    for (unsigned int i = 0; i < PathTable::most_questions; ++i)
+        world.transmit(world.packet(stranger(i), 0x0806));
+    const std::size_t sent = world.sent.size();
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.size(), sent + 1);
+    EXPECT_EQ(world.drops, 0U);
+    EXPECT_EQ(world.path_questions, 1 + PathTable::most_questions);
+}
+
+TEST_F(PathTest, paths_have_a_limit_and_those_that_failed_make_room)
+{
+    open();
+    const std::size_t before = world.memory.size();
+    for (unsigned int i = 0; i < PathTable::most_paths; ++i) {
+        world.transmit(world.packet(stranger(i), 0x0806));
+        world.answer_path(-22);
+    }
+    EXPECT_EQ(world.path_questions, PathTable::most_paths);
+    world.transmit(world.packet(stranger(PathTable::most_paths), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::most_paths);
+    world.advance(3000 + 10);
+    EXPECT_EQ(world.memory.size(), before);
+    world.transmit(world.packet(stranger(PathTable::most_paths), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::most_paths + 1);
+}
+
+TEST_F(PathTest, neighbours_have_a_limit)
+{
+    open();
+    meet(peer(1, 2));
+    for (unsigned int i = 1; i < PathTable::most_neighbours; ++i) {
+        world.transmit(world.packet(peer(1, i + 2)));
+        // Seldom, for time passes meanwhile, and what is unused is forgotten.
+        if (i % 64 == 0)
+            world.complete_sends(world.qp().outstanding.size());
+    }
+    EXPECT_EQ(world.drops, 0U);
+    world.transmit(world.packet(peer(1, PathTable::most_neighbours + 2)));
+    EXPECT_EQ(world.drops, 1U);
+    world.transmit(world.packet(peer(1, 2)));
+    EXPECT_EQ(world.drops, 1U);
 }
 
 } // namespace
