@@ -89,7 +89,7 @@ test_hca_unplug_20_times() {
 test_namespace_deleted_with_the_interface_inside() {
     stop_traffic
     ip netns del h1
-    wait_for 10 born_as 1
+    wait_for 30 born_as 1
     add_host 1
     wait_for 20 reaches 1 10.0.0.2
 }
