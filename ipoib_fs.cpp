@@ -28,8 +28,6 @@ kernel::Status store_mode(Interface& interface, const char* text, std::size_t by
 kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
 {
     int pkey = 0;
-    if (!shim_may_administer(interface.dev()))
-        return kernel::not_permitted;
     if (!shim_parse_int(text, &pkey))
         return kernel::invalid;
     return attribute == IPOIB_ATTRIBUTE_CREATE_CHILD ? interface.create_child(pkey) : interface.delete_child(pkey);
@@ -39,6 +37,9 @@ kernel::Status store_child(Interface& interface, ipoib_attribute attribute, cons
 kernel::Status store(Interface& interface, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
     int number = 0;
+    // As for the stack's own files: the file's owner may be anybody's root.
+    if (!shim_may_administer(interface.dev()))
+        return kernel::not_permitted;
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
         return store_mode(interface, text, bytes);
@@ -100,20 +101,6 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
         break;
     }
     return kernel::invalid;
-}
-
-bool ipoib_attribute_visible(const net_device* dev, ipoib_attribute attribute)
-{
-    const bool child = ipoib::Interface::of(dev).parent();
-    switch (attribute) {
-    case IPOIB_ATTRIBUTE_CREATE_CHILD:
-    case IPOIB_ATTRIBUTE_DELETE_CHILD:
-        return !child;
-    case IPOIB_ATTRIBUTE_PARENT:
-        return child;
-    default:
-        return true;
-    }
 }
 
 long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes)

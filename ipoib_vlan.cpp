@@ -28,6 +28,8 @@ kernel::Status Interface::attach()
     TRY(accelerate());
     shim_netdev_set_owner(dev_, this);
     TRY(prepare());
+    if (parent_)
+        shim_netdev_set_child(dev_);
     TRY(shim_netdev_register(dev_));
     hca_.add(*this);
     create_debug_files();

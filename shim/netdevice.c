@@ -155,27 +155,20 @@ static ssize_t dev_id_show(struct device *d, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(dev_id);
 
-static struct attribute *attributes[] = {
-	[IPOIB_ATTRIBUTE_MODE] = &dev_attr_mode.attr,
-	[IPOIB_ATTRIBUTE_PKEY] = &dev_attr_pkey.attr,
-	[IPOIB_ATTRIBUTE_UMCAST] = &dev_attr_umcast.attr,
-	[IPOIB_ATTRIBUTE_CREATE_CHILD] = &dev_attr_create_child.attr,
-	[IPOIB_ATTRIBUTE_DELETE_CHILD] = &dev_attr_delete_child.attr,
-	[IPOIB_ATTRIBUTE_PARENT] = &dev_attr_parent.attr,
-	NULL,
+/*
+ * Two groups, and none with files that are there for some only: a netdev that goes to a user's network namespace has
+ * the files of its group change their owner, and the kernel warns when one is not there.
+ */
+static struct attribute *parent_attributes[] = {
+	&dev_attr_mode.attr,	     &dev_attr_pkey.attr,	  &dev_attr_umcast.attr,
+	&dev_attr_create_child.attr, &dev_attr_delete_child.attr, NULL,
 };
+static const struct attribute_group parent_group = { .attrs = parent_attributes };
 
-static umode_t attribute_visible(struct kobject *kobj, struct attribute *attr, int which)
-{
-	struct net_device *dev = to_net_dev(kobj_to_dev(kobj));
-
-	return ipoib_attribute_visible(dev, (enum ipoib_attribute)which) ? attr->mode : 0;
-}
-
-static const struct attribute_group attribute_group = {
-	.attrs = attributes,
-	.is_visible = attribute_visible,
+static struct attribute *child_attributes[] = {
+	&dev_attr_mode.attr, &dev_attr_pkey.attr, &dev_attr_umcast.attr, &dev_attr_parent.attr, NULL,
 };
+static const struct attribute_group child_group = { .attrs = child_attributes };
 
 void shim_netdev_setup(struct net_device *dev)
 {
@@ -192,7 +185,7 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
 	/* Up to what connected mode carries; the driver checks what the mode in force allows. */
 	dev->max_mtu = IPOIB_MAX_MTU;
-	dev->sysfs_groups[0] = &attribute_group;
+	dev->sysfs_groups[0] = &parent_group;
 	/* The destination's addresses are in the neighbour entry that skb_dst() leads to. */
 	netif_keep_dst(dev);
 }
@@ -256,6 +249,8 @@ SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, 
 	if (abilities & SHIM_CAN_CHECKSUM)
 		dev->hw_features |= NETIF_F_LRO;
 }
+
+SHIM void shim_netdev_set_child(struct net_device *dev) { dev->sysfs_groups[0] = &child_group; }
 
 SHIM void shim_netdev_limit_segments(struct net_device *dev, unsigned int segments)
 {

@@ -28,6 +28,8 @@ struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port,
 void shim_netdev_use_one_queue(struct net_device *dev);
 /* abilities: bits of enum shim_ability. CONTEXT: before registration. */
 void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities);
+/* It has the files of a child, not those of a parent. CONTEXT: before registration. */
+void shim_netdev_set_child(struct net_device *dev);
 /* A TCP packet that is to be cut becomes so many at most. */
 void shim_netdev_limit_segments(struct net_device *dev, unsigned int segments);
 /* What it is all about: its owner's state. */
@@ -151,8 +153,6 @@ enum ipoib_attribute {
 	IPOIB_ATTRIBUTE_DELETE_CHILD,
 	IPOIB_ATTRIBUTE_PARENT,
 };
-/* The interface has this file. */
-bool ipoib_attribute_visible(const struct net_device *dev, enum ipoib_attribute attribute);
 long ipoib_attribute_show(struct net_device *dev, enum ipoib_attribute attribute, char *buffer);
 long ipoib_attribute_store(struct net_device *dev, enum ipoib_attribute attribute, const char *text, size_t bytes);
 int shim_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -110,14 +110,9 @@ TEST_F(ChildrenTest, files_are_there_for_whom_they_mean_something)
 {
     EXPECT_EQ(create("0x8001"), 6);
     ASSERT_EQ(add_link(request(0x8002)), 0);
-    for (net_device* dev : {child(0), child(1)}) {
-        EXPECT_FALSE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_CREATE_CHILD));
-        EXPECT_FALSE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_DELETE_CHILD));
-        EXPECT_TRUE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_PARENT));
-        EXPECT_TRUE(ipoib_attribute_visible(dev, IPOIB_ATTRIBUTE_MODE));
-    }
-    EXPECT_TRUE(ipoib_attribute_visible(&world.dev(), IPOIB_ATTRIBUTE_CREATE_CHILD));
-    EXPECT_FALSE(ipoib_attribute_visible(&world.dev(), IPOIB_ATTRIBUTE_PARENT));
+    EXPECT_TRUE(child(0)->child);
+    EXPECT_TRUE(child(1)->child);
+    EXPECT_FALSE(world.dev().child);
 }
 
 TEST_F(ChildrenTest, rtnetlink_makes_several_of_one_key_and_takes_the_parents)

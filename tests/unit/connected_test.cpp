@@ -170,6 +170,16 @@ TEST_F(ConnectedTest, a_packet_longer_than_the_peer_takes_is_sent_back)
     EXPECT_EQ(world.sent.back().bytes.size(), 4096U);
 }
 
+TEST_F(ConnectedTest, only_64_senders_at_a_time_are_told_that_their_packets_are_too_long)
+{
+    world.reply(ask(capable(1)), 4096);
+    for (int i = 0; i < 70; ++i)
+        world.transmit(world.packet(capable(1), 0x0800, 4093));
+    EXPECT_EQ(world.drops, 6U);
+    world.run_work();
+    EXPECT_EQ(world.rejected_mtus.size(), 64U);
+}
+
 TEST_F(ConnectedTest, packets_beyond_the_queue_go_as_datagrams_if_they_fit)
 {
     ib_cm_id* id = ask(capable(1));

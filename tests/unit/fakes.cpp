@@ -874,6 +874,11 @@ net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, con
 }
 void shim_netdev_use_one_queue(net_device*) {}
 void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
+void shim_netdev_set_child(net_device* dev)
+{
+    EXPECT_FALSE(dev->registered);
+    dev->child = true;
+}
 void shim_netdev_limit_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
 int shim_netdev_register(net_device* dev)
 {

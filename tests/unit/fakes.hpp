@@ -68,7 +68,7 @@ struct net_device {
     std::vector<std::string> lower;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
-    bool registered = false, carrier = false, stopped = true, up = false, ours = true;
+    bool registered = false, carrier = false, stopped = true, up = false, ours = true, child = false;
     std::vector<ipoib::HwAddr> multicast;
     int queued_bytes = 0;
     bool rx_checksum = true, lro = false, address_given = false;

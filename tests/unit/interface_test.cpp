@@ -282,6 +282,19 @@ TEST_F(InterfaceTest, mode_takes_its_words_with_and_without_newline)
     world.rtnl = false;
 }
 
+// The file's owner is not asked: a container's root, or one that gave its capabilities up, may own it.
+TEST_F(InterfaceTest, files_are_written_by_those_who_may_administer)
+{
+    net_device* dev = &world.dev();
+    world.administrator = false;
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n", 10), -1);
+    EXPECT_EQ(ipoib_attribute_store(dev, IPOIB_ATTRIBUTE_UMCAST, "1\n", 2), -1);
+    char text[4096];
+    EXPECT_EQ(ipoib_attribute_show(dev, IPOIB_ATTRIBUTE_MODE, text), 9);
+    EXPECT_EQ(ipoib_attribute_show(dev, IPOIB_ATTRIBUTE_UMCAST, text), 2);
+    EXPECT_STREQ(text, "0\n");
+}
+
 TEST(Module, parameters_out_of_range_are_clamped)
 {
     World world;

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""Puts ARP requests (RFC 4391, 9.1.1) into an HCA of the fabric, each from another hardware address that nobody has: its
+GID is the number of the request. They ask for one IP address, in the name of another."""
+import argparse
+import ipaddress
+import os
+
+# Of all senders' addresses: flags, queue pair, subnet prefix.
+PREFIX = "00abcdef" "fe80000000000000"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--hca", type=int, required=True)
+    parser.add_argument("--to", required=True, help="hardware address")
+    parser.add_argument("--asking-for", type=ipaddress.IPv4Address, required=True)
+    parser.add_argument("--as", dest="sender", type=ipaddress.IPv4Address, required=True)
+    arguments = parser.parse_args()
+
+    address = bytes.fromhex(arguments.to.replace(":", ""))
+    # What comes behind the sender's address.
+    rest = (arguments.sender.packed + bytes(20) + arguments.asking_for.packed).hex()
+    before = f"dqpn={int.from_bytes(address[1:4], 'big')} sqpn={0xabcdef} qkey=0x0b1b hex=080600000020080014040001"
+    inject = os.open(f"/sys/kernel/debug/soft_ib/{arguments.hca}/inject", os.O_WRONLY)
+    for number in range(arguments.count):
+        # One write, one frame.
+        os.write(inject, f"{before}{PREFIX}{0x0002C90400000000 + number:016x}{rest}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Who may do what, and what a hostile neighbour can cost: Documentation/security.md.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+# refused HOW WHO... -- COMMAND...: it fails, and says so with these words.
+refused() {
+    local how=$1 who=()
+    shift
+    while [ "$1" != -- ]; do who+=("$1") && shift; done
+    shift
+    ! on 1 "${who[@]}" "$@" >/run/refusal 2>&1 || fail "was allowed: $*" || return 1
+    grep -qE "$how" /run/refusal || fail "$*: $(cat /run/refusal)"
+}
+nothing_changed() {
+    [ "$(mode 1)" = datagram ]
+    [ "$(on 1 cat /sys/class/net/ib0/umcast)" = 0 ]
+    [ "$(mtu 1)" = 2044 ]
+    [ "$(on 1 ip -o link show type ipoib | wc -l)" = 1 ]
+    [ "$(parameter debug_level)" = 0 ]
+    ping_ok 1 10.0.0.2
+}
+
+test_an_ordinary_user_changes_nothing() {
+    local file user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    for file in mode umcast create_child delete_child; do
+        refused 'Permission denied' "${user[@]}" -- sh -c "echo 0x8001 >/sys/class/net/ib0/$file"
+    done
+    refused 'Permission denied' "${user[@]}" -- sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level'
+    # It is mounted outside of the namespaces.
+    ! "${user[@]}" cat /sys/kernel/debug/ipoib/ib0_path 2>/run/refusal || return 1
+    grep -q 'Permission denied' /run/refusal
+    refused 'not permitted' "${user[@]}" -- ip link add link ib0 name blue type ipoib pkey 0x8001
+    refused 'not permitted' "${user[@]}" -- ip link set ib0 type ipoib mode connected
+    refused 'not permitted' "${user[@]}" -- ip link set ib0 mtu 1500
+    refused 'not permitted' "${user[@]}" -- ethtool -G ib0 rx 512
+    refused 'not permitted' "${user[@]}" -- ethtool -C ib0 rx-usecs 10
+    refused 'not permitted' "${user[@]}" -- rmmod ib_ipoib
+    nothing_changed
+}
+
+# Whose uid opens files, which is not enough.
+xfail_stock_root_needs_the_capability='mode and umcast ask the owner of the file only'
+test_root_needs_the_capability() {
+    local file root=(setpriv --bounding-set -net_admin --inh-caps -net_admin)
+    for file in mode umcast create_child delete_child; do
+        refused 'not permitted' "${root[@]}" -- bash -c "echo connected >/sys/class/net/ib0/$file"
+    done
+    refused 'not permitted' "${root[@]}" -- ip link add link ib0 name blue type ipoib pkey 0x8001
+    nothing_changed
+}
+
+box_is_ready() { [ "$(readlink "/proc/$box/ns/net")" != "$(readlink /proc/self/ns/net)" ] && grep -q . "/proc/$box/uid_map"; }
+# As that user, who owns what is in it.
+in_box() { setpriv --reuid 65534 --regid 65534 --clear-groups nsenter -t "$box" -U -n -m --preserve-credentials "$@"; }
+
+xfail_stock_root_of_a_container_has_its_own_interface_and_no_other='files stay those of the first owner'
+# A container of an ordinary user, with an interface that was moved into it.
+test_root_of_a_container_has_its_own_interface_and_no_other() {
+    local box
+    setpriv --reuid 65534 --regid 65534 --clear-groups \
+        unshare --user --map-root-user --net --mount sh -c 'mount -t sysfs sysfs /sys && exec sleep 1000' 2>/run/box &
+    box=$!
+    wait_for 5 box_is_ready || fail "$(cat /run/box)"
+    wait_for 5 in_box test -d /sys/class/net/lo
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip link set blue netns "$box"
+    in_box ip link set blue up
+    in_box ip link set blue mtu 1500
+    [ "$(in_box cat /sys/class/net/blue/mtu)" = 1500 ]
+    in_box sh -c 'echo connected >/sys/class/net/blue/mode'
+    [ "$(in_box cat /sys/class/net/blue/mode)" = connected ]
+    in_box sh -c 'echo datagram >/sys/class/net/blue/mode'
+    # Not its parent, another partition, what is everybody's, or debugfs.
+    ! in_box test -e /sys/class/net/ib0 || return 1
+    ! in_box test -e /sys/class/net/blue/create_child || return 1
+    ! in_box ip link add link ib0 name red type ipoib pkey 0x8002 2>/dev/null || return 1
+    ! in_box ip link add link blue name red type ipoib pkey 0x8002 2>/dev/null || return 1
+    ! in_box sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level' 2>/dev/null || return 1
+    ! in_box cat /sys/kernel/debug/ipoib/ib0_path 2>/dev/null || return 1
+    kill "$box"
+    wait "$box" 2>/dev/null || true
+    # Back to where the HCA is.
+    wait_for 30 test -e /sys/class/net/blue
+    ip link del blue
+    nothing_changed
+}
+
+paths_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_path; }
+storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99; } # COUNT
+
+# Each request has us answer to an address of its sender's choice, and ask for the path to it.
+test_requests_from_addresses_that_nobody_has_cost_little() {
+    local before started most
+    reaches 1 10.0.0.2
+    stop_opensm
+    before=$(paths_of_host_2) started=$SECONDS
+    storm 5000
+    echo "# 5000 requests: $(paths_of_host_2) paths after $((SECONDS - started)) s"
+    if [ "$DRIVER" = ours ]; then
+        # So many at once, each for at least four seconds.
+        most=$((before + 1024 * (1 + (SECONDS - started + 1) / 4)))
+        [ "$(paths_of_host_2)" -le $most ] || fail "more than $most"
+    fi
+    # Who is known is not disturbed.
+    flood 1 10.0.0.2 500
+    flood 2 10.0.0.1 500
+}
+
+xfail_stock_and_nothing_of_them_stays='it keeps paths until it is restarted'
+test_and_nothing_of_them_stays() {
+    local before
+    before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
+    # From the next start on.
+    sysctl -qw net.ipv4.neigh.default.gc_interval=1
+    start_opensm
+    wait_for 30 all_ports_active
+    on 2 ip link set ib1 down
+    on 2 ip link set ib1 up
+    on 2 ip addr replace fd00::2/64 dev ib1
+    wait_for 30 carrier 2
+    # With a manager that says at once that there is none.
+    storm 3000
+    wait_for 30 few_paths
+    sysctl -qw "net.ipv4.neigh.default.gc_interval=$before"
+    both_work
+}
+few_paths() { [ "$(paths_of_host_2)" -le 3 ]; }
