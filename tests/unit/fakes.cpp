@@ -202,7 +202,7 @@ void World::transmit(sk_buff* skb, bool more_follow)
 {
     more = more_follow;
     ++spinning;
-    ipoib_ndo_start_xmit(skb, &dev());
+    ipoib_ndo_start_xmit(skb, skb->dev);
     --spinning;
     more = false;
 }
@@ -278,6 +278,15 @@ void World::message(ib_cm_id* id, shim_cm_event event, unsigned int reason)
     EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
 }
 
+ib_cm_id* World::new_cm_id(void* context)
+{
+    auto* id = new ib_cm_id;
+    id->context = context;
+    id->number = ++cm_ids_made;
+    cm_ids.insert(id);
+    return id;
+}
+
 ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu, bool reliable)
 {
     ib_cm_id* listener = nullptr;
@@ -286,9 +295,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
             listener = id;
     if (!listener)
         return nullptr;
-    auto* id = new ib_cm_id;
-    id->context = listener->context;
-    cm_ids.insert(id);
+    ib_cm_id* const id = new_cm_id(listener->context);
     const ipoib::Introduction introduction{kernel::Be32(qpn), kernel::Be32(mtu)};
     shim_cm_message message{};
     message.event = SHIM_CM_REQ;
@@ -614,8 +621,9 @@ void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segme
     skb->segments = segments;
     skb->segment_bytes = segment_bytes;
     // The headers were changed in the buffer.
-    constexpr unsigned int most_header_bytes = 52;
-    std::copy_n(skb->buffer->bytes.begin() + static_cast<long>(skb->start), most_header_bytes,
+    const auto headers = skb->buffer->bytes.begin() + static_cast<long>(skb->start);
+    const auto& tcp = *reinterpret_cast<const ipoib::TcpHeader*>(&headers[sizeof(ipoib::Ipv4Header)]);
+    std::copy_n(headers, sizeof(ipoib::Ipv4Header) + (tcp.length >> 4) * 4U,
                 skb->bytes.begin() + static_cast<long>(skb->start));
 }
 void shim_skb_tx_timestamp(sk_buff*) {}
@@ -626,9 +634,10 @@ void shim_skb_drop(sk_buff* skb, shim_drop why)
     ++world->drops;
     free_skb(skb);
 }
-void shim_skb_transmit_again(sk_buff* skb, net_device*)
+void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
 {
     may_sleep();
+    EXPECT_EQ(skb->dev, dev);
     world->transmit(skb);
 }
 void shim_skb_orphan(sk_buff* skb) { skb->orphaned = true; }
@@ -901,10 +910,9 @@ bool shim_netdev_up(const net_device* dev) { return dev->up; }
 void shim_netdev_bring(net_device* dev, bool up)
 {
     EXPECT_TRUE(world->rtnl);
-    dev->up = up;
-    if (up)
-        ipoib_ndo_open(dev);
-    else
+    // One that does not open stays down.
+    dev->up = up && ipoib_ndo_open(dev) == 0;
+    if (!up)
         ipoib_ndo_stop(dev);
 }
 bool shim_may_administer(const net_device*) { return world->administrator; }
@@ -1349,7 +1357,9 @@ void shim_sa_cancel(int id, ib_sa_query*)
         if (question.id != id || !question.open)
             continue;
         question.open = false;
-        question.answered(-4, nullptr, question.context);
+        sa_path_rec record{5};
+        const int status = world->status_of_cancelled;
+        question.answered(status, status ? nullptr : &record, question.context);
         return;
     }
 }
@@ -1385,10 +1395,7 @@ ib_cm_id* shim_cm_create(ib_device*, void* context)
     may_sleep();
     if (world->fail_cm > 0 && --world->fail_cm == 0)
         return reinterpret_cast<ib_cm_id*>(std::intptr_t(-12));
-    auto* id = new ib_cm_id;
-    id->context = context;
-    world->cm_ids.insert(id);
-    return id;
+    return world->new_cm_id(context);
 }
 void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
 void shim_cm_destroy(ib_cm_id* id)
@@ -1453,14 +1460,13 @@ ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
     may_sleep();
     if (world->fail_allocation > 0 && --world->fail_allocation == 0)
         return reinterpret_cast<ib_qp*>(std::intptr_t(-12));
-    static std::uint32_t number = 0x1000;
     auto* qp = new ib_qp;
     qp->send_cq = wanted->send_cq;
     qp->recv_cq = wanted->recv_cq;
     qp->connected = true;
     qp->context = wanted->context;
     qp->srq = wanted->srq;
-    qp->number = ++number;
+    qp->number = 0x1000 + ++world->connections_made;
     world->qps.push_back(qp);
     return qp;
 }

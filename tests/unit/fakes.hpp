@@ -169,6 +169,8 @@ struct ib_cm_id {
     std::vector<std::uint8_t> private_data;
     unsigned int reason = 0;
     std::uint8_t rnr_retries = 0;
+    // In the order of their creation.
+    unsigned int number = 0;
 };
 
 struct shim_dim {
@@ -242,7 +244,7 @@ public:
     void advance(unsigned long ticks);
     void event(shim_event event, std::uint32_t port = 1);
 
-    // A packet as the stack hands it over: hard header and payload.
+    // A packet as the stack hands it over, to the first netdev unless its dev says another: hard header and payload.
     sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);
     // Transmits it; more: others follow at once.
     void transmit(sk_buff* skb, bool more = false);
@@ -264,11 +266,13 @@ public:
     // A REQ comes; nullptr: it was turned away, and turned_away says why.
     ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true);
     unsigned int turned_away = 0;
+    ib_cm_id* new_cm_id(void* context);
     ib_qp* connection(std::size_t n) { return qps.at(n + 1); }
     // A message arrives on it. False: nothing was posted.
     bool receive_message(ib_qp& on, const std::vector<std::uint8_t>& bytes, int status = 0);
     void complete_messages(ib_qp& on, std::size_t count, int status = 0);
     std::set<ib_cm_id*> cm_ids;
+    unsigned int cm_ids_made = 0;
     std::set<ib_srq*> srqs;
     std::set<page*> loose_pages;
     bool have_srq = true, refuse_srq = false;
@@ -336,7 +340,9 @@ public:
     bool have_lower = false;
     int lowers = 0;
     // Queue pairs that were made so far, and how many of the next are not.
-    unsigned int qps_made = 0, fail_qps = 0;
+    unsigned int qps_made = 0, fail_qps = 0, connections_made = 0;
+    // What a cancelled question is answered with: -EINTR, or what was under way.
+    int status_of_cancelled = -4;
     // A join's answer comes while its membership is being left.
     bool answer_while_leaving = false;
     std::uint8_t group_mtu = 4;
