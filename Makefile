@@ -9,6 +9,7 @@ KERNEL   ?= 6.1
 DRIVER   ?= ours
 TESTS    ?=
 MINUTES  ?= 1
+fuzz: JOBS ?= $(shell nproc)
 
 version  := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # Where DKMS wants its sources, and what it needs of them.
@@ -56,7 +57,7 @@ test: ## the test command: unit tests, simulator, then the VM suites
 	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-sim" \
 	    "$(MAKE) --no-print-directory test-vm"
 
-test-unit: ## host tests of driver, fabric and harness, under sanitizers
+test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs that fuzzers found
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" "tests/vm/test-splat"
 
@@ -64,6 +65,11 @@ test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRS
 	@tests/vm/need g++
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all $(if $(SEED),,checked)
 	@tests/sim/run "$(SEED)" "$(FAULTS)" "$(SALT)" "$(FIRST)" "$(SEEDS)" "$(HOURS)"
+
+fuzz: ## fuzzers of all that comes from outside; MINUTES=n for each TESTS="frame cm sa netlink sysfs operations" JOBS=n
+	@tests/vm/need clang libclang-rt-14-dev g++ libgtest-dev
+	@$(MAKE) --no-print-directory -j$(JOBS) -C tests/fuzz
+	@tests/fuzz/run $(MINUTES) $(JOBS) $(TESTS)
 
 test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|kcsan DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
@@ -112,4 +118,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-sim test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-sim fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

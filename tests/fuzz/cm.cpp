@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The communication manager: REQs, REPs and everything else with any private data, in any order, amid traffic.
+#include "session.hpp"
+#include "targets.hpp"
+
+namespace ipoib::fuzz {
+
+void cm(Input& input)
+{
+    // Inputs name them by their place: more of them go to the end.
+    static constexpr Operation table[] = {
+        {"request", &Session::request},
+        {"reply", &Session::reply},
+        {"say", &Session::say},
+        {"send", &Session::send},
+        {"answer_path", &Session::answer_path},
+        {"receive_message", &Session::receive_message},
+        {"complete", &Session::complete},
+        {"work", &Session::work},
+        {"pass_time", &Session::pass_time},
+        {"change_cm", &Session::change_cm},
+        {"lack_memory", &Session::lack_memory},
+        {"store_word", &Session::store_word},
+        {"poll", &Session::poll},
+        {"close", &Session::close},
+        {"open", &Session::open},
+    };
+    Session session(input);
+    session.bring_up();
+    session.play(table);
+}
+
+} // namespace ipoib::fuzz

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Received frames: datagrams, TCP segments to be merged, and messages on connections, whatever the peer and the HCA
+// say.
+#include "session.hpp"
+#include "targets.hpp"
+
+namespace ipoib::fuzz {
+
+void frame(Input& input)
+{
+    // Inputs name them by their place: more of them go to the end.
+    static constexpr Operation table[] = {
+        {"receive_datagram", &Session::receive_datagram},
+        {"receive_segment", &Session::receive_segment},
+        {"receive_message", &Session::receive_message},
+        {"request", &Session::request},
+        {"poll", &Session::poll},
+        {"pass_time", &Session::pass_time},
+        {"lack_memory", &Session::lack_memory},
+        {"change_offloads", &Session::change_offloads},
+        {"receive_bogus_completion", &Session::receive_bogus_completion},
+        {"raise_event", &Session::raise_event},
+    };
+    Session session(input);
+    session.bring_up();
+    session.play(table);
+}
+
+} // namespace ipoib::fuzz

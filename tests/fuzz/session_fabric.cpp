@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What the fabric says: the subnet administrator's answers, the communication manager's messages, the port's events.
+#include "session.hpp"
+
+#include <algorithm>
+
+#include <shim/cm.h>
+#include <shim/sa.h>
+
+namespace ipoib::fuzz {
+
+namespace {
+
+constexpr int net_reset = -102, timed_out = -110, invalid = -22, interrupted = -4;
+// Of REQ and REP (IBA 12.6): what a peer may fill as it likes.
+constexpr std::size_t req_private_bytes = 92, rep_private_bytes = 196;
+
+} // namespace
+
+int Session::status()
+{
+    const std::uint8_t which = input_.byte();
+    switch (which) {
+    case 0:
+        return invalid;
+    case 1:
+        return timed_out;
+    case 2:
+        return interrupted;
+    default:
+        return which < 128 ? -static_cast<int>(which) : 0;
+    }
+}
+
+// Subnet administrator
+
+void Session::answer_path()
+{
+    std::vector<PathQuestion*> open;
+    for (PathQuestion& question : world_.paths)
+        if (question.open)
+            open.push_back(&question);
+    if (open.empty())
+        return;
+    PathQuestion& question = *open[input_.below(open.size())];
+    question.open = false;
+    const int error = status();
+    sa_path_rec record{input_.u16()};
+    question.answered(error, error ? nullptr : &record, question.context);
+}
+
+void Session::answer_join()
+{
+    if (world_.open_joins.empty())
+        return;
+    ib_sa_multicast* const join = world_.open_joins[input_.below(world_.open_joins.size())];
+    const std::uint8_t kind = input_.byte();
+    if (kind & 1) {
+        world_.group_mtu = kind & 2 ? 4 : 5;
+        world_.answer_join(join, 0, static_cast<std::uint16_t>(0xc000 + (kind >> 2)));
+        return;
+    }
+    int error = status();
+    // Comes to members alone.
+    if (error == net_reset)
+        error = timed_out;
+    shim_mcmember member = join->asked;
+    const auto fields = input_.some_bytes();
+    std::copy_n(fields.begin(), std::min(fields.size(), sizeof(member) - 2 * sizeof(shim_gid)),
+                reinterpret_cast<std::uint8_t*>(&member) + 2 * sizeof(shim_gid));
+    std::erase(world_.open_joins, join);
+    if (join->answered(error, &member, join->context)) {
+        std::erase(world_.memberships, join);
+        delete join;
+    } else {
+        require(error == 0, "a join that failed keeps its membership");
+    }
+}
+
+// The subnet manager began anew: members are told.
+void Session::forget_membership()
+{
+    std::vector<ib_sa_multicast*> members;
+    for (ib_sa_multicast* membership : world_.memberships)
+        if (!std::count(world_.open_joins.begin(), world_.open_joins.end(), membership))
+            members.push_back(membership);
+    if (members.empty())
+        return;
+    ib_sa_multicast* const one = members[input_.below(members.size())];
+    require(one->answered(net_reset, &one->asked, one->context) == 0, "a membership that was forgotten would be freed");
+}
+
+void Session::answer_when_cancelled()
+{
+    const std::uint8_t kind = input_.byte();
+    world_.status_of_cancelled = kind & 1 ? 0 : kind & 2 ? timed_out : interrupted;
+    world_.answer_while_leaving = kind & 4;
+}
+
+// Port
+
+void Session::raise_event() { world_.event(static_cast<shim_event>(input_.below(SHIM_EVENT_GID_CHANGE + 1)), 1); }
+
+void Session::change_port()
+{
+    const std::uint8_t what = input_.byte();
+    ib_device& ca = world_.ca;
+    switch (what & 7) {
+    case 0:
+        ca.port.active = what & 8;
+        break;
+    case 1:
+        ca.port.lid = input_.u16();
+        break;
+    case 2:
+        ca.port.active_mtu = std::min(256U << (what >> 3) % 5, ca.port.max_mtu);
+        break;
+    case 3:
+        ca.pkey = input_.u16();
+        break;
+    case 4:
+        world_.pkeys_found.assign(what >> 6, input_.u16());
+        world_.pkeys_found.insert(what & 8 ? world_.pkeys_found.begin() : world_.pkeys_found.end(), 0xffff);
+        break;
+    case 5:
+        world_.pkeys_found.clear();
+        break;
+    case 6:
+        ca.gid.raw[8 + (what >> 3) % 8] = input_.byte();
+        break;
+    default:
+        ca.gids.resize(what >> 3 & 3);
+        for (shim_gid& gid : ca.gids)
+            std::copy_n(input_.bytes(Gid::size).begin(), Gid::size, gid.raw);
+        break;
+    }
+}
+
+// Communication manager
+
+// As the kernel's: what the driver answers not zero ends the identifier.
+int Session::deliver(ib_cm_id* id, shim_cm_message& message)
+{
+    const int answer = ipoib_cm_event(id, &message, id->context);
+    require(world_.cm_ids.contains(id), "an identifier is destroyed from within its event");
+    if (answer) {
+        world_.cm_ids.erase(id);
+        std::erase(world_.asked, id);
+        delete id;
+    }
+    return answer;
+}
+
+// Those of the CM in an order that inputs can rely on.
+ib_cm_id* Session::identifier()
+{
+    if (world_.cm_ids.empty())
+        return nullptr;
+    std::vector<ib_cm_id*> ids(world_.cm_ids.begin(), world_.cm_ids.end());
+    std::sort(ids.begin(), ids.end(), [](auto* a, auto* b) { return a->number < b->number; });
+    return ids[input_.below(ids.size())];
+}
+
+void Session::request()
+{
+    ib_cm_id* listener = nullptr;
+    const std::uint64_t wanted = input_.below(4);
+    for (ib_cm_id* id : world_.cm_ids)
+        if (id->listens && (!listener || id->number % 4 == wanted))
+            listener = id;
+    if (!listener)
+        return;
+    const std::uint8_t kind = input_.byte();
+    auto data = input_.some_bytes();
+    data.resize(req_private_bytes);
+    shim_cm_message message{};
+    message.event = SHIM_CM_REQ;
+    message.private_data = data.data();
+    message.peer.raw[15] = kind & 3;
+    message.reliable = !(kind & 4);
+    message.remote_qpn = input_.byte();
+    ib_cm_id* const id = world_.new_cm_id(listener->context);
+    deliver(id, message);
+}
+
+void Session::reply()
+{
+    if (world_.asked.empty())
+        return;
+    ib_cm_id* const id = world_.asked[input_.below(world_.asked.size())];
+    auto data = input_.some_bytes();
+    data.resize(rep_private_bytes);
+    shim_cm_message message{};
+    message.event = SHIM_CM_REP;
+    message.private_data = data.data();
+    message.remote_qpn = input_.byte();
+    deliver(id, message);
+}
+
+// Anything to anybody, whether or not it fits what was said before.
+void Session::say()
+{
+    ib_cm_id* const id = identifier();
+    if (!id)
+        return;
+    std::vector<std::uint8_t> data(rep_private_bytes);
+    shim_cm_message message{};
+    message.event = static_cast<shim_cm_event>(input_.below(SHIM_CM_TIMEWAIT_EXIT + 1));
+    // A REQ never comes to who asked, or was asked, already.
+    if (message.event == SHIM_CM_REQ && !id->listens)
+        return;
+    if (message.event == SHIM_CM_REQ || message.event == SHIM_CM_REP)
+        message.private_data = data.data();
+    // A listener hears REQs alone.
+    if (id->listens)
+        return;
+    if (message.event == SHIM_CM_REJ)
+        message.reason = input_.byte();
+    deliver(id, message);
+}
+
+void Session::change_cm()
+{
+    const std::uint8_t kind = input_.byte();
+    world_.fail_cm = kind & 7;
+    world_.mute = kind & 8;
+    world_.refuse_srq = kind & 16;
+}
+
+} // namespace ipoib::fuzz
