@@ -602,7 +602,15 @@ void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
     skb->mac_header.assign(shim_skb_data(skb), shim_skb_data(skb) + bytes);
     skb->start += bytes;
 }
-int shim_skb_linearize(sk_buff*) { return 0; }
+int shim_skb_linearize(sk_buff* skb)
+{
+    if (world->fail_allocation > 0 && --world->fail_allocation == 0)
+        return -12;
+    for (const auto& frag : skb->frags)
+        skb->bytes.insert(skb->bytes.end(), frag.begin(), frag.end());
+    skb->frags.clear();
+    return 0;
+}
 unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
 unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
 bool shim_skb_pull_headers(sk_buff*, unsigned int) { return true; }
