@@ -147,7 +147,9 @@ void Session::take(sk_buff& skb)
 void Session::take_received()
 {
     for (sk_buff* skb : world_.received) {
-        take(*skb);
+        // Its netdev may be gone since.
+        if (std::count(world_.netdevs.begin(), world_.netdevs.end(), skb->dev))
+            take(*skb);
         shim_skb_consume(skb, 0);
     }
     world_.received.clear();
@@ -157,7 +159,7 @@ void Session::look(net_device* dev)
 {
     const Interface& interface = of(dev);
     require(dev->queued_bytes >= 0, "byte queue limits were told of more than was sent");
-    require(ipoib_lower(dev) == dev || of(dev).parent(), "an interface is below itself");
+    require(dev->mtu >= lowest_mtu && dev->mtu <= IPOIB_MAX_MTU, "an MTU that no link has is in force");
     shim_stats stats{};
     ipoib_ndo_get_stats(dev, &stats);
     require(stats.rx_packets >= counts_[dev].received, "more packets came up than were counted");
@@ -179,6 +181,9 @@ void Session::look_at_all()
 {
     require(world_.spinning == 0, "a lock is held, or bottom halves are off");
     require(!world_.rtnl, "RTNL is held");
+    for (const unsigned int mtu : world_.updated_pmtus)
+        require(mtu != 0 && mtu <= IPOIB_MAX_MTU, "a sender is told of an MTU that no path has");
+    world_.updated_pmtus.clear();
     std::erase_if(counts_, [this](const auto& entry) {
         return std::find(world_.netdevs.begin(), world_.netdevs.end(), entry.first) == world_.netdevs.end();
     });
