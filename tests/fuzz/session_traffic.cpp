@@ -60,7 +60,7 @@ bool Session::arrive(net_device* dev, std::deque<shim_recv_wr>& receives, const 
         room += wr.sges[i].length;
     }
     done.id = wr.id;
-    if (written == bytes.size() && !done.status && done.bytes >= before_payload && done.bytes <= room) {
+    if (!done.status && done.bytes >= before_payload && done.bytes <= room) {
         const std::size_t shown = std::min<std::size_t>(written, done.bytes);
         counts_[dev].arrived.push_back({done.bytes - before_payload,
                                         {bytes.begin() + static_cast<long>(std::min(before_payload, shown)),

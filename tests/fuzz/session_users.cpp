@@ -185,6 +185,14 @@ void Session::show()
     ipoib_ethtool_statistic_names(names.data());
     ipoib_ethtool_statistics(dev, values.data());
     (void)ipoib_ethtool_speed(dev);
+    shim_rings rings{};
+    ipoib_ethtool_get_rings(dev, &rings);
+    require(rings.sends <= rings.most_sends && rings.receives <= rings.most_receives,
+            "rings are larger than they may be");
+    shim_moderation moderation{};
+    ipoib_ethtool_get_moderation(dev, &moderation);
+    Rtnl rtnl;
+    ipoib_netdev_renamed(dev);
 }
 
 // ethtool and ip link
@@ -218,6 +226,9 @@ void Session::change_moderation()
     world_.ca.moderation_error = kind & 2 ? -95 : kind & 4 ? -22 : 0;
     if (!dev)
         return;
+    // What the traffic had the kernel's library find, from a work item.
+    if (kind & 8 && world_.dim)
+        world_.dim->apply(world_.dim->context, wanted.usecs & 0xff, wanted.frames);
     Rtnl rtnl;
     (void)ipoib_ethtool_set_moderation(dev, &wanted);
 }
