@@ -276,10 +276,10 @@ stop_networkd() {
     wait_for 10 networkd_is_gone
 }
 
-stop_traffic() {
-    pkill -x iperf3 || true
-    pkill -x ping || true
-}
+# By whole command lines: one that `ip netns exec` is about to become goes too. It would look for a host that may be gone by
+# then, and hold its namespace for two minutes.
+no_traffic() { ! pkill -f '(^|[ /])(iperf3|ping) -'; }
+stop_traffic() { wait_for 10 no_traffic; }
 
 # The end
 
