@@ -6,14 +6,9 @@ PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-# refused HOW WHO... -- COMMAND...: it fails, and says so with these words.
-refused() {
-    local how=$1 who=()
-    shift
-    while [ "$1" != -- ]; do who+=("$1") && shift; done
-    shift
-    ! on 1 "${who[@]}" "$@" >/run/refusal 2>&1 || fail "was allowed: $*" || return 1
-    grep -qE "$how" /run/refusal || fail "$*: $(cat /run/refusal)"
+refused() { # WORDS COMMAND...: it fails, and says so
+    ! on 1 "${@:2}" >/run/refusal 2>&1 || fail "was allowed: ${*:2}" || return 1
+    grep -qE "$1" /run/refusal || fail "${*:2}: $(cat /run/refusal)"
 }
 nothing_changed() {
     [ "$(mode 1)" = datagram ]
@@ -27,18 +22,18 @@ nothing_changed() {
 test_an_ordinary_user_changes_nothing() {
     local file user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     for file in mode umcast create_child delete_child; do
-        refused 'Permission denied' "${user[@]}" -- sh -c "echo 0x8001 >/sys/class/net/ib0/$file"
+        refused 'Permission denied' "${user[@]}" sh -c "echo 0x8001 >/sys/class/net/ib0/$file"
     done
-    refused 'Permission denied' "${user[@]}" -- sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level'
+    refused 'Permission denied' "${user[@]}" sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level'
     # It is mounted outside of the namespaces.
     ! "${user[@]}" cat /sys/kernel/debug/ipoib/ib0_path 2>/run/refusal || return 1
     grep -q 'Permission denied' /run/refusal
-    refused 'not permitted' "${user[@]}" -- ip link add link ib0 name blue type ipoib pkey 0x8001
-    refused 'not permitted' "${user[@]}" -- ip link set ib0 type ipoib mode connected
-    refused 'not permitted' "${user[@]}" -- ip link set ib0 mtu 1500
-    refused 'not permitted' "${user[@]}" -- ethtool -G ib0 rx 512
-    refused 'not permitted' "${user[@]}" -- ethtool -C ib0 rx-usecs 10
-    refused 'not permitted' "${user[@]}" -- rmmod ib_ipoib
+    refused 'not permitted' "${user[@]}" ip link add link ib0 name blue type ipoib pkey 0x8001
+    refused 'not permitted' "${user[@]}" ip link set ib0 type ipoib mode connected
+    refused 'not permitted' "${user[@]}" ip link set ib0 mtu 1500
+    refused 'not permitted' "${user[@]}" ethtool -G ib0 rx 512
+    refused 'not permitted' "${user[@]}" ethtool -C ib0 rx-usecs 10
+    refused 'not permitted' "${user[@]}" rmmod ib_ipoib
     nothing_changed
 }
 
@@ -47,9 +42,9 @@ xfail_stock_root_needs_the_capability='mode and umcast ask the owner of the file
 test_root_needs_the_capability() {
     local file root=(setpriv --bounding-set -net_admin --inh-caps -net_admin)
     for file in mode umcast create_child delete_child; do
-        refused 'not permitted' "${root[@]}" -- bash -c "echo connected >/sys/class/net/ib0/$file"
+        refused 'not permitted' "${root[@]}" bash -c "echo connected >/sys/class/net/ib0/$file"
     done
-    refused 'not permitted' "${root[@]}" -- ip link add link ib0 name blue type ipoib pkey 0x8001
+    refused 'not permitted' "${root[@]}" ip link add link ib0 name blue type ipoib pkey 0x8001
     nothing_changed
 }
 
