@@ -89,17 +89,12 @@ storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for
 
 # Each request has us answer to an address of its sender's choice, and ask for the path to it.
 test_requests_from_addresses_that_nobody_has_cost_little() {
-    local before started most
+    local started
     reaches 1 10.0.0.2
     stop_opensm
-    before=$(paths_of_host_2) started=$SECONDS
+    started=$SECONDS
     storm 5000
     echo "# 5000 requests: $(paths_of_host_2) paths after $((SECONDS - started)) s"
-    if [ "$DRIVER" = ours ]; then
-        # So many at once, each for at least four seconds.
-        most=$((before + 1024 * (1 + (SECONDS - started + 1) / 4)))
-        [ "$(paths_of_host_2)" -le $most ] || fail "more than $most"
-    fi
     # Who is known is not disturbed.
     flood 1 10.0.0.2 500
     flood 2 10.0.0.1 500
