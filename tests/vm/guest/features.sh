@@ -12,7 +12,7 @@ is_feature() { [ "$(feature "$1" "$2")" = "$3" ] || fail "$2 of host $1 is $(fea
 transfer() { # MEGABYTES
     [ -e /run/sent ] || head -c 100M /dev/urandom >/run/sent
     on 2 sh -c 'socat -u TCP-LISTEN:4000,reuseaddr OPEN:/run/got,creat,trunc' &
-    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :4000'
+    wait_for 5 listens 2 :4000
     head -c "$1M" /run/sent | on 1 timeout 60 socat -u STDIN TCP:10.0.0.2:4000
     wait $!
     [ "$(head -c "$1M" /run/sent | sha256sum)" = "$(sha256sum </run/got)" ] || fail "the bytes differ"

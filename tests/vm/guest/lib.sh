@@ -12,6 +12,10 @@ fail() {
     return 1
 }
 
+# Whether its input says so. Unlike grep -q it reads to the end: a writer that finds nobody reading any more fails, which
+# with pipefail is the pipe's failure, and the success of its negation.
+says() { [ "$(grep -c "$@")" -gt 0 ]; } # [grep option] PATTERN
+
 # A kernel that checks itself takes its time.
 case $(uname -r) in *-debug | *-kcsan) patience=5 ;; *) patience=1 ;; esac
 
@@ -148,7 +152,7 @@ statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '
 carrier() { [ "$(on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/carrier" 2>/dev/null)" = 1 ]; } # HOST [INTERFACE]
 no_carrier() { ! carrier "$@"; }
 lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
-addresses_ready() { ! on "$1" ip -6 addr show dev "$(interface_of "$1")" | grep -q tentative && carrier "$1"; }
+addresses_ready() { ! on "$1" ip -6 addr show dev "$(interface_of "$1")" | says tentative && carrier "$1"; }
 
 # The name, in the initial namespace, of the interface on a host's HCA.
 born_as() {
@@ -163,7 +167,7 @@ add_host() { at "$1" add_host_here "$1"; } # HOST
 add_host_here() {
     local dev born
     dev=$(interface_of "$1")
-    ip netns list | grep -qw "h$1" || ip netns add "h$1"
+    ip netns list | says -w "h$1" || ip netns add "h$1"
     on "$1" ip link set lo up
     wait_for 5 born_as "$1"
     born=$(born_as "$1")
@@ -222,10 +226,11 @@ both_work() {
     flood 1 10.0.0.2 200
 }
 
+listens() { on "$1" ss -ltn | says "$2"; } # HOST [ADDRESS]:PORT
 serve_iperf() { # HOST
     at "$1" pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return
     on "$1" iperf3 -s -B "10.0.0.$1" --daemon >/dev/null
-    wait_for 5 on "$1" sh -c 'ss -ltn | grep -q :5201'
+    wait_for 5 listens "$1" :5201
 }
 iperf() { # FROM TO arguments...
     local from=$1 to=$2
@@ -243,7 +248,7 @@ udp() { # FROM TO BITRATE arguments...
     local host
     for host in "$from" "$to"; do at "$host" sysctl -qw net.core.rmem_max=16777216 net.core.wmem_max=16777216; done
     iperf "$from" "$to" -u -b "$rate" -w 8M "$@"
-    grep receiver /run/iperf.out | grep -qE '\(0(\.[0-9]+)?%\)'
+    grep receiver /run/iperf.out | says -E '\(0(\.[0-9]+)?%\)'
 }
 
 # TCP from 1 to 2, 3 to 4, ... at once.

@@ -50,8 +50,8 @@ test_address_says_that_there_is_no_connected_mode() {
 }
 
 test_driver_and_bus_are_what_they_ever_are() {
-    on 1 ethtool -i ib0 | grep -q 'driver: .*ipoib'
-    on 1 ethtool -i ib0 | grep -q 'bus-info: soft_ib.0'
+    on 1 ethtool -i ib0 | says 'driver: .*ipoib'
+    on 1 ethtool -i ib0 | says 'bus-info: soft_ib.0'
 }
 
 test_no_offload_that_the_datapath_lacks() {

@@ -39,7 +39,7 @@ test_aliases_are_in_the_gid_table() {
     gid_is 2 3 $no_gid
     knob 2 alias_guid "3 $alias"
     wait_for 5 gid_is 2 3 "$(gid_of $alias)"
-    smpquery guidinfo "$(lid 2)" | grep -q "${alias: -4}"
+    smpquery guidinfo "$(lid 2)" | says "${alias: -4}"
     ! knob 2 alias_guid "0 $other" 2>/dev/null || return 1
     ! knob 2 alias_guid "8 $other" 2>/dev/null || return 1
     knob 2 alias_guid "3 0"
@@ -162,14 +162,14 @@ test_next_event_brings_it_at_the_latest() {
     wait_for 20 port_state_is 1 "4: ACTIVE"
     ask_for_alias 2 1 $alias
     wait_for 30 carrier 2
-    saquery --smkey 1 -m | grep -q "PortGid.*fe80::2:c903:0:abcd"
+    saquery --smkey 1 -m | says "PortGid.*fe80::2:c903:0:abcd"
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
     wait_for 20 addresses_ready 1
     wait_for 20 addresses_ready 2
     wait_for 20 reaches 2 fd00::1
     ping_ok 2 fd00::1
-    on 1 ip neigh show 10.0.0.2 | grep -q "$(bytes_of $alias)"
+    on 1 ip neigh show 10.0.0.2 | says "$(bytes_of $alias)"
     iperf 1 2 -t 2
 }
 
@@ -207,7 +207,7 @@ test_children_get_their_parents_guid() {
     wait_for 20 carrier 2
     wait_for 20 carrier 2 blue
     wait_for 20 reaches 1 10.0.0.2
-    on 1 ip neigh show 10.0.0.2 | grep -q "$(bytes_of "$(own_guid 2)")"
+    on 1 ip neigh show 10.0.0.2 | says "$(bytes_of "$(own_guid 2)")"
     on 2 ip link del blue
 }
 
@@ -227,7 +227,7 @@ test_child_is_made_with_a_guid() {
     wait_for 20 carrier 2 blue
     wait_for 20 reaches 1 10.1.0.2
     ping_ok 1 10.1.0.2
-    on 1 ip neigh show 10.1.0.2 | grep -q "$(bytes_of $other)"
+    on 1 ip neigh show 10.1.0.2 | says "$(bytes_of $other)"
     ping_ok 1 10.0.0.2
     on 2 ip link del blue
     on 1 ip link del blue

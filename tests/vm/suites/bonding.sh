@@ -33,7 +33,7 @@ make_bond() { # SLAVE SLAVE
 }
 
 is_active() { [ "$(option active_slave)" = "$(slave "$(($1 - 1))")" ]; }
-peer_knows() { on 1 ip neigh show $self dev $peer_dev | grep -q "lladdr $1 "; }
+peer_knows() { on 1 ip neigh show $self dev $peer_dev | says "lladdr $1 "; }
 
 # What was on its way to an HCA has come.
 is_quiet() { # HCA
@@ -79,7 +79,7 @@ grew() { [ "$(bytes rx_bytes)" -gt "$1" ] && [ "$(bytes tx_bytes)" -gt "$2" ]; }
 goes_on() { wait_for 15 grew $(($(bytes rx_bytes) + 2000000)) $(($(bytes tx_bytes) + 2000000)) && kill -0 "$client"; }
 start_tcp() {
     on 2 iperf3 -s -1 -B $self --daemon
-    wait_for 5 on 2 sh -c "ss -ltn | grep -q $self:5201"
+    wait_for 5 listens 2 $self:5201
     # Slow, so that emulation has time for the rest.
     on 1 timeout 90 iperf3 -c $self -t 60 --bidir -b 20M >/run/bond.tcp 2>&1 &
     client=$!

@@ -28,14 +28,14 @@ refused() { # WORDS COMMAND...
     local words=$1
     shift
     ! "$@" 2>/run/refusal || fail "was accepted: $*" || return 1
-    [ "$DRIVER" = stock ] || grep -qF "$words" /run/refusal || fail "$(cat /run/refusal)"
+    [ "$DRIVER" = stock ] || says -F "$words" /run/refusal || fail "$(cat /run/refusal)"
 }
 
 test_children_by_file_and_by_rtnetlink_reach_each_other() {
     make_child 1 ib0 0x8001 ib0.8001
     on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
     [ "$(on 1 cat /sys/class/net/ib0.8001/pkey)" = 0x8001 ]
-    on 1 ip link show ib0.8001 | grep -q 'brd 00:ff:ff:ff:ff:12:40:1b:80:01:'
+    on 1 ip link show ib0.8001 | says 'brd 00:ff:ff:ff:ff:12:40:1b:80:01:'
     address 1 ib0.8001 1
     address 2 blue 1
     ping_ok 1 10.1.0.2
@@ -55,10 +55,10 @@ test_child_by_file_is_in_its_parents_namespace() {
 }
 
 test_link_shows_kind_key_mode_and_parent() {
-    on 1 ip -d link show ib0.8001 | grep -q 'ipoib pkey *0x8001 mode *datagram umcast *0'
-    on 2 ip -d link show blue | grep -q 'ipoib pkey *0x8001 mode *datagram umcast *0'
-    on 2 ip link show blue | grep -q 'blue@ib1'
-    on 1 ip -d link show ib0 | grep -q 'ipoib pkey *0xffff'
+    on 1 ip -d link show ib0.8001 | says 'ipoib pkey *0x8001 mode *datagram umcast *0'
+    on 2 ip -d link show blue | says 'ipoib pkey *0x8001 mode *datagram umcast *0'
+    on 2 ip link show blue | says 'blue@ib1'
+    on 1 ip -d link show ib0 | says 'ipoib pkey *0xffff'
 }
 
 xfail_stock_both_kinds_have_the_same_files='children of rtnetlink have none'
@@ -121,10 +121,10 @@ test_rtnetlink_makes_several_of_one_key() {
 
 test_settings_at_creation_and_later() {
     on 3 ip link add link ib2 name blue type ipoib pkey 0x8001 mode connected umcast 1
-    on 3 ip -d link show blue | grep -q 'mode *connected umcast *0*1\b'
+    on 3 ip -d link show blue | says 'mode *connected umcast *0*1\b'
     [ "$(on 3 cat /sys/class/net/blue/mtu)" = 65520 ]
     on 3 ip link set blue type ipoib mode datagram umcast 0
-    on 3 ip -d link show blue | grep -q 'mode *datagram umcast *0* '
+    on 3 ip -d link show blue | says 'mode *datagram umcast *0* '
     on 3 ip link del blue
 }
 xfail_stock_mtu_at_creation_is_kept='IFLA_MTU is ignored'
@@ -141,9 +141,9 @@ test_mtu_at_creation_is_kept() {
 
 test_child_follows_its_parent_up_and_down() {
     on 1 ip link set ib0 down
-    ! on 1 ip link show ib0.8001 | grep -q '[<,]UP[,>]' || return 1
+    ! on 1 ip link show ib0.8001 | says '[<,]UP[,>]' || return 1
     on 1 ip link set ib0 up
-    on 1 ip link show ib0.8001 | grep -q '[<,]UP[,>]'
+    on 1 ip link show ib0.8001 | says '[<,]UP[,>]'
     on 1 ip addr replace fd00::1/64 dev ib0
     wait_for 20 carrier 1 ib0.8001
     wait_for 20 reaches 1 10.1.0.2

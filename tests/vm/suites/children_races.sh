@@ -19,7 +19,7 @@ except OSError as error:
 }
 refused_with() { # WORDS FILE INPUT
     ! printf '%s' "$3" | write_in_one "$2" 2>/run/refusal || fail "$2 took '$3'" || return 1
-    [ "$DRIVER" = stock ] || grep -qF "$1" /run/refusal || fail "'$3' into $2: $(cat /run/refusal)"
+    [ "$DRIVER" = stock ] || says -F "$1" /run/refusal || fail "'$3' into $2: $(cat /run/refusal)"
 }
 children() { on 1 ip -o link show type ipoib | grep -c '@ib0' || true; }
 no_children() { [ "$(children)" = 0 ]; }

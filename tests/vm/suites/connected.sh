@@ -10,7 +10,7 @@ test_mode_and_mtu_are_those_of_connections() {
     [ "$(mode 1)" = connected ]
     [ "$(mtu 1)" = 65520 ]
     # The address says that it takes connections.
-    on 1 ip link show ib0 | grep -q 'link/infiniband 80:'
+    on 1 ip link show ib0 | says 'link/infiniband 80:'
 }
 
 test_unicast_goes_by_connections() {
@@ -61,7 +61,7 @@ test_mtu_9000() { with_mtu 9000; }
 test_multicast_goes_as_datagrams() {
     on 1 ping -q -c 3 -i 0.2 -W 10 -I ib0 ff02::1%ib0 >/dev/null
     on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
-    on 1 ping -q -b -c 3 -i 0.2 -W 10 10.0.0.255 | grep -q ' 0% packet loss'
+    on 1 ping -q -b -c 3 -i 0.2 -W 10 10.0.0.255 | says ' 0% packet loss'
 }
 
 test_statistics_count_connected_traffic() {

@@ -52,7 +52,7 @@ transfer_while_connections_die() {
     head -c 100M /dev/urandom >/run/data
     on 2 timeout 300 sh -c 'socat -u TCP-LISTEN:7000,bind=10.0.0.2,reuseaddr - | sha256sum >/run/received.sha' &
     receiver=$!
-    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :7000'
+    wait_for 5 listens 2 :7000
     # Slow enough to last as long.
     on 1 tc qdisc add dev ib0 root tbf rate 12mbit burst 256k latency 200ms
     trap 'on 1 tc qdisc del dev ib0 root 2>/dev/null || true' EXIT
@@ -150,5 +150,5 @@ test_malformed_introductions_are_survived() {
             --address "$(on 2 cat /sys/class/net/ib1/address)"
     done
     wait_for 10 reaches 1 10.0.0.2
-    [ "$DRIVER" = stock ] || grep -qE 'malformed (4|6)0$' /sys/kernel/debug/ipoib/ib1_cm || fail "$(head -n 1 /sys/kernel/debug/ipoib/ib1_cm)"
+    [ "$DRIVER" = stock ] || says -E 'malformed (4|6)0$' /sys/kernel/debug/ipoib/ib1_cm || fail "$(head -n 1 /sys/kernel/debug/ipoib/ib1_cm)"
 }

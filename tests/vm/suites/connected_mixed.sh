@@ -58,7 +58,7 @@ transfer() { # MEGABYTES FUNCTION
     [ "$(stat -c %s /run/data 2>/dev/null)" = $(($1 << 20)) ] || head -c "${1}M" /dev/urandom >/run/data
     on 3 timeout 200 sh -c 'socat -u TCP-LISTEN:7000,bind=10.0.0.3,reuseaddr - | sha256sum >/run/received.sha' &
     local receiver=$!
-    wait_for 5 on 3 sh -c 'ss -ltn | grep -q :7000'
+    wait_for 5 listens 3 :7000
     on 1 timeout 200 socat -u OPEN:/run/data TCP:10.0.0.3:7000 &
     local sender=$!
     "$2"

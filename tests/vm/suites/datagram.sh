@@ -6,16 +6,16 @@ PORTS=2
 HOSTS=1
 
 test_fabric_tools_give_right_answers() {
-    ibstat soft_ib1 | grep -q 'State: Active'
+    ibstat soft_ib1 | says 'State: Active'
     [ "$(ibnetdiscover | grep -c '^Ca')" = 2 ]
-    ibnetdiscover | grep -q 'soft_ib switch'
+    ibnetdiscover | says 'soft_ib switch'
     # The broadcast group has both ports as members.
     [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 2 ]
-    saquery -g | grep -q 'MGID.*ff12:401b:ffff::ffff:ffff'
+    saquery -g | says 'MGID.*ff12:401b:ffff::ffff:ffff'
     ibping -S -C soft_ib1 >/dev/null 2>&1 &
     local server=$!
     wait_for 10 ibping -c 1 -C soft_ib0 "$(lid 2)"
-    ibping -c 3 -C soft_ib0 "$(lid 2)" | grep -q ' 0% packet loss'
+    ibping -c 3 -C soft_ib0 "$(lid 2)" | says ' 0% packet loss'
     kill $server
 }
 
@@ -26,15 +26,15 @@ test_port_counters_count_traffic() {
     after=$(perfquery -x -C soft_ib0 | sed -nE 's/^PortXmitPkts:\.*([0-9]+)/\1/p')
     [ $((after - before)) -ge 500 ]
     # The switch, port 2.
-    perfquery "$(ibswitches | sed -nE 's/.*lid ([0-9]+) .*/\1/p')" 2 | grep -q 'PortXmitPkts'
+    perfquery "$(ibswitches | sed -nE 's/.*lid ([0-9]+) .*/\1/p')" 2 | says 'PortXmitPkts'
 }
 
 test_interface_looks_as_it_should() {
-    on 1 ip -d link show ib0 | grep -q 'link/infiniband'
-    on 1 ip -d link show ib0 | grep -q 'mtu 2044'
-    on 1 ip link show ib0 | grep -q 'brd 00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff'
+    on 1 ip -d link show ib0 | says 'link/infiniband'
+    on 1 ip -d link show ib0 | says 'mtu 2044'
+    on 1 ip link show ib0 | says 'brd 00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff'
     # The address ends with the port's GID.
-    on 1 ip link show ib0 | grep -q 'fe:80:00:00:00:00:00:00:00:02:c9:03:00:00:00:10 brd'
+    on 1 ip link show ib0 | says 'fe:80:00:00:00:00:00:00:00:02:c9:03:00:00:00:10 brd'
     [ "$(on 1 cat /sys/class/net/ib0/pkey)" = 0xffff ]
     [ "$(on 1 cat /sys/class/net/ib0/mode)" = datagram ]
     [ "$(on 1 cat /sys/class/net/ib0/type)" = 32 ]
@@ -48,7 +48,8 @@ test_ipv6_link_local_ping() { ping_ok 1 "$(link_local 2)%ib0"; }
 test_ipv6_duplicate_address_is_detected() {
     on 1 ip addr add fd00::77/64 dev ib0 nodad
     on 2 ip addr add fd00::77/64 dev ib1
-    wait_for 10 sh -c "ip netns exec h2 ip -6 addr show dev ib1 | grep -q dadfailed"
+    is_detected() { on 2 ip -6 addr show dev ib1 | says dadfailed; }
+    wait_for 10 is_detected
     on 2 ip addr del fd00::77/64 dev ib1
     on 1 ip addr del fd00::77/64 dev ib0
 }
@@ -56,8 +57,8 @@ test_ipv6_duplicate_address_is_detected() {
 test_neighbours_have_20_byte_addresses() {
     reaches 1 10.0.0.2
     reaches 1 fd00::2
-    on 1 ip neigh show 10.0.0.2 | grep -qE 'lladdr ([0-9a-f]{2}:){19}[0-9a-f]{2} '
-    on 1 ip neigh show fd00::2 | grep -qE 'lladdr ([0-9a-f]{2}:){19}[0-9a-f]{2} '
+    on 1 ip neigh show 10.0.0.2 | says -E 'lladdr ([0-9a-f]{2}:){19}[0-9a-f]{2} '
+    on 1 ip neigh show fd00::2 | says -E 'lladdr ([0-9a-f]{2}:){19}[0-9a-f]{2} '
 }
 
 test_flood_ping_of_10000_loses_nothing() {
@@ -70,14 +71,14 @@ test_first_packets_to_a_new_neighbour_arrive() {
     on 1 ip neigh flush dev ib0
     on 2 ip neigh flush dev ib1
     # All at once, before the address or the path is known.
-    on 1 ping -q -c 3 -l 3 -W 10 10.0.0.2 | grep -q ' 0% packet loss'
+    on 1 ping -q -c 3 -l 3 -W 10 10.0.0.2 | says ' 0% packet loss'
 }
 
 # The rows are those of real hardware (make bench-hw).
 test_bench_measures_a_link() {
     serve_iperf 2
     on 2 qperf >/dev/null 2>&1 &
-    wait_for 5 on 2 sh -c 'ss -Hltn | grep -q :19765'
+    wait_for 5 listens 2 :19765
     on 1 env LENGTH=short ./bench-hw ib0 10.0.0.2 >/run/rows
     on 1 qperf 10.0.0.2 quit
     [ "$(grep -cE '^datagram-2044-[a-z0-9-]+ [^ ]+( us)? [0-9.]*[1-9]' /run/rows)" = 12 ] || fail "$(cat /run/rows)"
@@ -117,7 +118,7 @@ test_bytes_count_the_payload_alike() {
 test_tcp() { iperf 1 2 -t 3; }
 test_tcp_over_ipv6() {
     on 2 iperf3 -s -B fd00::2 -p 5202 --daemon --one-off
-    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :5202'
+    wait_for 5 listens 2 :5202
     on 1 timeout 30 iperf3 -c fd00::2 -p 5202 -t 2 >/run/iperf.out || { cat /run/iperf.out; return 1; }
 }
 test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
@@ -143,7 +144,7 @@ test_sniffers_see_the_link_header() {
     wait_for 5 sh -c 'grep -q ib1 /proc/*/cmdline 2>/dev/null'
     on 1 ping -q -c 5 -i 0.3 10.0.0.2 >/dev/null
     wait $sniffer
-    tcpdump -r /run/capture.pcap -n 2>/dev/null | grep -q 'ICMP echo'
+    tcpdump -r /run/capture.pcap -n 2>/dev/null | says 'ICMP echo'
 }
 
 test_ethertypes_beyond_ip_are_not_sent() {

@@ -20,7 +20,7 @@ request() { # INTERFACE: host 2 is to get its address there from DHCP
     printf '%s\n' '[Match]' "Name=$1" '[Network]' 'DHCP=ipv4' 'LinkLocalAddressing=no' >"/run/network.2/$1.network"
 }
 leased() { on 2 ip -4 -o addr show dev "$1" dynamic | sed -nE 's,.* inet ([0-9.]+)/.*,\1,p'; }   # INTERFACE
-has_lease() { leased "$1" | grep -q "^10[.]$2[.]0[.]1[0-9]$"; }                                 # INTERFACE SUBNET
+has_lease() { leased "$1" | says "^10[.]$2[.]0[.]1[0-9]$"; }                                 # INTERFACE SUBNET
 has_no_lease() { [ -z "$(leased "$1")" ]; }
 said() { grep -c "$2" "/run/dnsmasq.$1"; }                   # INTERFACE WORDS: how often the server did
 said_more_than() { [ "$(said "$1" "$2")" -gt "$3" ]; }

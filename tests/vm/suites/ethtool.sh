@@ -19,7 +19,7 @@ test_link_settings() {
     grep -q 'Port: Other' /run/link
     grep -q 'Link detected: yes' /run/link
     on 1 ip link set ib0 down
-    on 1 ethtool ib0 | grep -q 'Speed: Unknown'
+    on 1 ethtool ib0 | says 'Speed: Unknown'
     on 1 ip link set ib0 up
     on 1 ip addr replace fd00::1/64 dev ib0
     wait_for 20 addresses_ready 1
@@ -57,8 +57,8 @@ test_receive_moderation() {
     iperf 1 2 -t 2 -u -b 20M
     many=$(($(counter 2 cq_event) - events))
     on 2 ethtool -C ib1 rx-usecs 2000 rx-frames 64
-    on 2 ethtool -c ib1 | grep -qE 'rx-usecs:\s+2000'
-    on 2 ethtool -c ib1 | grep -qE 'rx-frames:\s+64'
+    on 2 ethtool -c ib1 | says -E 'rx-usecs:\s+2000'
+    on 2 ethtool -c ib1 | says -E 'rx-frames:\s+64'
     events=$(counter 2 cq_event)
     iperf 1 2 -t 2 -u -b 20M
     few=$(($(counter 2 cq_event) - events))
@@ -149,7 +149,7 @@ test_ring_sizes_out_of_range() {
 }
 
 xfail_stock_one_channel='it does not say'
-test_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | grep -qE 'Combined:\s+1'; }
+test_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:\s+1'; }
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
 
@@ -179,9 +179,9 @@ ping_pong_waits_less_than_stream() {
 xfail_stock_adaptive_moderation_follows_the_traffic='it has none'
 test_adaptive_moderation_follows_the_traffic() {
     on 2 ethtool -C ib1 adaptive-rx on
-    on 2 ethtool -c ib1 | grep -q 'Adaptive RX: on'
+    on 2 ethtool -c ib1 | says 'Adaptive RX: on'
     # The library feels its way by the rates that it sees, and may go astray where the host's load changes them.
     ping_pong_waits_less_than_stream || ping_pong_waits_less_than_stream || ping_pong_waits_less_than_stream
     on 2 ethtool -C ib1 adaptive-rx off rx-usecs 0 rx-frames 0
-    on 2 ethtool -c ib1 | grep -q 'Adaptive RX: off'
+    on 2 ethtool -c ib1 | says 'Adaptive RX: off'
 }

@@ -50,8 +50,8 @@ test_ifup_sets_mode_mtu_and_addresses() {
     up ib0
     [ "$(file ib0 mode)" = connected ]
     [ "$(file ib0 mtu)" = 65520 ]
-    ip addr show ib0 | grep -q 'inet 10.0.0.1/24'
-    ip addr show ib0 | grep -q 'inet6 fd00::1/64'
+    ip addr show ib0 | says 'inet 10.0.0.1/24'
+    ip addr show ib0 | says 'inet6 fd00::1/64'
     wait_for 20 is_up ib0
     wait_for 20 here_reaches 10.0.0.2
     wait_for 20 here_reaches fd00::2
@@ -73,7 +73,7 @@ test_ifup_makes_the_child_of_a_stanza() {
     wait_for 20 is_up ib0.8001
     wait_for 20 here_reaches 10.1.0.2
     ping_ok 2 10.1.0.1
-    ifquery --state | grep -q '^ib0.8001='
+    ifquery --state | says '^ib0.8001='
 }
 
 child_is_gone() { [ ! -e "/sys/class/net/$1" ]; }   # INTERFACE; the kernel's own driver takes a while
@@ -83,8 +83,8 @@ test_ifdown_takes_children_and_addresses_away() {
     ping_ok 2 10.0.0.1
     down ib0
     wait_for 10 child_is_gone ib0.8002
-    ! ip link show ib0 | grep -q '[<,]UP[,>]' || return 1
-    ! ip addr show ib0 | grep -q 'inet ' || return 1
+    ! ip link show ib0 | says '[<,]UP[,>]' || return 1
+    ! ip addr show ib0 | says 'inet ' || return 1
     ! reaches 2 10.0.0.1 || return 1
 }
 

@@ -178,7 +178,7 @@ test_driver_is_reloaded_under_connected_traffic() {
 # 1 GB of which both ends have the same digest.
 copies() {
     on "$2" sh -c 'timeout 600 socat -u TCP-LISTEN:9,reuseaddr - | sha256sum >/run/received' &
-    wait_for 10 on "$2" sh -c 'ss -ltn | grep -q :9'
+    wait_for 10 listens "$2" ':9 '
     on "$1" bash -c "set -o pipefail
         head -c 1G /dev/urandom | tee >(sha256sum >/run/sent) | timeout 600 socat -u - TCP:$(address_of "$2"):9"
     wait $!

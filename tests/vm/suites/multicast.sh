@@ -8,7 +8,7 @@ HOSTS=1
 # listen HOST GROUP SECONDS: prints what arrives. send HOST GROUP TEXT.
 listen() { on "$1" timeout "$3" python3 /test/group.py listen "$2" "$(interface_of "$1")"; }
 send() { on "$1" python3 /test/group.py send "$2" "$(interface_of "$1")" "$3"; }
-listening() { on "$1" ip maddr show dev "$(interface_of "$1")" | grep -q "$2"; }
+listening() { on "$1" ip maddr show dev "$(interface_of "$1")" | says "$2"; }
 
 receivers() { # GROUP AS-IN-IP-MADDR
     local host
@@ -42,12 +42,13 @@ test_sender_is_a_send_only_member() {
     is_member() { [ "$(members_of ff12:401b:ffff::f07:707)" = 1 ]; }
     wait_for 10 is_member
     # Join state 8: a full member that only sends.
-    saquery --smkey 1 -m 2>/dev/null | grep -A 3 'f07:707$' | grep -q 'ScopeState.*0x8'
+    saquery --smkey 1 -m 2>/dev/null | grep -A 3 'f07:707$' | says 'ScopeState.*0x8'
 }
 
 test_group_is_left_when_nobody_listens() {
     listen 2 239.5.5.5 3 >/dev/null || true
-    wait_for 15 sh -c "! saquery -g | grep -qi 'ff12:401b:ffff::f05:505'"
+    is_gone() { ! saquery -g | says -i 'ff12:401b:ffff::f05:505'; }
+    wait_for 15 is_gone
 }
 
 test_broadcast_reaches_all() {
@@ -76,7 +77,7 @@ test_malformed_group_address_is_not_joined() {
     # 20 bytes that no IPoIB link makes.
     on 2 ip maddr add 00:ff:ff:ff:ff:12:de:ad:be:ef:00:00:00:00:00:00:12:34:56:78 dev ib1 2>/dev/null || return 77
     send 1 239.1.1.1 x
-    ! saquery -g | grep -qi 'ff12:dead'
+    ! saquery -g | says -i 'ff12:dead'
     on 2 ip maddr del 00:ff:ff:ff:ff:12:de:ad:be:ef:00:00:00:00:00:00:12:34:56:78 dev ib1
 }
 

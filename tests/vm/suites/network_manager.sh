@@ -39,7 +39,7 @@ up() { nmcli --wait 40 connection up "$1" >/run/nmcli.out 2>&1 || { tail -n 20 /
 down() { nmcli --wait 40 connection down "$1" >/run/nmcli.out 2>&1 || { sed 's/^/# /' /run/nmcli.out; return 1; }; }
 file() { cat "/sys/class/net/$1/$2"; }                        # INTERFACE FILE
 is_gone() { [ ! -e "/sys/class/net/$1" ]; }
-has_address() { ip addr show dev "$1" | grep -q " $2"; }      # INTERFACE ADDRESS
+has_address() { ip addr show dev "$1" | says " $2"; }      # INTERFACE ADDRESS
 here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
 
 test_connection_in_connected_mode() {
@@ -55,7 +55,7 @@ test_connection_in_connected_mode() {
     connection datagram ib1 manual 0 transport-mode=datagram mtu=2000
     connection child ib1.8001 manual 1 transport-mode=connected p-key=32769 parent=ib1
     nmcli connection reload
-    nmcli -t -f TYPE,DEVICE device | grep -q '^infiniband:ib1$'
+    nmcli -t -f TYPE,DEVICE device | says '^infiniband:ib1$'
     up connected
     [ "$(file ib1 mode)" = connected ]
     [ "$(file ib1 mtu)" = 65520 ]
@@ -63,7 +63,7 @@ test_connection_in_connected_mode() {
     wait_for 20 has_address ib1 fe80::
     wait_for 20 here_reaches 10.0.0.1
     ping_ok 1 10.0.0.2 -s 60000
-    nmcli -t -f GENERAL.STATE device show ib1 | grep -q '100 (connected)'
+    nmcli -t -f GENERAL.STATE device show ib1 | says '100 (connected)'
 }
 
 test_connection_in_datagram_mode_takes_its_place() {

@@ -18,8 +18,8 @@ write_files() { # MODE OF BLUE, MORE OF ITS [NetDev]...
     printf '%s\n' '[Match]' Name=blue '[Network]' Address=10.6.0.2/24 >$files/blue.network
 }
 file() { on 2 cat "/sys/class/net/$1/$2"; }             # INTERFACE FILE
-link_shows() { on 2 ip -d link show "$1" | grep -q "$2"; }   # INTERFACE WORDS
-has_address() { on 2 ip addr show dev "$1" | grep -q " $2 "; }  # INTERFACE ADDRESS
+link_shows() { on 2 ip -d link show "$1" | says "$2"; }   # INTERFACE WORDS
+has_address() { on 2 ip addr show dev "$1" | says " $2 "; }  # INTERFACE ADDRESS
 has_no_address() { ! has_address "$@"; }
 all_is_reached() { reaches 2 10.5.0.1 && reaches 2 fd05::1 && reaches 2 10.6.0.1; }
 

@@ -53,10 +53,10 @@ test_neighbours_are_shown() {
     ping_ok 1 10.0.0.2
     address=$(on 2 cat /sys/class/net/ib1/address)
     # The first byte is flags that the peer's ARP entry has too.
-    file_of 1 neigh | grep -qE "^${address} datagram +unused for [0-9]+ s$" || fail "$(file_of 1 neigh)"
+    file_of 1 neigh | says -E "^${address} datagram +unused for [0-9]+ s$" || fail "$(file_of 1 neigh)"
     set_mode 1 connected
     ping_ok 1 10.0.0.2
-    in_a_connection() { file_of 1 neigh | grep -qE "^${address} connection"; }
+    in_a_connection() { file_of 1 neigh | says -E "^${address} connection"; }
     wait_for 10 in_a_connection
     set_mode 1 datagram
     wait_for 10 reaches 1 10.0.0.2
@@ -139,7 +139,7 @@ test_debug_levels_trace_to_the_log() {
     on 1 ip link set ib0 down
     on 1 ip link set ib0 up
     wait_for 20 carrier 1
-    dmesg | grep -q 'ib0: .*joining'
+    dmesg | says 'ib0: .*joining'
     for name in debug_level mcast_debug_level; do echo 0 >/sys/module/ib_ipoib/parameters/$name; done
     wait_for 20 reaches 1 10.0.0.2
 }
@@ -150,10 +150,10 @@ test_debug_levels_of_data() {
     echo 1 >/sys/module/ib_ipoib/parameters/cm_data_debug_level
     dmesg -C
     reaches 1 10.0.0.2
-    dmesg | grep -q 'ib0: sending packet, length='
+    dmesg | says 'ib0: sending packet, length='
     set_mode 1 connected
     ping_ok 1 10.0.0.2
-    dmesg | grep -q 'ib0: sending packet: length .*, connection to qpn'
+    dmesg | says 'ib0: sending packet: length .*, connection to qpn'
     set_mode 1 datagram
     echo 0 >/sys/module/ib_ipoib/parameters/data_debug_level
     echo 0 >/sys/module/ib_ipoib/parameters/cm_data_debug_level

@@ -32,7 +32,7 @@ kill_sm() { # HOST
 # Whom host 3's port takes for the master, and that it answers as such.
 sm_guid() { sminfo -C soft_ib2 2>/dev/null | grep SMINFO_MASTER | sed -nE 's/.*sm guid (0x[0-9a-f]+),.*/\1/p'; }
 master_is() { [ $(($(sm_guid))) = $(($(guid "$1"))) ]; }       # HOST
-state_is() { grep -oE 'Entering [A-Z]+ state|STANDBY|MASTER' "/run/sm$1/out" | tail -n 1 | grep -q "$2"; }
+state_is() { grep -oE 'Entering [A-Z]+ state|STANDBY|MASTER' "/run/sm$1/out" | tail -n 1 | says "$2"; }
 
 child() { # HOST NAME PKEY SUBNET
     on "$1" ip link add link "$(interface_of "$1")" name "$2" type ipoib pkey "$3"

@@ -12,7 +12,7 @@ clamped() { # NAME GIVEN IN-FORCE
     reload "$1=$2"
     [ "$(parameter "$1")" = "$3" ] || fail "$1=$2 became $(parameter "$1"), not $3"
     # Only ours says so.
-    [ "$DRIVER" != ours ] || [ "$2" = "$3" ] || dmesg | tail -n 20 | grep -q "$1=$2 is now $3"
+    [ "$DRIVER" != ours ] || [ "$2" = "$3" ] || dmesg | tail -n 20 | says "$1=$2 is now $3"
 }
 works() {
     add_hosts

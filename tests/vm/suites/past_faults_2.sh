@@ -34,9 +34,9 @@ test_namespace_ends_with_parent_and_child_inside() {
     ip -n elsewhere link set ib0 up
     ip -n elsewhere link set blue up
     ip netns del elsewhere
-    both_are_back() { ip -d link show blue | grep -q ipoib && born_as 1; }
+    both_are_back() { ip -d link show blue | says ipoib && born_as 1; }
     wait_for 10 both_are_back
-    ip -d link show "$(born_as 1)" | grep -q 'ipoib pkey'
+    ip -d link show "$(born_as 1)" | says 'ipoib pkey'
     ip link del blue
     add_host 1
     both_work
@@ -63,7 +63,7 @@ test_malformed_group_addresses_are_not_asked_for() {
     ! known '12:dead.*' || return 1
     ! known '.*f30:3030' || return 1
     ! grep -qi 'f40:4040\|GID: 0:0' /sys/kernel/debug/ipoib/ib1_mcg || return 1
-    ! saquery -g | grep -qi 'dead\|f30:3030\|f40:4040' || return 1
+    ! saquery -g | says -i 'dead\|f30:3030\|f40:4040' || return 1
     kill $holder
     both_work
 }
@@ -79,7 +79,7 @@ test_group_of_another_signature_is_not_asked_for() {
 case $(uname -r) in 6.1.*) xfail_stock_transmit_timeout_is_recovered_from='it logs it each second, and waits' ;; esac
 test_transmit_timeout_is_recovered_from() {
     local traces recovered=
-    timed_out() { dmesg | grep -q 'ib1: transmit timeout: latency'; }
+    timed_out() { dmesg | says 'ib1: transmit timeout: latency'; }
     reaches 2 10.0.0.1
     dmesg -n 1
     knob 2 lose_completions 1000000

@@ -36,8 +36,8 @@ test_each_subnet_has_a_switch_and_a_prefix() {
     [ "$(ibswitches -C soft_ib0 | grep -c '^Switch')" = 1 ]
     [ "$(ibswitches -C soft_ib1 | grep -c '^Switch')" = 1 ]
     [ "$(ibswitches -C soft_ib0 | awk '{ print $3 }')" != "$(ibswitches -C soft_ib1 | awk '{ print $3 }')" ]
-    ibhosts -C soft_ib0 | grep -q soft_ib2
-    ! ibhosts -C soft_ib0 | grep -q 'soft_ib[13]' || return 1
+    ibhosts -C soft_ib0 | says soft_ib2
+    ! ibhosts -C soft_ib0 | says 'soft_ib[13]' || return 1
 }
 
 test_hosts_of_one_subnet_talk() {

@@ -12,7 +12,7 @@ module() { [ "$DRIVER" = stock ] && echo ib_ipoib || echo /test/ib_ipoib.ko; }
 file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
 # What was logged since the last call of listen.
 listen() { heard_from=$(dmesg | wc -l); }
-logged() { dmesg | tail -n "+$((heard_from + 1))" | grep -qE "$1"; }
+logged() { dmesg | tail -n "+$((heard_from + 1))" | says -E "$1"; }
 
 # Module
 
@@ -22,12 +22,12 @@ test_module_says_what_it_is() {
     [ "$(modinfo -F depends "$(module)" | tr , '\n' | sort | xargs)" = 'ib_cm ib_core' ]
 }
 
-test_module_is_found_by_its_kind() { modinfo -F alias "$(module)" | grep -qx rtnl-link-ipoib; }
+test_module_is_found_by_its_kind() { modinfo -F alias "$(module)" | says -x rtnl-link-ipoib; }
 
 test_parameters_have_their_types_and_modes() {
     local name
     for name in send_queue_size recv_queue_size max_nonsrq_conn_qp debug_level mcast_debug_level; do
-        modinfo -F parm "$(module)" | grep -qE "^$name:.*\(int\)$" || fail "$name is no int" || return 1
+        modinfo -F parm "$(module)" | says -E "^$name:.*\(int\)$" || fail "$name is no int" || return 1
     done
     for name in send_queue_size recv_queue_size max_nonsrq_conn_qp; do
         [ "$(stat -c %a /sys/module/ib_ipoib/parameters/$name)" = 444 ]
@@ -146,7 +146,7 @@ for request in 0x8947, 0x89b0, 0x89b1, 0x89f0:
 # The frame
 
 # Waits until a packet socket of the type is open.
-sniffs() { on "$1" sh -c "awk '\$4 == \"$2\"' /proc/net/packet | grep -q ."; } # HOST TYPE-AS-HEX
+sniffs() { on "$1" cat /proc/net/packet | awk '{ print $4 }' | says -x "$2"; } # HOST TYPE-AS-HEX
 # What arrives at host 2 when host 1 runs COMMAND.
 arrives() { # TYPE COMMAND...
     local type=$1
@@ -179,7 +179,8 @@ test_multicast_gets_the_links_pkey() {
     # A frame for the group of 239.6.6.6 of another partition.
     local header=45000021000000000111 rest=0a000001ef06060610e110e1000d000068656c6c6f
     on 2 timeout 20 python3 /test/group.py listen 239.6.6.6 ib1 >/run/heard &
-    wait_for 5 on 2 sh -c 'ip maddr show dev ib1 | grep -q 239.6.6.6'
+    heard_of() { on 2 ip maddr show dev ib1 | says 239.6.6.6; }
+    wait_for 5 heard_of
     said_and_heard() {
         # IPv4, UDP to port 4321 without a checksum: "hello".
         on 1 /test/frames.py send ib0 "00ffffffff12401b80050000000000000f06060608000000$header$(checksum)$rest"
@@ -239,6 +240,6 @@ test_broadcast_group_is_never_created_and_its_refusal_logged() {
     refused() { logged 'quiet: multicast join failed for ff12:401b:8007:0000:0000:0000:ffff:ffff, status -22'; }
     wait_for 20 refused
     ! carrier 1 quiet || return 1
-    ! saquery -g | grep -q 'ff12:401b:8007' || return 1
+    ! saquery -g | says 'ff12:401b:8007' || return 1
     on 1 ip link del quiet
 }

@@ -49,7 +49,7 @@ test_joins_say_what_they_should() {
     others_mask="mask=$(mask 0 1 2 4 5 6 7 8 9 12 13 14 16)\$"
     ca=$(grep "$broadcast_mask" /run/asked | grep -o 'ca=[^ ]*') || fail "$(cat /run/asked)"
     grep "$ca " /run/asked >/run/asked.here
-    head -n 1 /run/asked.here | grep -q "$broadcast_mask" || fail "$(head -n 1 /run/asked.here)"
+    head -n 1 /run/asked.here | says "$broadcast_mask" || fail "$(head -n 1 /run/asked.here)"
     [ "$(grep -c . /run/asked.here)" -ge 2 ]
     [ "$(tail -n +2 /run/asked.here | grep -cv "$others_mask")" = 0 ] || fail "$(cat /run/asked)"
 }

@@ -45,7 +45,7 @@ test_tools_show_the_hcas() {
     local line
     for line in 'transport: InfiniBand (0)' 'node_guid: 0002:c903:0000:0110' 'phys_port_cnt: 1' \
         'state: PORT_ACTIVE (4)' 'active_mtu: 2048 (4)' "port_lid: $(lid 2)" 'link_layer: InfiniBand'; do
-        sed -E 's/^[[:space:]]+//; s/:[[:space:]]+/: /' /run/info | grep -qxF "$line" || fail "not in ibv_devinfo: $line"
+        sed -E 's/^[[:space:]]+//; s/:[[:space:]]+/: /' /run/info | says -xF "$line" || fail "not in ibv_devinfo: $line"
     done
 }
 
@@ -159,7 +159,7 @@ test_qperf() {
     rdma_cm
     on 1 qperf >/run/server.out 2>&1 &
     local server=$!
-    wait_for 10 on 1 sh -c 'ss -ltn | grep -q :19765'
+    wait_for 10 listens 1 :19765
     on 2 timeout 60 qperf -t 1 10.0.0.1 tcp_bw tcp_lat rc_bw rc_lat ud_lat rc_rdma_read_bw rc_rdma_write_bw \
         >/run/client.out 2>&1 || both_failed
     xargs </run/client.out | sed 's/^/# /'

@@ -7,7 +7,7 @@ HOSTS=1
 FABRIC=vfs=3
 
 vf_line() { on "$1" ip link show "$(interface_of "$1")" | grep -E "^ *vf $2 "; } # HOST VF
-shows() { vf_line "$1" "$2" | grep -qF "$3"; }                                    # HOST VF TEXT
+shows() { vf_line "$1" "$2" | says -F "$3"; }                                    # HOST VF TEXT
 refused() { # WORDS COMMAND...
     local words=$1
     shift
@@ -67,7 +67,7 @@ test_functions_of_another_hca_are_its_own() {
 
 test_child_shows_none() {
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
-    ! on 1 ip link show blue | grep -q 'vf 0' || return 1
+    ! on 1 ip link show blue | says 'vf 0' || return 1
     on 1 ip link del blue
 }
 
@@ -82,5 +82,5 @@ test_functions_survive_the_drivers_reload() {
 test_interface_works_as_ever() {
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
-    on 1 ethtool -i ib0 | grep -q 'bus-info: soft_ib.0'
+    on 1 ethtool -i ib0 | says 'bus-info: soft_ib.0'
 }

@@ -23,9 +23,10 @@ release() { # INTERFACE
 reaches_in() { on 2 ping -I "$1" -q -W 1 -c 1 "$2" >/dev/null 2>&1; }   # VRF ADDRESS
 
 # Whoever is asked, over TCP, says his name.
-serve_name() { # NAMESPACE NAME
+serves_names() { ip netns exec "$1" ss -ltn | says :7000; } # NAMESPACE
+serve_name() {                                             # NAMESPACE NAME
     ip netns exec "$1" socat TCP-LISTEN:7000,reuseaddr,fork "SYSTEM:echo $2" &
-    wait_for 5 ip netns exec "$1" sh -c 'ss -ltn | grep -q :7000'
+    wait_for 5 serves_names "$1"
 }
 name_in() { on 2 socat -u -T 5 "TCP:10.0.0.1:7000,so-bindtodevice=$1" -; }   # VRF
 
@@ -47,7 +48,7 @@ test_ping_and_tcp_within_a_vrf() {
 
 test_server_within_a_vrf_is_reached() {
     on 2 iperf3 -s -1 --bind-dev red --daemon
-    wait_for 5 on 2 sh -c 'ss -ltn | grep -q red:5201'
+    wait_for 5 listens 2 red:5201
     on 1 timeout 30 iperf3 -c 10.0.0.2 -t 2 >/run/iperf.out
     grep -q receiver /run/iperf.out
 }
@@ -61,7 +62,7 @@ test_nothing_outside_the_vrf_reaches_it() {
     # No route leads there from outside, and what is bound to no VRF is not heard within.
     ! on 2 socat -u TCP:10.0.0.1:7000,connect-timeout=3 - 2>/dev/null || return 1
     on 2 socat TCP-LISTEN:7001,reuseaddr,fork SYSTEM:true &
-    wait_for 5 on 2 sh -c 'ss -ltn | grep -q :7001'
+    wait_for 5 listens 2 :7001
     ! on 1 socat -u TCP:10.0.0.2:7001,connect-timeout=3 - 2>/dev/null || return 1
 }
 
@@ -116,7 +117,7 @@ test_released_interface_is_an_ordinary_one() {
     # A VRF that goes lets go of what is in it.
     on 2 ip link del blue
     on 2 ip link set child down
-    ! on 2 ip -d link show child | grep -q 'vrf' || return 1
+    ! on 2 ip -d link show child | says 'vrf' || return 1
     on 2 ip link del child
     ping_ok 2 10.0.0.1
     pkill -x socat

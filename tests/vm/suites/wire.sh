@@ -14,17 +14,17 @@ each_host() { # COMMAND...: with the host as its last argument
 }
 group_members() { saquery --smkey 1 -m 2>/dev/null | grep -c PortGid; }
 no_group_has_members() { [ "$(group_members)" = 0 ]; }
-no_connections() { ! rdma resource show qp | grep -q 'type RC'; }
+no_connections() { ! rdma resource show qp | says 'type RC'; }
 forget_neighbours() { on "$1" ip neigh flush dev "$(interface_of "$1")"; }
 take_down() { on "$1" ip link set "$(interface_of "$1")" down; }
 
 # The stack's own timing is not to be on the wire: no router is asked for.
 quiet_host() {
-    ip netns list | grep -qw "h$1" || ip netns add "h$1"
+    ip netns list | says -w "h$1" || ip netns add "h$1"
     on "$1" sysctl -qw net.ipv6.conf.default.router_solicitations=0
 }
 # Else a ping would begin at ::1, and have no answer.
-has_source() { on "$1" ip -6 route get fd00::9 | grep -q "src fd00::$1 "; }
+has_source() { on "$1" ip -6 route get fd00::9 | says "src fd00::$1 "; }
 come_up() {
     each_host add_host
     each_host wait_for 30 addresses_ready
@@ -40,7 +40,7 @@ heard() {
     on 2 python3 group.py send "$1" "$(interface_of 2)" hello
     grep -q hello "/run/heard.$1"
 }
-listening() { on 3 ip maddr show dev "$(interface_of 3)" | grep -q "$1"; }
+listening() { on 3 ip maddr show dev "$(interface_of 3)" | says "$1"; }
 only_the_sender_is_left() { [ "$(members_of ff12:401b:ffff::f01:203)$(members_of ff12:601b:ffff::77)" = 11 ]; }
 talk() {
     ping_once 10.0.0.3
@@ -50,7 +50,7 @@ talk() {
     wait_for 10 heard ff15::77
 }
 
-child_is_ready() { ! on "$1" ip -6 addr show dev blue | grep -q tentative; }
+child_is_ready() { ! on "$1" ip -6 addr show dev blue | says tentative; }
 add_child() {
     on "$1" ip link add link "$(interface_of "$1")" name blue type ipoib pkey 0x8001
     on "$1" ip addr add "10.1.0.$1/24" dev blue
