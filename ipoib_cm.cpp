@@ -38,16 +38,17 @@ unsigned int Connections::receive_completions(unsigned int ring_size) const
            most_draining;
 }
 
-Introduction Connections::introduction() const
+PrivateData Connections::private_data() const
 {
-    return {kernel::Be32(interface_.qpn()), kernel::Be32(max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation)))};
+    const auto longest = max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
+    return {{kernel::Be32(interface_.qpn()), kernel::Be32(longest)}, IcrcOffer::make()};
 }
 
-Introduction Connections::read_introduction(const std::uint8_t* private_data)
+PrivateData Connections::read(const std::uint8_t* private_data)
 {
-    Introduction introduction;
-    std::memcpy(&introduction, private_data, sizeof(introduction));
-    return introduction;
+    PrivateData data;
+    std::memcpy(&data, private_data, sizeof(data));
+    return data;
 }
 
 kernel::Status Connections::create(unsigned int send_size, unsigned int receives, unsigned int sges)
@@ -230,18 +231,20 @@ void Connections::show(seq_file* file)
                     "asked %llu accepted %llu refused %llu broken %llu taken %llu turned_away %llu malformed %llu\n",
                     count(requests), count(accepted), count(refusals), count(broken), count(taken), count(turned_away),
                     count(malformed));
+    const auto trust = [](bool without_checksums) { return without_checksums ? " icrc" : ""; };
     const unsigned long now = shim_jiffies();
     kernel::Guard guard(interface_.paths.lock);
     for (ActiveConnection& connection : active_)
-        shim_seq_printf(file, "active  %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu\n",
+        shim_seq_printf(file, "active  %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
                         connection.peer.gid().bytes, connection.peer.qpn(), ActiveLife::name(connection.life.state()),
                         connection.mtu ? connection.mtu - static_cast<unsigned int>(sizeof(Encapsulation)) : 0,
                         connection.waiting.length() + connection.sent.load() - connection.completed.load(),
-                        (now - connection.since) / shim_jiffies_per_second());
+                        (now - connection.since) / shim_jiffies_per_second(), trust(connection.without_checksums));
     for (PassiveConnection& connection : passive_)
-        shim_seq_printf(file, "passive %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu\n",
+        shim_seq_printf(file, "passive %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
                         connection.peer_gid.bytes, connection.peer_qpn, PassiveLife::name(connection.life.state()),
-                        max_mtu(), connection.ring.outstanding(), (now - connection.since) / shim_jiffies_per_second());
+                        max_mtu(), connection.ring.outstanding(), (now - connection.since) / shim_jiffies_per_second(),
+                        trust(connection.without_checksums));
 }
 
 } // namespace ipoib

@@ -208,14 +208,14 @@ kernel::Status Connections::send_request(ActiveConnection& connection)
     TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
     connection.id = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection));
     TRY(kernel::check(connection.id));
-    const Introduction ours = introduction();
+    const PrivateData ours = private_data();
     const shim_cm_request request{
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
         .qpn = shim_qp_number(connection.qp),
         .srq = srq_ != nullptr,
         .private_data = &ours,
-        .private_bytes = sizeof(ours),
+        .private_bytes = private_bytes(interface_.icrc_as_checksum()),
     };
     return shim_cm_send_req(connection.id, &request);
 }
@@ -253,7 +253,9 @@ void Connections::accept_reply(ActiveConnection& connection, ib_cm_id* id, const
         if (connection.life.state() != ActiveLife::State::asked)
             return;
     }
-    connection.mtu = read_introduction(message.private_data).receive_mtu.value();
+    const PrivateData theirs = read(message.private_data);
+    connection.mtu = theirs.introduction.receive_mtu.value();
+    connection.without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
     if (connection.mtu <= sizeof(Encapsulation)) {
         log_warning(interface_.dev(), "Rejecting connection: mtu %u <= %zu", connection.mtu, sizeof(Encapsulation));
         malformed.add();

@@ -42,9 +42,10 @@ void SendPool::send(ActiveConnection& to, sk_buff* skb)
     const std::uint32_t here = available_.tail();
     const std::uint32_t index = free_slots_[available_.slot(here)];
     Slot& slot = slots_[index];
-    // What the stack made ready for an HCA's offloads before the mode changed: connections have none.
-    const bool plain =
-        !shim_skb_segment_bytes(skb) && (!shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
+    // Connections have none of an HCA's offloads: what the stack made ready for them, before the mode changed or
+    // because other peers need no checksum, is finished here.
+    const bool plain = !shim_skb_segment_bytes(skb) &&
+                       (to.without_checksums || !shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
     if (available_.empty() || interface_.tx.closed() || !plain || !slot.map(interface_.ca(), skb, 0, sges_))
         [[unlikely]] {
         interface_.tx_dropped.add();
@@ -278,7 +279,7 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
         const unsigned long now = shim_jiffies();
         if (from.last_used.load_relaxed() != now)
             from.last_used.store(now);
-        deliver(slot, shim_wc_bytes(wc));
+        deliver(slot, shim_wc_bytes(wc), from.without_checksums);
         return;
     }
     if (!shim_wc_flushed(wc)) {
@@ -365,7 +366,7 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
     return skb;
 }
 
-void PageRing::deliver(Slot& slot, unsigned int bytes)
+void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
 {
     RxRing& rx = interface_.rx;
     if (bytes <= sizeof(Encapsulation) || bytes > longest()) [[unlikely]] {
@@ -388,6 +389,8 @@ void PageRing::deliver(Slot& slot, unsigned int bytes)
     shim_skb_set_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
     shim_skb_set_packet_type(skb, SHIM_PACKET_HOST);
+    if (without_checksum)
+        shim_skb_checksum_verified(skb);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
     rx.pass_up(skb);

@@ -95,7 +95,7 @@ kernel::Status Connections::fill_shared_ring()
 kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
 {
     kernel::Guard one_at_a_time(mutex_);
-    const Introduction theirs = read_introduction(message.private_data);
+    const auto [theirs, offer] = read(message.private_data);
     if (!message.reliable) {
         reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;
         return kernel::not_supported;
@@ -123,6 +123,7 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
             return kernel::no_memory;
         connection->peer_gid = peer;
         connection->peer_qpn = qpn;
+        connection->without_checksums = interface_.icrc_as_checksum() && offer.valid();
         connection->since = shim_jiffies();
         connection->last_used.store(connection->since);
         reason = SHIM_CM_REJ_NO_QP;
@@ -144,14 +145,14 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
         passive_.push_back(made);
     }
     taken.add();
-    const Introduction ours = introduction();
+    const PrivateData ours = private_data();
     const shim_cm_reply reply{
         .qpn = shim_qp_number(made.qp),
         .psn = psn,
         .srq = srq_ != nullptr,
         .rnr_retries = rnr_retries,
         .private_data = &ours,
-        .private_bytes = sizeof(ours),
+        .private_bytes = private_bytes(made.without_checksums),
     };
     const int error = shim_cm_send_rep(id, &reply);
     kernel::Guard guard(interface_.paths.lock);

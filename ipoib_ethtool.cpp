@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What ethtool shows and sets: statistics by name, the link's speed, interrupt moderation.
+// What ethtool shows and sets: statistics by name, the link's speed, interrupt moderation, rings and private flags.
 #include <array>
 
 #include <ipoib/interface.hpp>
@@ -151,8 +151,8 @@ unsigned int ipoib_ethtool_statistics_count() { return static_cast<unsigned int>
 void ipoib_ethtool_statistic_names(char* names)
 {
     for (const auto& statistic : ipoib::statistics) {
-        shim_format(names, SHIM_STATISTIC_NAME_BYTES, "%s", statistic.name);
-        names += SHIM_STATISTIC_NAME_BYTES;
+        shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
+        names += SHIM_ETHTOOL_NAME_BYTES;
     }
 }
 
@@ -186,4 +186,16 @@ void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
 int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)
 {
     return Interface::of(dev).set_ring_sizes({sends, receives}).code();
+}
+
+void ipoib_ethtool_flag_names(char* names) { shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }
+
+std::uint32_t ipoib_ethtool_get_flags(const net_device* dev)
+{
+    return Interface::of(dev).icrc_as_checksum() ? std::uint32_t{IPOIB_FLAG_ICRC_AS_CHECKSUM} : 0;
+}
+
+int ipoib_ethtool_set_flags(net_device* dev, std::uint32_t flags)
+{
+    return Interface::of(dev).set_icrc_as_checksum(flags & IPOIB_FLAG_ICRC_AS_CHECKSUM).code();
 }

@@ -371,4 +371,10 @@ int ipoib_ndo_set_address(net_device* dev, const std::uint8_t* address)
 }
 void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
 bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).connected(); }
+
+bool ipoib_leaves_checksums(const net_device* dev)
+{
+    const Interface& interface = Interface::of(dev);
+    return !interface.connected() || interface.icrc_as_checksum();
+}
 void ipoib_ndo_get_stats(net_device* dev, shim_stats* stats) { Interface::of(dev).sum_statistics(*stats); }

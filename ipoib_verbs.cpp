@@ -322,14 +322,32 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
         // Without these either, it has none until it is next opened.
         (void)replace_queues(before).ok();
     }
-    if (open) {
-        const kernel::Status opened = perform(pkey_found_.load_relaxed() ? InterfaceLife::Event::opened
-                                                                         : InterfaceLife::Event::opened_without_pkey);
-        if (!opened.ok())
-            start_later();
-        return status.ok() ? opened : status;
-    }
-    return status;
+    const kernel::Status opened = open ? run_again() : kernel::Status();
+    return status.ok() ? opened : status;
+}
+
+// It was closed for a change.
+kernel::Status Interface::run_again()
+{
+    const kernel::Status opened =
+        perform(pkey_found_.load_relaxed() ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey);
+    if (!opened.ok())
+        start_later();
+    return opened;
+}
+
+kernel::Status Interface::set_icrc_as_checksum(bool wanted)
+{
+    if (wanted == icrc_as_checksum())
+        return {};
+    if (accelerated_)
+        return kernel::not_supported;
+    const bool open = life_.state() != InterfaceLife::State::closed;
+    if (open)
+        (void)perform(InterfaceLife::Event::closed).ok();
+    icrc_as_checksum_.store(wanted);
+    shim_netdev_update_features(dev_);
+    return open ? run_again() : kernel::Status();
 }
 
 // In and out of service

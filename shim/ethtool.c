@@ -6,7 +6,7 @@
 #include <shim/ethtool.h>
 #include <shim/netdevice.h>
 
-static_assert(SHIM_STATISTIC_NAME_BYTES == ETH_GSTRING_LEN);
+static_assert(SHIM_ETHTOOL_NAME_BYTES == ETH_GSTRING_LEN);
 
 static void get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
@@ -37,13 +37,22 @@ static int get_link_ksettings(struct net_device *dev, struct ethtool_link_ksetti
 
 static int get_sset_count(struct net_device *dev, int sset)
 {
-	return sset == ETH_SS_STATS ? (int)ipoib_ethtool_statistics_count() : -EOPNOTSUPP;
+	switch (sset) {
+	case ETH_SS_STATS:
+		return (int)ipoib_ethtool_statistics_count();
+	case ETH_SS_PRIV_FLAGS:
+		return IPOIB_FLAGS;
+	default:
+		return -EOPNOTSUPP;
+	}
 }
 
 static void get_strings(struct net_device *dev, u32 sset, u8 *data)
 {
 	if (sset == ETH_SS_STATS)
 		ipoib_ethtool_statistic_names((char *)data);
+	else if (sset == ETH_SS_PRIV_FLAGS)
+		ipoib_ethtool_flag_names((char *)data);
 }
 
 static void get_ethtool_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *values)
@@ -91,6 +100,9 @@ static int set_ringparam(SHIM_RINGPARAM_ARGS)
 	return ipoib_ethtool_set_rings(dev, ring->tx_pending, ring->rx_pending);
 }
 
+static u32 get_priv_flags(struct net_device *dev) { return ipoib_ethtool_get_flags(dev); }
+static int set_priv_flags(struct net_device *dev, u32 flags) { return ipoib_ethtool_set_flags(dev, flags); }
+
 static void get_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
 	channels->max_combined = channels->combined_count = 1;
@@ -109,6 +121,8 @@ static const struct ethtool_ops ethtool_ops = {
 	.set_coalesce = set_coalesce,
 	.get_ringparam = get_ringparam,
 	.set_ringparam = set_ringparam,
+	.get_priv_flags = get_priv_flags,
+	.set_priv_flags = set_priv_flags,
 	.get_channels = get_channels,
 };
 

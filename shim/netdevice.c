@@ -43,7 +43,9 @@ static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 
 static netdev_features_t fix_features(struct net_device *dev, netdev_features_t features)
 {
-	return ipoib_offloads_sends(dev) ? features : features & ~(NETIF_F_IP_CSUM | NETIF_F_TSO);
+	if (!ipoib_offloads_sends(dev))
+		features &= ~NETIF_F_TSO;
+	return ipoib_leaves_checksums(dev) ? features : features & ~NETIF_F_IP_CSUM;
 }
 
 /* Time stamps of packets, where the lower half has them: by ioctl, or by operations of their own. */

@@ -37,6 +37,28 @@ struct Introduction {
 };
 static_assert(sizeof(Introduction) == 8 && alignof(Introduction) == 1);
 
+// What may follow it, as Oracle's kernels have it: that the sender takes messages without the checksums of TCP and UDP,
+// for the invariant CRC of each InfiniBand packet (IBA 7.8.1) covers them.
+struct IcrcOffer {
+    kernel::Be16 signature;
+    kernel::Be16 capabilities;
+
+    static constexpr std::uint16_t signed_as = 0x2211, version = 0x1000, version_bits = 0xf000, icrc = 0x0001;
+    static IcrcOffer make() { return {kernel::Be16(signed_as), kernel::Be16(version | icrc)}; }
+    bool valid() const
+    {
+        return signature.value() == signed_as && (capabilities.value() & (version_bits | icrc)) == (version | icrc);
+    }
+};
+static_assert(sizeof(IcrcOffer) == 4 && alignof(IcrcOffer) == 1);
+
+// All of it, as it goes into a message; without an offer, only the first part does.
+struct PrivateData {
+    Introduction introduction;
+    IcrcOffer offer;
+};
+static_assert(sizeof(PrivateData) == 12);
+
 // The service that an interface listens on is named after its UD queue pair (RFC 4755 section 3.5).
 constexpr std::uint64_t service_id(std::uint32_t qpn) { return 0x1000000000000000 | qpn; }
 
@@ -78,6 +100,8 @@ public:
     ib_qp* qp = nullptr;
     // The longest message that the peer takes, encapsulation included.
     unsigned int mtu = 0;
+    // The peer takes messages without checksums.
+    bool without_checksums = false;
     // Of the release: when to look again, when to lose patience.
     unsigned long look_at = 0, patience_ends = 0;
     enum class Release { none, unpublished, in_error } release = Release::none;
@@ -192,7 +216,7 @@ private:
     void remove_page(Slot& slot, unsigned int index);
     kernel::Status post(Slot& first, unsigned int count);
     void repost(Slot& slot);
-    void deliver(Slot& slot, unsigned int bytes);
+    void deliver(Slot& slot, unsigned int bytes, bool without_checksum);
     sk_buff* copy(const Slot& slot, unsigned int bytes);
     sk_buff* take(Slot& slot, unsigned int bytes);
     // Pages to take the place of a slot's first ones, mapped; false: not so many to be had, and none was taken.
@@ -235,6 +259,8 @@ public:
     unsigned long since = 0;
     // Among those that drain.
     bool counted = false;
+    // The peer was told that its messages need no checksums.
+    bool without_checksums = false;
 
     ib_cm_id* id = nullptr;
     ib_qp* qp = nullptr;
@@ -346,9 +372,10 @@ private:
     bool idle();
     void work_soon();
     void run();
-    // What a REQ and a REP of ours say, and what the peer's said.
-    Introduction introduction() const;
-    static Introduction read_introduction(const std::uint8_t* private_data);
+    // What a REQ and a REP of ours say, how much of it, and what the peer's said.
+    PrivateData private_data() const;
+    std::uint8_t private_bytes(bool offer) const { return offer ? sizeof(PrivateData) : sizeof(Introduction); }
+    static PrivateData read(const std::uint8_t* private_data);
     // One look at everything; returns when to look again, in jiffies, 0: when something happens.
     unsigned long look();
 

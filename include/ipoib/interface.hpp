@@ -85,6 +85,10 @@ public:
     void sum_statistics(shim_stats& stats) const;
     // Connected or datagram mode. CONTEXT: RTNL.
     kernel::Status set_connected(bool connected);
+    // Whether connections to peers that want the same carry no checksums of TCP and UDP. It holds for connections that
+    // are made from then on; those that are there end. CONTEXT: RTNL.
+    kernel::Status set_icrc_as_checksum(bool wanted);
+    bool icrc_as_checksum() const { return icrc_as_checksum_.load_relaxed(); }
     // Of the receive completion queue: an event after so much time, or so many packets.
     struct Moderation {
         unsigned int usecs, frames;
@@ -179,6 +183,7 @@ private:
     kernel::Status create_queues();
     void destroy_queues();
     kernel::Status replace_queues(RingSizes sizes);
+    kernel::Status run_again();
     void show_address();
     void choose_guid(const Gid& like);
     void destroy();
@@ -256,7 +261,7 @@ private:
     unsigned int announcements_left_ = 0;
     kernel::Published<unsigned int> moderation_usecs_, moderation_frames_;
 
-    kernel::Published<bool> connected_, umcast_;
+    kernel::Published<bool> connected_, umcast_, icrc_as_checksum_;
     bool has_debug_files_ = false;
     dentry* debug_files_[IPOIB_DEBUG_FILES] = {};
     // Packets that were too long, until their senders are told.

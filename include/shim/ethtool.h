@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* ethtool: driver, link, statistics and interrupt moderation. */
+/* ethtool: driver, link, statistics, interrupt moderation, rings and private flags. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
 
 struct net_device;
 
-enum { SHIM_STATISTIC_NAME_BYTES = 32 };
+enum { SHIM_ETHTOOL_NAME_BYTES = 32 };
 
 /* kernel -> C++. CONTEXT: RTNL. */
 /* Mb/s; 0: not known. */
 unsigned int ipoib_ethtool_speed(const struct net_device *dev);
 unsigned int ipoib_ethtool_statistics_count(void);
-/* names: count names of SHIM_STATISTIC_NAME_BYTES each; values in the same order. */
+/* names: so many of SHIM_ETHTOOL_NAME_BYTES each; values in the same order. */
 void ipoib_ethtool_statistic_names(char *names);
 void ipoib_ethtool_statistics(const struct net_device *dev, uint64_t *values);
 /* Of the receive side: an interrupt after so many microseconds or packets; adaptive: as the traffic has it. */
@@ -28,5 +28,13 @@ struct shim_rings {
 };
 void ipoib_ethtool_get_rings(const struct net_device *dev, struct shim_rings *rings);
 int ipoib_ethtool_set_rings(struct net_device *dev, unsigned int sends, unsigned int receives);
+/* Private flags: bits of ipoib_flag, by name. */
+enum ipoib_flag {
+	IPOIB_FLAG_ICRC_AS_CHECKSUM = 1,
+	IPOIB_FLAGS = 1, /* how many */
+};
+void ipoib_ethtool_flag_names(char *names);
+uint32_t ipoib_ethtool_get_flags(const struct net_device *dev);
+int ipoib_ethtool_set_flags(struct net_device *dev, uint32_t flags);
 
 SHIM_END

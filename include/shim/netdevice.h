@@ -76,7 +76,7 @@ int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu);
 /* Features that the user can switch: received checksums count as verified; TCP segments are merged (LRO). */
 bool shim_netdev_rx_checksum(const struct net_device *dev);
 bool shim_netdev_lro(const struct net_device *dev);
-/* Asks ipoib_offloads_sends() anew. CONTEXT: RTNL. */
+/* Asks ipoib_offloads_sends() and ipoib_leaves_checksums() anew. CONTEXT: RTNL. */
 void shim_netdev_update_features(struct net_device *dev);
 /* Calls visit(context, 20-byte address) for each multicast address, under the address list's lock. */
 void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
@@ -138,8 +138,9 @@ const struct shim_lower *ipoib_lower_half(const struct net_device *dev);
 struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
 /* The user wants this address, 20 bytes. CONTEXT: RTNL. */
 int ipoib_ndo_set_address(struct net_device *dev, const uint8_t *address);
-/* Packets may come without checksums, or larger than the MTU: the HCA sees to that. */
+/* Packets may come larger than the MTU, or without checksums: they are cut, and have them filled in where needed. */
 bool ipoib_offloads_sends(const struct net_device *dev);
+bool ipoib_leaves_checksums(const struct net_device *dev);
 void ipoib_ndo_set_rx_mode(struct net_device *dev);
 void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
 /* Pushes the encapsulation and the destination; returns their length, negative when there is no destination. */

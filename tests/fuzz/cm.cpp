@@ -24,6 +24,7 @@ void cm(Input& input)
         {"poll", &Session::poll},
         {"close", &Session::close},
         {"open", &Session::open},
+        {"change_flags", &Session::change_flags},
     };
     Session session(input);
     session.bring_up();

@@ -47,6 +47,7 @@ void operations(Input& input)
         {"forget_membership", &Session::forget_membership},
         {"answer_when_cancelled", &Session::answer_when_cancelled},
         {"receive_bogus_completion", &Session::receive_bogus_completion},
+        {"change_flags", &Session::change_flags},
     };
     Session session(input);
     session.play(table);

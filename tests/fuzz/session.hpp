@@ -69,6 +69,7 @@ public:
     void change_address();
     void change_groups();
     void change_offloads();
+    void change_flags();
     void find();
     void time_out();
     void work();

@@ -180,7 +180,7 @@ void Session::show()
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which)
         ipoib_debug_show(dev, static_cast<ipoib_debug_file>(which), nullptr);
     world_.seq_text.clear();
-    std::vector<char> names(ipoib_ethtool_statistics_count() * SHIM_STATISTIC_NAME_BYTES);
+    std::vector<char> names(ipoib_ethtool_statistics_count() * SHIM_ETHTOOL_NAME_BYTES);
     std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count());
     ipoib_ethtool_statistic_names(names.data());
     ipoib_ethtool_statistics(dev, values.data());
@@ -231,6 +231,17 @@ void Session::change_moderation()
         world_.dim->apply(world_.dim->context, wanted.usecs & 0xff, wanted.frames);
     Rtnl rtnl;
     (void)ipoib_ethtool_set_moderation(dev, &wanted);
+}
+
+void Session::change_flags()
+{
+    net_device* const dev = device();
+    const std::uint32_t flags = input_.byte();
+    if (!dev)
+        return;
+    Rtnl rtnl;
+    const int error = ipoib_ethtool_set_flags(dev, flags);
+    require(error || ipoib_ethtool_get_flags(dev) == (flags & IPOIB_FLAG_ICRC_AS_CHECKSUM), "flags are not as set");
 }
 
 void Session::change_address()

@@ -4,6 +4,7 @@
 #include "driver_test.hpp"
 
 #include <shim/cm.h>
+#include <shim/ethtool.h>
 
 namespace ipoib {
 namespace {
@@ -417,6 +418,121 @@ TEST_F(ConnectedTest, closing_the_interface_ends_everything_in_every_state)
     close();
     EXPECT_EQ(connections(), 0U);
     EXPECT_TRUE(world.cm_ids.empty());
+}
+
+// The invariant CRC in place of checksums
+
+class IcrcTest : public ConnectedTest {
+protected:
+    void trust(bool wanted)
+    {
+        world.rtnl = true;
+        EXPECT_EQ(ipoib_ethtool_set_flags(&world.dev(), wanted ? IPOIB_FLAG_ICRC_AS_CHECKSUM : 0), 0);
+        world.rtnl = false;
+        world.run_work();
+    }
+    // Whether a packet to the peer is sent without its checksum, on a connection whose peer offers what it does.
+    bool sent_without_checksum(IcrcOffer offer)
+    {
+        world.reply(ask(capable(1)), 65524, offer);
+        ib_qp* qp = world.qps.back();
+        world.complete_messages(*qp, qp->outstanding.size());
+        sk_buff* skb = world.packet(capable(1), 0x0800, 100);
+        skb->wants_checksum = true;
+        world.transmit(skb);
+        const bool without = skb->wants_checksum;
+        world.complete_messages(*qp, 1);
+        return without;
+    }
+    // Whether the stack is told that a message of this peer needs no look at its checksum.
+    bool taken_as_verified(IcrcOffer offer)
+    {
+        world.request(gid(2), 0x200, 65524, true, offer);
+        std::vector<std::uint8_t> bytes(104);
+        bytes[0] = 0x08;
+        EXPECT_TRUE(world.receive_message(*world.qps.back(), bytes));
+        return world.received.back()->verified;
+    }
+    static IcrcOffer offer(std::uint16_t signature, std::uint16_t capabilities)
+    {
+        return {kernel::Be16(signature), kernel::Be16(capabilities)};
+    }
+};
+
+TEST_F(IcrcTest, nobody_is_trusted_by_default)
+{
+    EXPECT_EQ(ipoib_ethtool_get_flags(&world.dev()), 0U);
+    EXPECT_FALSE(ipoib_leaves_checksums(&world.dev()));
+    EXPECT_FALSE(sent_without_checksum(IcrcOffer::make()));
+    EXPECT_FALSE(taken_as_verified(IcrcOffer::make()));
+}
+
+TEST_F(IcrcTest, the_flag_has_a_name)
+{
+    std::vector<char> names(std::size_t{IPOIB_FLAGS} * SHIM_ETHTOOL_NAME_BYTES);
+    ipoib_ethtool_flag_names(names.data());
+    EXPECT_STREQ(names.data(), "icrc-as-checksum");
+    trust(true);
+    EXPECT_EQ(ipoib_ethtool_get_flags(&world.dev()), 1U);
+}
+
+TEST_F(IcrcTest, who_wants_it_says_so_in_req_and_rep)
+{
+    trust(true);
+    EXPECT_TRUE(ipoib_leaves_checksums(&world.dev()));
+    const std::vector<std::uint8_t> data{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4, 0x22, 0x11, 0x10, 0x01};
+    EXPECT_EQ(ask(capable(1))->private_data, data);
+    EXPECT_EQ(world.request(gid(2), 0x200, 65524, true, IcrcOffer::make())->private_data, data);
+    // Not to whom it means nothing.
+    EXPECT_EQ(world.request(gid(3), 0x300)->private_data.size(), 8U);
+}
+
+TEST_F(IcrcTest, checksums_are_left_out_where_both_want_it)
+{
+    trust(true);
+    EXPECT_TRUE(sent_without_checksum(IcrcOffer::make()));
+    EXPECT_TRUE(taken_as_verified(IcrcOffer::make()));
+    EXPECT_TRUE(shows("icrc"));
+}
+
+TEST_F(IcrcTest, a_peer_that_offers_nothing_gets_its_checksums)
+{
+    trust(true);
+    EXPECT_FALSE(sent_without_checksum({}));
+    EXPECT_FALSE(taken_as_verified({}));
+    EXPECT_FALSE(shows("icrc"));
+}
+
+TEST_F(IcrcTest, an_offer_needs_its_signature_its_version_and_its_bit)
+{
+    EXPECT_TRUE(offer(0x2211, 0x1ff1).valid());
+    EXPECT_FALSE(offer(0x1122, 0x1001).valid());
+    EXPECT_FALSE(offer(0x2211, 0x2001).valid());
+    EXPECT_FALSE(offer(0x2211, 0x3001).valid());
+    EXPECT_FALSE(offer(0x2211, 0x1002).valid());
+}
+
+TEST_F(IcrcTest, connections_from_before_end_with_a_change)
+{
+    connect(capable(1));
+    world.request(gid(2), 0x200);
+    EXPECT_EQ(connections(), 2U);
+    trust(true);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_TRUE(sent_without_checksum(IcrcOffer::make()));
+    trust(false);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_FALSE(sent_without_checksum(IcrcOffer::make()));
+}
+
+TEST_F(IcrcTest, a_datagram_to_a_peer_without_connections_has_its_checksum)
+{
+    trust(true);
+    meet(peer(1));
+    sk_buff* skb = world.packet(peer(1), 0x0800, 100);
+    skb->wants_checksum = true;
+    world.transmit(skb);
+    EXPECT_TRUE(!skb->wants_checksum || world.sent.back().checksum);
 }
 
 // The passive side

@@ -11,10 +11,10 @@ class EthtoolTest : public DriverTest {
 protected:
     static std::vector<std::string> names()
     {
-        std::vector<char> text(ipoib_ethtool_statistics_count() * SHIM_STATISTIC_NAME_BYTES);
+        std::vector<char> text(ipoib_ethtool_statistics_count() * SHIM_ETHTOOL_NAME_BYTES);
         ipoib_ethtool_statistic_names(text.data());
         std::vector<std::string> names;
-        for (std::size_t at = 0; at < text.size(); at += SHIM_STATISTIC_NAME_BYTES)
+        for (std::size_t at = 0; at < text.size(); at += SHIM_ETHTOOL_NAME_BYTES)
             names.emplace_back(text.data() + at);
         return names;
     }

@@ -259,13 +259,13 @@ ib_cm_id* World::take_request()
     return id;
 }
 
-void World::reply(ib_cm_id* id, std::uint32_t mtu)
+void World::reply(ib_cm_id* id, std::uint32_t mtu, ipoib::IcrcOffer offer)
 {
     ASSERT_NE(id, nullptr);
-    const ipoib::Introduction introduction{kernel::Be32(0x99), kernel::Be32(mtu)};
+    const ipoib::PrivateData data{{kernel::Be32(0x99), kernel::Be32(mtu)}, offer};
     shim_cm_message message{};
     message.event = SHIM_CM_REP;
-    message.private_data = reinterpret_cast<const std::uint8_t*>(&introduction);
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
 }
 
@@ -287,7 +287,8 @@ ib_cm_id* World::new_cm_id(void* context)
     return id;
 }
 
-ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu, bool reliable)
+ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu, bool reliable,
+                         ipoib::IcrcOffer offer)
 {
     ib_cm_id* listener = nullptr;
     for (ib_cm_id* id : cm_ids)
@@ -296,10 +297,10 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
     if (!listener)
         return nullptr;
     ib_cm_id* const id = new_cm_id(listener->context);
-    const ipoib::Introduction introduction{kernel::Be32(qpn), kernel::Be32(mtu)};
+    const ipoib::PrivateData data{{kernel::Be32(qpn), kernel::Be32(mtu)}, offer};
     shim_cm_message message{};
     message.event = SHIM_CM_REQ;
-    message.private_data = reinterpret_cast<const std::uint8_t*>(&introduction);
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     message.peer = from.native();
     message.reliable = reliable;
     if (!ipoib_cm_event(id, &message, id->context))

@@ -14,6 +14,7 @@
 
 #include <generated/layout.h>
 #include <ipoib/address.hpp>
+#include <ipoib/connected.hpp>
 #include <shim/cm.h>
 #include <shim/debugfs.h>
 #include <shim/dim.h>
@@ -261,10 +262,11 @@ public:
     // Connected mode. REQs that were sent and not answered, oldest first; answers to one.
     std::vector<ib_cm_id*> asked;
     ib_cm_id* take_request();
-    void reply(ib_cm_id* id, std::uint32_t mtu = 65524);
+    void reply(ib_cm_id* id, std::uint32_t mtu = 65524, ipoib::IcrcOffer offer = {});
     void message(ib_cm_id* id, shim_cm_event event, unsigned int reason = 0);
     // A REQ comes; nullptr: it was turned away, and turned_away says why.
-    ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true);
+    ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true,
+                      ipoib::IcrcOffer offer = {});
     unsigned int turned_away = 0;
     ib_cm_id* new_cm_id(void* context);
     ib_qp* connection(std::size_t n) { return qps.at(n + 1); }

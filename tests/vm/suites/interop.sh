@@ -101,6 +101,16 @@ test_connected_mode() {
     # They were connections, not datagrams.
     [ "$(counter 1 rc_sent)" -gt 1000 ] && [ "$(counter 2 rc_sent)" -gt 1000 ]
 }
+# It is offered in private data that the other driver does not read.
+test_icrc_as_checksum_is_for_who_offers_it_too() {
+    on 1 ethtool --set-priv-flags ib0 icrc-as-checksum on
+    to_mode connected connected
+    wait_for 20 reaches 1 10.0.0.2
+    both_ways streams
+    [ "$(on 2 nstat -asz TcpInCsumErrors | awk '$1 == "TcpInCsumErrors" { print $2 }')" = 0 ]
+    on 1 ethtool --set-priv-flags ib0 icrc-as-checksum off
+    wait_for 20 reaches 1 10.0.0.2
+}
 test_connected_children() {
     local host
     add_child 1

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# The private flag icrc-as-checksum, which the in-tree driver has not: connections whose both ends have it carry no
+# checksums of TCP and UDP.
+PORTS=2
+HOSTS=1
+MODE=connected
+# shellcheck source=/dev/null
+. ./features.sh
+
+trust() { on "$1" ethtool --set-priv-flags "$(interface_of "$1")" icrc-as-checksum "$2"; } # HOST on|off
+connections_trust() { cat /sys/kernel/debug/ipoib/ib0_cm /sys/kernel/debug/ipoib/ib1_cm | says ' icrc$'; }
+listens_to_udp() { on 2 ss -lun | says ":9000 "; }
+# What tcpdump at host 2 says of the checksum of a UDP packet of host 1 to an address.
+checksum_of() { # ADDRESS [SOCAT-OPTION]
+    on 2 timeout 20 tcpdump -i ib1 -n -vv -c 1 udp port 9000 >/run/seen 2>/run/tcpdump.err &
+    wait_for 10 grep -q 'listening on' /run/tcpdump.err
+    on 2 timeout 20 socat -u "UDP-RECVFROM:9000${2:+,$2}" - >/run/heard &
+    wait_for 5 listens_to_udp
+    hello_came() {
+        echo hello | on 1 socat -u - "UDP-SENDTO:$1:9000,ip-multicast-if=10.0.0.1"
+        grep -q hello /run/heard
+    }
+    wait_for 15 hello_came "$1"
+    wait
+    grep -oE 'udp sum ok|bad udp cksum' /run/seen
+}
+carries() { # CHECKSUMS
+    wait_for 20 reaches 1 10.0.0.2
+    transfer 10
+    [ "$(checksum_of 10.0.0.2)" = "$1" ] || fail "$(cat /run/seen)"
+}
+
+test_off_by_default() {
+    [ "$DRIVER" = ours ] || return 77
+    on 1 ethtool --show-priv-flags ib0 | says -E 'icrc-as-checksum *: off'
+    is_feature 1 tx-checksum-ipv4 off
+    carries 'udp sum ok'
+    ! connections_trust
+}
+
+test_unknown_flag_is_refused() {
+    [ "$DRIVER" = ours ] || return 77
+    ! on 1 ethtool --set-priv-flags ib0 no-such-flag on 2>/dev/null
+}
+
+test_no_checksums_where_both_want_it() {
+    [ "$DRIVER" = ours ] || return 77
+    trust 1 on
+    trust 2 on
+    is_feature 1 tx-checksum-ipv4 on
+    carries 'bad udp cksum'
+    connections_trust
+    [ "$(wrong_checksums)" = 0 ]
+}
+
+test_groups_and_broadcasts_have_checksums() {
+    [ "$DRIVER" = ours ] || return 77
+    [ "$(checksum_of 239.1.2.3 ip-add-membership=239.1.2.3:ib1)" = 'udp sum ok' ] || fail "$(cat /run/seen)"
+}
+
+test_checksums_where_one_does_not() {
+    [ "$DRIVER" = ours ] || return 77
+    trust 2 off
+    carries 'udp sum ok'
+    ! connections_trust || return 1
+    trust 1 off
+    trust 2 on
+    carries 'udp sum ok'
+    ! connections_trust || return 1
+    trust 1 on
+}
+
+test_datagrams_have_checksums() {
+    [ "$DRIVER" = ours ] || return 77
+    set_mode 1 datagram
+    carries 'udp sum ok'
+    set_mode 1 connected
+    carries 'bad udp cksum'
+}
+
+test_checksums_by_ethtool() {
+    [ "$DRIVER" = ours ] || return 77
+    set_feature 1 tx-checksum-ipv4 off
+    carries 'udp sum ok'
+    set_feature 1 tx-checksum-ipv4 on
+    carries 'bad udp cksum'
+}
+
+test_flag_changes_under_traffic() {
+    [ "$DRIVER" = ours ] || return 77
+    local i
+    serve_iperf 2
+    on 1 timeout 60 iperf3 -c 10.0.0.2 -t 10 >/run/iperf.out &
+    for i in off on off on; do
+        trust 1 $i
+        sleep 1
+        trust 2 $i
+        sleep 1
+    done
+    wait $!
+    [ "$(wrong_checksums)" = 0 ]
+    both_work
+}
+
+test_flag_survives_down_and_up() {
+    [ "$DRIVER" = ours ] || return 77
+    on 1 ip link set ib0 down
+    trust 1 off
+    trust 1 on
+    on 1 ip link set ib0 up
+    carries 'bad udp cksum'
+}
