@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <ipoib/encapsulation.hpp>
+
 #include "world.hpp"
 
 using namespace sim;
@@ -157,6 +159,8 @@ void ib_qp::run_datagrams()
         }
         auto bytes = gather(send);
         SIM_CHECK(bytes.size() <= ca->mtu, "a datagram of %zu bytes, and the MTU is %u", bytes.size(), ca->mtu);
+        if (send.checksum)
+            fill_checksum(bytes.data() + sizeof(ipoib::Encapsulation));
         world->fabric.send({ca, ca->lid, send.ah->dlid, send.ah->multicast, send.ah->dgid, number, send.qpn, send.qkey,
                             ca->pkeys.at(pkey_index), std::move(bytes)});
         complete(send, Status::success);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <ipoib/encapsulation.hpp>
+
 #include "world.hpp"
 
 namespace sim {
@@ -87,6 +89,7 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         completion.source_qpn = datagram.source_qpn;
         completion.slid = datagram.slid;
         completion.grh = datagram.multicast;
+        completion.checksum_ok = !checksum_is_open(datagram.bytes.data() + sizeof(ipoib::Encapsulation));
         if (!qp->take(bytes, completion))
             ++lost;
     }

@@ -198,6 +198,12 @@ void Faults::perform_on_interface(const Planned& planned)
     case Fault::umcast:
         (void)store(party, IPOIB_ATTRIBUTE_UMCAST, planned.number & 1 ? "1" : "0");
         break;
+    case Fault::icrc_as_checksum: {
+        const RtnlGuard rtnl;
+        if (net_device* dev = world->stack.find(party))
+            (void)ipoib_ethtool_set_flags(dev, planned.number & 1 ? IPOIB_FLAG_ICRC_AS_CHECKSUM : 0);
+        break;
+    }
     case Fault::burst:
     case Fault::groups_burst:
         return burst(planned);

@@ -22,7 +22,7 @@ struct shim_send_wr {
     unsigned int count;
     ib_ah* ah;
     std::uint32_t qpn, qkey;
-    bool signaled;
+    bool signaled, checksum;
     shim_send_wr* next;
 };
 static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_send_wr) <= SHIM_SIZEOF_SEND_WR);
@@ -122,7 +122,7 @@ int shim_wc_status(const shim_wc* wc) { return static_cast<int>(wc->entry.status
 unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
 unsigned int shim_wc_bytes(const shim_wc* wc) { return wc->entry.bytes; }
 bool shim_wc_has_grh(const shim_wc* wc) { return wc->entry.grh; }
-bool shim_wc_checksum_ok(const shim_wc*) { return true; }
+bool shim_wc_checksum_ok(const shim_wc* wc) { return wc->entry.checksum_ok; }
 std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qpn; }
 std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
 void* shim_wc_qp_context(const shim_wc* wc)
@@ -244,7 +244,7 @@ void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 
 void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
 {
-    *wr = {id, sges, 0, nullptr, 0, 0, false, nullptr};
+    *wr = {id, sges, 0, nullptr, 0, 0, false, false, nullptr};
 }
 void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
 {
@@ -258,7 +258,11 @@ void shim_send_wr_set_segments(shim_send_wr*, void*, unsigned int, unsigned int)
     fail("segments, which nobody asked for");
 }
 void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
-void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool) { wr->signaled = signaled; }
+void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
+{
+    wr->signaled = signaled;
+    wr->checksum = checksum;
+}
 void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
 
@@ -277,7 +281,8 @@ int shim_post_send(ib_qp* qp, shim_send_wr* first)
         }
         SIM_CHECK(qp->posted - qp->seen < qp->send_wrs, "a send queue of %u overruns", qp->send_wrs);
         SIM_CHECK(wr->count <= qp->send_sges, "a send of %u elements, of %u", wr->count, qp->send_sges);
-        Send send{wr->id, qp->posted++, wr->ah, wr->qpn, wr->qkey, wr->signaled, {wr->sges, wr->sges + wr->count}};
+        Send send{wr->id,   qp->posted++, wr->ah,       wr->qpn,
+                  wr->qkey, wr->signaled, wr->checksum, {wr->sges, wr->sges + wr->count}};
         for (const shim_sge& sge : send.sges)
             world->memory.check_mapped(sge.address, sge.length, qp->ca);
         qp->sends.push_back(std::move(send));

@@ -49,6 +49,7 @@ constexpr const char* fault_names[] = {
     "memberships",
     "mtu",
     "umcast",
+    "icrc_as_checksum",
     "burst",
     "groups_burst",
     "reads",

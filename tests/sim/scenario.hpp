@@ -45,6 +45,7 @@ enum class Fault {
     memberships,
     mtu,
     umcast,
+    icrc_as_checksum,
     burst,
     groups_burst,
     reads,

@@ -7,6 +7,8 @@
 #include <deque>
 #include <optional>
 
+#include <ipoib/encapsulation.hpp>
+
 #include "world.hpp"
 
 using namespace sim;
@@ -233,12 +235,13 @@ int shim_skb_fill_checksum(sk_buff* skb)
     if (world->memory.fails())
         return -12;
     skb->wants_checksum = false;
+    fill_checksum(skb->data + sizeof(ipoib::Encapsulation));
     return 0;
 }
 void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
-void shim_skb_checksum_verified(sk_buff*) {}
+void shim_skb_checksum_verified(sk_buff* skb) { skb->verified = true; }
 void shim_skb_set_merged(sk_buff*, unsigned int, unsigned int) {}
 void shim_skb_tx_timestamp(sk_buff* skb) { check(skb); }
 

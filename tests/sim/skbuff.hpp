@@ -42,7 +42,7 @@ struct sk_buff {
     std::uint16_t protocol = 0;
     shim_packet_type type = SHIM_PACKET_HOST;
     unsigned int note = 0;
-    bool wants_checksum = false, recycle = false;
+    bool wants_checksum = false, verified = false, recycle = false;
     // Of one that is to be cut: the bytes of each segment's data, how many, and of the headers with the encapsulation.
     unsigned int segment_bytes = 0, segments = 1, header_bytes = 0;
     // Of a packet to be sent: since when there is it, and its neighbours in age.

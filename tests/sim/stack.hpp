@@ -17,6 +17,9 @@ struct Data {
     std::uint64_t number;
 };
 std::uint8_t pattern(std::uint64_t number, std::size_t at);
+// Whether its checksum is left to whoever sends it; and that it is filled in.
+bool checksum_is_open(const std::uint8_t* data);
+void fill_checksum(std::uint8_t* data);
 
 class Stack {
 public:
@@ -74,7 +77,7 @@ private:
                     std::size_t header_bytes, unsigned int bytes, unsigned int segment_bytes = 0);
     void ask_for(net_device* dev, unsigned int who, const ipoib::HwAddr& where);
     void resolve(net_device* dev, const std::vector<std::uint8_t>& bytes);
-    void take_data(net_device* dev, const std::vector<std::uint8_t>& bytes, shim_packet_type type);
+    void take_data(net_device* dev, const std::vector<std::uint8_t>& bytes, shim_packet_type type, bool verified);
 
     std::uint64_t received_[most_parties][most_parties] = {};
     std::uint64_t numbers_[most_parties][most_parties] = {};

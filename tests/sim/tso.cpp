@@ -93,5 +93,6 @@ void shim_tso_fill_checksums(const shim_tso*, const sk_buff* skb, void* headers,
         const std::uint8_t byte = pattern(data.number, sizeof(data) + i);
         expected = shim_tso_add_to_sum(expected, &byte, 1, i);
     }
+    fill_checksum(static_cast<std::uint8_t*>(data_header(skb, headers)));
     SIM_CHECK(sum == expected, "the sum of a segment's data is %#x, not %#x", sum, expected);
 }

@@ -85,6 +85,7 @@ struct Completion {
     std::uint64_t number = 0;
     // When it was put into its queue.
     Time since = 0;
+    bool checksum_ok = false;
 };
 
 struct Send {
@@ -92,7 +93,7 @@ struct Send {
     std::uint64_t number;
     ib_ah* ah;
     std::uint32_t qpn, qkey;
-    bool signaled;
+    bool signaled, checksum;
     std::vector<shim_sge> sges;
 };
 
