@@ -1,22 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """neighbours.py COUNT INTERFACE LLADDR PACKETS: sends to so many neighbours in turns, which are queue pairs that nobody has,
-behind the port of the link-layer address. Prints the nanoseconds that a packet took, once each neighbour was met."""
+behind the port of the link-layer address; with "groups" for an address, to so many groups that nobody listens to. Prints
+the nanoseconds that a packet took, once each was met."""
 import ipaddress
 import socket
 import subprocess
 import sys
 import time
 
-count, interface, address, packets = int(sys.argv[1]), sys.argv[2], sys.argv[3].split(":"), int(sys.argv[4])
-network = ipaddress.ip_network("10.64.0.0/16")
+count, interface, address, packets = int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
+groups = address == "groups"
+network = ipaddress.ip_network("239.64.0.0/16" if groups else "10.64.0.0/16")
 hosts = [str(network[i + 1]) for i in range(count)]
-commands = [f"route replace {network} dev {interface}"]
-for i, host in enumerate(hosts):
-    address[1:4] = (0x100000 + i).to_bytes(3, "big").hex(":").split(":")
-    commands.append(f"neigh replace {host} lladdr {':'.join(address)} nud permanent dev {interface}")
-subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=True)
 
+
+def commands():
+    yield f"route replace {network} dev {interface}"
+    if not groups:
+        octets = address.split(":")
+        for i, host in enumerate(hosts):
+            octets[1:4] = (0x100000 + i).to_bytes(3, "big").hex(":").split(":")
+            yield f"neigh replace {host} lladdr {':'.join(octets)} nud permanent dev {interface}"
+
+
+def all_joined():
+    with open(f"/sys/kernel/debug/ipoib/{interface}_mcg", encoding="ascii") as file:
+        return sum(line.split() == ["complete:", "yes"] for line in file) >= count
+
+
+subprocess.run(["ip", "-batch", "-"], input="\n".join(commands()), text=True, check=True)
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 
@@ -26,8 +39,10 @@ def send(many):
 
 
 send(max(count, 1000))
-# The path is asked for once, and what waits for it is bounded.
+# The path is asked for once, a group each, and what waits for it is bounded.
 time.sleep(1)
+while groups and not all_joined():
+    time.sleep(0.1)
 send(max(count, 1000))
 begun = time.monotonic_ns()
 send(packets)
