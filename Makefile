@@ -66,6 +66,10 @@ test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRS
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all $(if $(SEED),,checked)
 	@tests/sim/run "$(SEED)" "$(FAULTS)" "$(SALT)" "$(FIRST)" "$(SEEDS)" "$(HOURS)"
 
+coverage: ## which lines of the driver unit tests and simulator run, in build/coverage/report/; SEEDS=n HOURS=n
+	@tests/vm/need g++ libgtest-dev gcovr
+	@scripts/coverage "$(SEEDS)" "$(HOURS)"
+
 fuzz: ## fuzzers of all that comes from outside; MINUTES=n for each TESTS="frame cm sa netlink sysfs operations" JOBS=n
 	@tests/vm/need clang libclang-rt-14-dev g++ libgtest-dev
 	@$(MAKE) --no-print-directory -j$(JOBS) -C tests/fuzz
@@ -118,4 +122,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-sim fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-sim coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

@@ -19,6 +19,11 @@
 #include "watched.hpp"
 #include "world.hpp"
 
+#ifdef COVERAGE
+// Writes what was counted, which _exit() does not.
+extern "C" void __gcov_dump();
+#endif
+
 namespace sim {
 
 Watched* watched = nullptr;
@@ -121,6 +126,9 @@ pid_t start_worker(Watched* shared, std::uint64_t first, std::uint64_t end, std:
         ++watched->seeds_done;
     }
     watched->seed = 0;
+#ifdef COVERAGE
+    __gcov_dump();
+#endif
     _exit(0);
 }
 
