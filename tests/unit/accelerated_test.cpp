@@ -122,5 +122,29 @@ TEST_F(AcceleratedTest, name_must_be_the_whole_name)
     EXPECT_TRUE(interface().accelerated());
 }
 
+TEST_F(AcceleratedTest, who_opens_it_is_told_that_it_does_not)
+{
+    start();
+    world.refused = "lower_open";
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), -5);
+    world.rtnl = false;
+    world.refused.clear();
+    world.bring_up();
+}
+
+TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_lower_half)
+{
+    start();
+    std::uint32_t port = 0;
+    EXPECT_EQ(ipoib_port_of(&world.dev(), &port), &world.ca);
+    EXPECT_EQ(port, 1U);
+    ASSERT_NE(ipoib_lower_half(&world.dev()), nullptr);
+    EXPECT_EQ(ipoib_lower_half(&world.dev())->dev, &world.dev());
+    world.stop();
+    start(0);
+    EXPECT_EQ(ipoib_lower_half(&world.dev()), nullptr);
+}
+
 } // namespace
 } // namespace ipoib

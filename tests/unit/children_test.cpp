@@ -279,5 +279,36 @@ TEST_F(ChildrenTest, umcast_leaves_groups_of_user_space_alone)
     EXPECT_NE(world.join_of(group(7)), nullptr);
 }
 
+TEST_F(ChildrenTest, without_a_netdev_there_is_no_child)
+{
+    world.refused = "netdev_create_child";
+    EXPECT_EQ(create("0x8001"), -12);
+    EXPECT_EQ(children(), 0U);
+    world.refused.clear();
+    EXPECT_EQ(create("0x8001"), 6);
+}
+
+TEST_F(ChildrenTest, what_happened_before_its_end_finds_nothing_to_do)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    open();
+    for (const shim_event event : {SHIM_EVENT_GID_CHANGE, SHIM_EVENT_LID_CHANGE, SHIM_EVENT_PKEY_CHANGE})
+        world.event(event);
+    ipoib_ndo_tx_timeout(child());
+    world.rtnl = true;
+    ipoib_dellink(child(), nullptr);
+    // The lock is let go, and another takes it, before the interface ends.
+    world.rtnl = false;
+    const auto going = std::exchange(world.going, {});
+    ASSERT_EQ(going.size(), 1U);
+    world.trace.clear();
+    world.advance(10);
+    EXPECT_EQ(std::count_if(world.trace.begin(), world.trace.end(),
+                            [](const std::string& line) { return line.starts_with("flush "); }),
+              3)
+        << "the parent's alone";
+    world.going = going;
+}
+
 } // namespace
 } // namespace ipoib

@@ -537,6 +537,33 @@ TEST_F(IcrcTest, a_datagram_to_a_peer_without_connections_has_its_checksum)
 
 // The passive side
 
+TEST_F(ConnectedTest, a_packet_that_finds_its_connection_made_meanwhile_goes_by_it)
+{
+    ib_cm_id* id = ask(capable(1));
+    // When it was looked up, there was none.
+    world.meanwhile = [&] { world.reply(id); };
+    world.transmit(world.packet(capable(1), 0x0800, 100));
+    ib_qp* qp = world.qps.back();
+    ASSERT_EQ(qp->outstanding.size(), 2U);
+    EXPECT_EQ(qp->outstanding[1].bytes.size(), 104U);
+    world.complete_messages(*qp, 2);
+}
+
+TEST_F(ConnectedTest, a_send_that_completes_again_is_not_freed_again)
+{
+    ib_qp* qp = connect(capable(1));
+    world.transmit(world.packet(capable(1)));
+    const std::uint64_t id = qp->outstanding[0].id;
+    world.complete_messages(*qp, 1);
+    world.transmit(world.packet(capable(1)));
+    world.complete_messages(*qp, 1);
+    world.transmit(world.packet(capable(1)));
+    qp->send_cq->push({id, 0, 0, 0, 0, false, qp});
+    world.complete_messages(*qp, 1);
+    EXPECT_EQ(statistics().tx_packets, 4U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
 class PassiveTest : public ConnectedTest {
 protected:
     // The mode does not matter to who accepts.
@@ -544,6 +571,11 @@ protected:
     {
         DriverTest::SetUp();
         open();
+    }
+    ib_cm_id* listener()
+    {
+        const auto it = std::find_if(world.cm_ids.begin(), world.cm_ids.end(), [](auto* id) { return id->listens; });
+        return it == world.cm_ids.end() ? nullptr : *it;
     }
     void is_given_up_after_five_seconds()
     {
@@ -787,6 +819,38 @@ TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
 }
 
 // Without a shared receive queue
+
+TEST_F(PassiveTest, a_completion_of_no_buffer_is_told_and_ignored)
+{
+    ib_qp* qp = accept(1, 0x100);
+    qp->recv_cq->push({PageRing::tag | 256, 0, 100, 0, 0, false, qp});
+    world.run_polls();
+    EXPECT_TRUE(world.received.empty());
+    EXPECT_EQ(world.log.back(), "cm receive completion for index %u of %u");
+}
+
+TEST_F(PassiveTest, the_listener_hears_requests_alone)
+{
+    for (const shim_cm_event event : {SHIM_CM_DREQ, SHIM_CM_REJ, SHIM_CM_TIMEWAIT_EXIT})
+        world.message(listener(), event);
+    EXPECT_TRUE(listener()->sent.empty());
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PassiveTest, a_request_that_comes_while_the_interface_closes_is_turned_away)
+{
+    void* const context = listener()->context;
+    close();
+    ib_cm_id* late = world.new_cm_id(context);
+    const Introduction introduction{kernel::Be32(0x100), kernel::Be32(65524)};
+    shim_cm_message message{};
+    message.event = SHIM_CM_REQ;
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&introduction);
+    message.reliable = true;
+    EXPECT_NE(ipoib_cm_event(late, &message, context), 0);
+    EXPECT_EQ(late->reason, static_cast<unsigned int>(SHIM_CM_REJ_NO_RESOURCES));
+    shim_cm_destroy(late);
+}
 
 class OwnRingTest : public PassiveTest {
 protected:

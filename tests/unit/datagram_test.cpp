@@ -338,5 +338,46 @@ TEST_F(DatagramTest, completion_that_comes_while_polling_is_not_lost)
     EXPECT_TRUE(world.qp().recv_cq->armed);
 }
 
+TEST_F(DatagramTest, packet_of_too_many_pieces_is_copied_or_dropped)
+{
+    const auto in_pieces = [&] {
+        sk_buff* skb = world.packet(peer(1));
+        skb->frags.assign(30, std::vector<std::uint8_t>(10));
+        return skb;
+    };
+    world.transmit(in_pieces());
+    ASSERT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.sent[0].bytes.size(), 4U + 60 + 300);
+    world.complete_sends(1);
+    world.fail_allocation = 1;
+    world.transmit(in_pieces());
+    EXPECT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.drops, 1U);
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NO_MEMORY));
+}
+
+TEST_F(DatagramTest, room_that_is_made_while_the_queue_is_being_stopped_starts_it)
+{
+    for (int i = 0; i < 127; ++i)
+        world.transmit(world.packet(peer(1)));
+    ASSERT_FALSE(world.dev().stopped);
+    // Too little to wake a queue that was stopped before.
+    world.meanwhile = [&] { world.finish_sends(1); };
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(interface().tx.stops.value(), 1U);
+    EXPECT_FALSE(world.dev().stopped);
+    world.complete_sends(127);
+}
+
+TEST_F(DatagramTest, header_without_a_destination_is_left_unwritten)
+{
+    sk_buff* skb = world.packet(peer(1));
+    const auto before = skb->start;
+    EXPECT_EQ(ipoib_header_create(skb, 0x0800, nullptr), -IPOIB_HEADER_BYTES);
+    EXPECT_EQ(skb->start, before);
+    world.transmit(skb);
+    world.complete_sends(1);
+}
+
 } // namespace
 } // namespace ipoib

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // What the tests of the driver on fakes share: a World with one interface, and names for who it talks to.
 #pragma once
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include <ipoib/interface.hpp>
@@ -48,6 +50,11 @@ protected:
         shim_stats stats{};
         ipoib_ndo_get_stats(&world.dev(), &stats);
         return stats;
+    }
+    // A line of that format.
+    bool logged(const char* format) const
+    {
+        return std::find(world.log.begin(), world.log.end(), format) != world.log.end();
     }
     void close()
     {

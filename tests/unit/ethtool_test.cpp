@@ -214,5 +214,12 @@ TEST_F(EthtoolTest, rings_change_while_the_interface_is_down)
     EXPECT_EQ(world.qp().receives.size(), 1024U);
 }
 
+TEST_F(EthtoolTest, speed_is_unknown_while_the_port_does_not_answer)
+{
+    EXPECT_NE(ipoib_ethtool_speed(&world.dev()), 0U);
+    world.refused = "ib_query_port";
+    EXPECT_EQ(ipoib_ethtool_speed(&world.dev()), 0U);
+}
+
 } // namespace
 } // namespace ipoib

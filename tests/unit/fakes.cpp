@@ -119,6 +119,7 @@ World::~World()
     EXPECT_TRUE(memberships.empty()) << memberships.size() << " memberships are left";
     EXPECT_TRUE(queued.empty()) << "work is left";
     EXPECT_TRUE(netdevs.empty() && qps.empty());
+    EXPECT_TRUE(registered.empty() && work_queues == 0);
     EXPECT_TRUE(cm_ids.empty()) << cm_ids.size() << " connection identifiers are left";
     EXPECT_TRUE(srqs.empty() && loose_pages.empty());
     for (page_pool* pool : pools) {
@@ -179,6 +180,25 @@ void World::sleep()
     run_polls();
     ++now;
     run_work();
+}
+
+bool World::refuses(const char* call)
+{
+    if (refused != call)
+        return false;
+    if (!granted)
+        return true;
+    --granted;
+    return false;
+}
+
+void World::let_others_run()
+{
+    if (!meanwhile)
+        return;
+    const int here = std::exchange(spinning, 0);
+    std::exchange(meanwhile, nullptr)();
+    spinning = here;
 }
 
 void World::event(shim_event event, std::uint32_t port)
@@ -436,6 +456,7 @@ void shim_free(void* memory)
 void shim_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { lock->held = false; }
 void shim_spinlock_lock_bh(shim_spinlock* lock)
 {
+    world->let_others_run();
     EXPECT_FALSE(lock->held) << "a spinlock is taken twice";
     lock->held = true;
     ++world->spinning;
@@ -469,7 +490,7 @@ void shim_rcu_synchronize()
     may_sleep();
     ++world->grace_periods;
 }
-void shim_smp_mb() {}
+void shim_smp_mb() { world->let_others_run(); }
 void shim_bh_disable() { ++world->spinning; }
 void shim_bh_enable() { --world->spinning; }
 unsigned long shim_jiffies() { return world->now; }
@@ -499,8 +520,18 @@ void shim_rtnl_unlock()
 
 // work.h
 
-workqueue_struct* shim_workqueue_create(const char* name) { return new workqueue_struct{name}; }
-void shim_workqueue_destroy(workqueue_struct* queue) { delete queue; }
+workqueue_struct* shim_workqueue_create(const char* name)
+{
+    if (world->refuses("workqueue_create"))
+        return nullptr;
+    ++world->work_queues;
+    return new workqueue_struct{name};
+}
+void shim_workqueue_destroy(workqueue_struct* queue)
+{
+    --world->work_queues;
+    delete queue;
+}
 void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char* name)
 {
     EXPECT_NE(strstr(name, "::"), nullptr);
@@ -537,6 +568,8 @@ std::string key_of(const shim_hash_node* node, std::uint16_t bytes)
 
 int shim_hash_init(shim_hash* hash, std::uint16_t)
 {
+    if (world->refuses("hash_init"))
+        return -12;
     hash->nodes = new std::map<std::string, shim_hash_node*>;
     return 0;
 }
@@ -614,7 +647,7 @@ int shim_skb_linearize(sk_buff* skb)
 }
 unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
 unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
-bool shim_skb_pull_headers(sk_buff*, unsigned int) { return true; }
+bool shim_skb_pull_headers(sk_buff*, unsigned int) { return !world->refuses("skb_pull_headers"); }
 bool shim_skb_wants_checksum(const sk_buff* skb) { return skb->wants_checksum; }
 int shim_skb_fill_checksum(sk_buff* skb)
 {
@@ -690,6 +723,8 @@ void shim_page_free(page* one) { free_page(one); }
 
 page_pool* shim_pool_create(unsigned int, unsigned int order)
 {
+    if (world->refuses("pool_create"))
+        return reinterpret_cast<page_pool*>(std::intptr_t(-12));
     auto* pool = new page_pool{order, {}, false};
     world->pools.insert(pool);
     return pool;
@@ -814,6 +849,8 @@ int shim_lower_init(const shim_lower* lower, net_device* dev)
 void shim_lower_uninit(const shim_lower*, net_device* dev) { dev->lower.push_back("uninit"); }
 int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
 {
+    if (world->refuses("lower_open"))
+        return -5;
     dev->lower.push_back("open");
     return 0;
 }
@@ -877,6 +914,8 @@ void shim_dim_cancel(shim_dim*) { world->dim = nullptr; }
 
 net_device* shim_netdev_create(ib_device*, std::uint32_t)
 {
+    if (world->refuses("netdev_create"))
+        return nullptr;
     auto* dev = new net_device;
     world->netdevs.push_back(dev);
     return dev;
@@ -885,6 +924,8 @@ void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
 void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
 net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, const char* name)
 {
+    if (world->refuses("netdev_create_child"))
+        return nullptr;
     auto* dev = new net_device;
     dev->name = name;
     world->netdevs.push_back(dev);
@@ -942,6 +983,8 @@ void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; 
 int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
 {
     EXPECT_TRUE(world->rtnl);
+    if (world->refuses("netdev_change_mtu"))
+        return -16;
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
@@ -1045,14 +1088,33 @@ void shim_log(const net_device*, shim_level level, const char* format, ...)
     if (level == SHIM_LOG_WARNING)
         world->log.emplace_back(format);
 }
-int shim_client_register() { return ipoib_add_device(&world->ca, &world->state); }
+namespace {
+int register_as(const char* what)
+{
+    if (world->refuses(what))
+        return -12;
+    world->registered.push_back(what);
+    return 0;
+}
+void unregister(const char* what) { EXPECT_EQ(std::erase(world->registered, what), 1U) << what; }
+} // namespace
+
+int shim_client_register()
+{
+    if (const int error = register_as("client"))
+        return error;
+    // Who registers is not told what becomes of an HCA.
+    (void)ipoib_add_device(&world->ca, &world->state);
+    return 0;
+}
 void shim_client_unregister()
 {
+    unregister("client");
     if (world->state)
         ipoib_remove_device(&world->ca, std::exchange(world->state, nullptr));
 }
 std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
-bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }
+bool shim_ib_port_is_ib(const ib_device* ca, std::uint32_t) { return ca->infiniband; }
 
 // verbs.h
 
@@ -1063,12 +1125,12 @@ unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
 int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     *port = ca->port;
-    return 0;
+    return world->refuses("ib_query_port") ? -19 : 0;
 }
 int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     *gid = ca->gid;
-    return 0;
+    return world->refuses("ib_query_gid") ? -5 : 0;
 }
 int shim_ib_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
 {
@@ -1187,6 +1249,8 @@ int shim_qp_to_rts(ib_qp* qp)
 }
 int shim_qp_to_error(ib_qp* qp)
 {
+    if (world->refuses("qp_to_error"))
+        return -22;
     qp->state = "error";
     if (world->mute)
         return 0;
@@ -1200,6 +1264,8 @@ int shim_qp_to_error(ib_qp* qp)
 }
 int shim_qp_to_reset(ib_qp* qp)
 {
+    if (world->refuses("qp_to_reset"))
+        return -22;
     qp->state = "reset";
     qp->receives.clear();
     qp->outstanding.clear();
@@ -1215,12 +1281,16 @@ int shim_qp_recover_send(ib_qp* qp)
 int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
 {
     may_sleep();
+    if (world->refuses("qp_set_qkey"))
+        return -22;
     qp->qkey = qkey;
     return 0;
 }
 int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
     may_sleep();
+    if (world->refuses("qp_attach"))
+        return -12;
     EXPECT_TRUE(qp->attached.emplace(text(mgid, 16), mlid).second) << "attached twice";
     return 0;
 }
@@ -1348,8 +1418,12 @@ void shim_events_stop(shim_event_handler* handler) { EXPECT_EQ(world->ca.handler
 
 // sa.h
 
-void shim_sa_register() {}
-void shim_sa_unregister() { EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end"; }
+void shim_sa_register() { world->registered.push_back("sa"); }
+void shim_sa_unregister()
+{
+    EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end";
+    EXPECT_EQ(std::erase(world->registered, "sa"), 1U);
+}
 int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int,
                      void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
@@ -1524,8 +1598,8 @@ std::uint32_t shim_random() { return 4; }
 
 // debugfs.h
 
-int shim_debugfs_start() { return 0; }
-void shim_debugfs_stop() {}
+int shim_debugfs_start() { return register_as("debugfs"); }
+void shim_debugfs_stop() { unregister("debugfs"); }
 dentry* shim_debug_file_create(net_device*, ipoib_debug_file) { return nullptr; }
 void shim_debug_file_remove(dentry*) {}
 void shim_seq_printf(seq_file*, const char* format, ...)
@@ -1540,8 +1614,8 @@ void shim_seq_printf(seq_file*, const char* format, ...)
 
 // netlink.h
 
-int shim_link_register() { return 0; }
-void shim_link_unregister() {}
+int shim_link_register() { return register_as("link"); }
+void shim_link_unregister() { unregister("link"); }
 void shim_extack(netlink_ext_ack*, const char* format, ...)
 {
     char text[SHIM_EXTACK_BYTES];

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -203,6 +204,7 @@ struct ib_device {
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
     // Behind the first.
     std::vector<shim_gid> gids;
+    bool infiniband = true;
     struct Handler {
         void (*on_event)(void*, shim_event, std::uint32_t);
         void* context;
@@ -280,6 +282,16 @@ public:
     bool have_srq = true, refuse_srq = false;
     unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
     int fail_cm = 0;
+    // Calls of the boundary with this name fail, but for so many of the first.
+    std::string refused;
+    unsigned int granted = 0;
+    bool refuses(const char* call);
+    // What another processor does just before the next barrier or spinlock.
+    std::function<void()> meanwhile;
+    void let_others_run();
+    // What is registered with the kernel, in the order of registration.
+    std::vector<std::string> registered;
+    unsigned int work_queues = 0;
     // So many more are taken, and then one chain is refused from there on; -1: none is.
     int receives_until_failure = -1;
     // A queue pair in its error state says nothing, and flushes nothing.

@@ -324,5 +324,78 @@ TEST_F(InterfaceTest, flushes_do_not_wait_for_rtnl)
     world.ca.port.active = true;
 }
 
+TEST_F(InterfaceTest, a_qkey_that_the_hca_refuses_is_tried_again)
+{
+    world.refused = "qp_set_qkey";
+    world.rtnl = true;
+    ASSERT_EQ(ipoib_ndo_open(&world.dev()), 0);
+    world.rtnl = false;
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.refused.clear();
+    world.advance(100);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, an_mtu_that_the_stack_refuses_is_told_and_leaves_the_users)
+{
+    world.refused = "netdev_change_mtu";
+    open();
+    EXPECT_TRUE(logged("failed to change the MTU to %u, error %d"));
+    // The user's from here on, not the group's.
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1500), 0);
+    world.refused.clear();
+    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 1500U);
+}
+
+TEST_F(InterfaceTest, a_queue_pair_that_stays_in_service_is_told_and_given_up)
+{
+    open();
+    world.refused = "qp_to_error";
+    close();
+    EXPECT_TRUE(logged("failed to move the queue pair to ERROR, error %d"));
+    EXPECT_TRUE(logged("timing out; %u sends %u receives not completed"));
+    EXPECT_TRUE(world.mappings.empty());
+    world.refused.clear();
+    open();
+    world.refused = "qp_to_reset";
+    close();
+    EXPECT_TRUE(logged("failed to move the queue pair to RESET, error %d"));
+    EXPECT_TRUE(world.mappings.empty());
+}
+
+TEST_F(InterfaceTest, without_a_pool_of_buffers_it_does_not_open)
+{
+    world.refused = "pool_create";
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), -12);
+    world.rtnl = false;
+    EXPECT_EQ(world.qp().state, "reset");
+    world.refused.clear();
+    open();
+}
+
+TEST_F(InterfaceTest, a_gid_that_is_not_to_be_had_leaves_the_address)
+{
+    const auto before = world.dev().address;
+    world.ca.gid.raw[15] = 0x77;
+    world.refused = "ib_query_gid";
+    world.event(SHIM_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.dev().address, before);
+    world.refused.clear();
+    world.event(SHIM_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.dev().address[19], 0x77);
+}
+
 } // namespace
 } // namespace ipoib

@@ -253,5 +253,19 @@ TEST_F(MulticastTest, packet_gets_the_links_pkey)
     EXPECT_NE(world.join_of(group(3)), nullptr);
 }
 
+TEST_F(MulticastTest, a_group_that_the_hca_does_not_take_is_asked_for_again)
+{
+    open();
+    world.refused = "qp_attach";
+    set_groups({1});
+    world.answer_join(world.join_of(group(1)));
+    EXPECT_EQ(world.memberships.size(), 1U) << "the broadcast group's";
+    world.refused.clear();
+    world.advance(100);
+    world.answer_join(world.join_of(group(1)));
+    EXPECT_EQ(world.memberships.size(), 2U);
+    EXPECT_EQ(world.qp().attached.size(), 2U);
+}
+
 } // namespace
 } // namespace ipoib

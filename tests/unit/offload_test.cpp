@@ -358,5 +358,31 @@ TEST_F(OffloadTest, connections_take_no_offloads)
     world.rtnl = false;
 }
 
+TEST_F(OffloadTest, large_packet_whose_headers_are_out_of_reach_is_dropped)
+{
+    sk_buff* skb = world.packet(peer(1), 0x0800, 5040);
+    skb->segment_bytes = 1000;
+    skb->header_bytes = 44;
+    world.refused = "skb_pull_headers";
+    world.transmit(skb);
+    EXPECT_TRUE(world.sent.empty());
+    EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(OffloadTest, segments_with_other_options_go_by_themselves)
+{
+    world.polls_later = true;
+    for (const std::uint32_t sequence : {1000U, 1096U}) {
+        auto bytes = frame({.sequence = sequence});
+        // The first four bytes of the data become options.
+        auto& ip = *reinterpret_cast<Ipv4Header*>(&bytes[sizeof(Encapsulation)]);
+        reinterpret_cast<TcpHeader*>(&ip + 1)->length = (sizeof(TcpHeader) + 4) / 4 << 4;
+        ASSERT_TRUE(world.receive(bytes));
+    }
+    world.polls_later = false;
+    world.run_polls();
+    EXPECT_EQ(world.received.size(), 2U);
+}
+
 } // namespace
 } // namespace ipoib

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The module's start and an HCA's arrival, and what is left of them when the kernel refuses something: nothing.
+#include "driver_test.hpp"
+
+namespace ipoib {
+namespace {
+
+class ModuleTest : public testing::Test {
+protected:
+    void refuse(const char* call, unsigned int granted = 0)
+    {
+        world.refused = call;
+        world.granted = granted;
+    }
+    void is_started_without_interface()
+    {
+        world.start();
+        EXPECT_TRUE(world.netdevs.empty());
+        EXPECT_EQ(world.state, nullptr);
+        world.stop();
+        EXPECT_TRUE(world.memory.empty());
+        EXPECT_EQ(world.work_queues, 0U);
+    }
+    World world;
+};
+
+TEST_F(ModuleTest, a_start_that_fails_undoes_what_it_did)
+{
+    // Of the work queues, the second.
+    for (const char* call : {"workqueue_create", "debugfs", "link", "client"}) {
+        SCOPED_TRACE(call);
+        refuse(call, std::strcmp(call, "workqueue_create") == 0);
+        EXPECT_EQ(ipoib_start(), -12);
+        EXPECT_TRUE(world.registered.empty());
+        EXPECT_EQ(world.work_queues, 0U);
+    }
+    refuse("");
+    world.start();
+    EXPECT_EQ(world.netdevs.size(), 1U);
+    world.stop();
+}
+
+TEST_F(ModuleTest, an_hca_without_infiniband_ports_gets_no_interface)
+{
+    world.ca.infiniband = false;
+    is_started_without_interface();
+}
+
+TEST_F(ModuleTest, an_interface_that_can_not_be_made_leaves_nothing)
+{
+    // The module's own work queues are two.
+    for (const auto& [call, granted] : {std::pair{"netdev_create", 0U},
+                                        {"workqueue_create", 2U},
+                                        {"hash_init", 0U},
+                                        {"hash_init", 1U},
+                                        {"hash_init", 2U},
+                                        {"ib_query_port", 0U}}) {
+        SCOPED_TRACE(call);
+        refuse(call, granted);
+        is_started_without_interface();
+    }
+}
+
+TEST_F(ModuleTest, an_hca_without_memory_leaves_nothing)
+{
+    for (int nth = 1; nth < 6; ++nth) {
+        SCOPED_TRACE(nth);
+        world.fail_allocation = nth;
+        is_started_without_interface();
+        EXPECT_EQ(world.fail_allocation, 0);
+    }
+}
+
+} // namespace
+} // namespace ipoib
