@@ -9,7 +9,8 @@ KERNEL   ?= 6.1
 DRIVER   ?= ours
 TESTS    ?=
 MINUTES  ?= 1
-fuzz: JOBS ?= $(shell nproc)
+# Of a name of its own: a default of JOBS, even one for a single target, has make keep the environment's from every recipe.
+jobs      = $(or $(JOBS),$(shell nproc))
 
 version  := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # Where DKMS wants its sources, and what it needs of them.
@@ -72,8 +73,8 @@ coverage: ## which lines of the driver unit tests and simulator run, in build/co
 
 fuzz: ## fuzzers of all that comes from outside; MINUTES=n for each TESTS="frame cm sa netlink sysfs operations" JOBS=n
 	@tests/vm/need clang libclang-rt-14-dev g++ libgtest-dev
-	@$(MAKE) --no-print-directory -j$(JOBS) -C tests/fuzz
-	@tests/fuzz/run $(MINUTES) $(JOBS) $(TESTS)
+	@$(MAKE) --no-print-directory -j$(jobs) -C tests/fuzz
+	@tests/fuzz/run $(MINUTES) $(jobs) $(TESTS)
 
 test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|kcsan DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
