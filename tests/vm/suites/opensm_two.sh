@@ -6,33 +6,8 @@ PORTS=4
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-# The names of lib.sh, for the set-up of any suite.
-start_opensm() {
-    start_sm 1 15
-    start_sm 2 5
-}
-# An OpenSM of its own on a host's port. One that stands by asks after the master each second, not each 10, and takes over
-# after three questions without an answer.
-start_sm() { # HOST PRIORITY
-    local run=/run/sm$1
-    mkdir -p "$run"
-    write_partitions
-    printf '%s\n' 'sminfo_polling_timeout 1000' 'polling_retry_number 3' >"$run/opensm.conf"
-    OSM_CACHE_DIR=$run OSM_TMP_DIR=$run opensm --config "$run/opensm.conf" --guid "$(guid "$1")" --priority "$2" \
-        --Pconfig /etc/opensm/partitions.conf --log_file "$run/log" >"$run/out" 2>&1 &
-    echo $! >"$run/pid"
-    disown  # or bash tells of its end
-}
-guid() { printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))); }
-kill_sm() { # HOST
-    kill -9 "$(cat "/run/sm$1/pid")"
-    sm_is_gone() { ! kill -0 "$(cat "/run/sm$1/pid")" 2>/dev/null; }
-    wait_for 10 sm_is_gone "$1"
-}
-# Whom host 3's port takes for the master, and that it answers as such.
-sm_guid() { sminfo -C soft_ib2 2>/dev/null | grep SMINFO_MASTER | sed -nE 's/.*sm guid (0x[0-9a-f]+),.*/\1/p'; }
-master_is() { [ $(($(sm_guid))) = $(($(guid "$1"))) ]; }       # HOST
-state_is() { grep -oE 'Entering [A-Z]+ state|STANDBY|MASTER' "/run/sm$1/out" | tail -n 1 | says "$2"; }
+# shellcheck source=/dev/null
+. ./managers.sh
 
 child() { # HOST NAME PKEY SUBNET
     on "$1" ip link add link "$(interface_of "$1")" name "$2" type ipoib pkey "$3"
