@@ -86,6 +86,11 @@ test-interop: ## two VMs, this driver in one and the kernel's own in the other; 
 	@scripts/sum-tests "$(call interop,1,1,6.1,6.1,interop)" "$(call interop,2,2,6.12,6.1,interop)" \
 	    "$(call interop,3,1,6.1,6.12,interop_mtu4k)"
 
+soak-minutes = $(if $(filter file,$(origin MINUTES)),10,$(MINUTES))
+soak: vm-modules ## eight hosts to which everything happens, for MINUTES=n (10), in the order of SEED=n; KERNEL, DRIVER as above
+	LOGS=soak-$(KERNEL)-$(DRIVER) MINUTES=$(soak-minutes) SEED=$(SEED) SUITE_TIMEOUT=$$((1800 + 60 * $(soak-minutes))) \
+	    tests/vm/run --kernel $(KERNEL) --driver $(DRIVER) --tests soak
+
 bench profile: KERNEL := $(if $(filter file,$(origin KERNEL)),6.12,$(KERNEL))
 bench: ## this driver against the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n
 	@scripts/build-for-vm $(KERNEL)
@@ -123,4 +128,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop test test-unit test-sim coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-sim coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2009,SC2154,SC2317
+# What the kernel has, to be compared; and all that there is to say of a host.
+samples=/run/samples
+
+# Memory that is neither free, nor a program's or a file's, nor kept by a processor for who comes next.
+kernel_kb() {
+    awk '$1 == "MemTotal:" { n += $2 } $1 ~ /^(MemFree|Buffers|Cached|AnonPages|SReclaimable|PageTables):$/ { n -= $2 }
+        $1 == "count:" { n -= 4 * $2 } END { print n }' /proc/meminfo /proc/zoneinfo
+}
+slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 0 }' /proc/slabinfo; } # NAME
+verbs_objects() { # one line for each kind
+    rdma resource show | awk '{ for (i = 3; i < NF; i += 2) n[$i] += $(i + 1) } END { for (i in n) print "verbs_" i, n[i] }' | sort
+}
+interfaces() { # of all namespaces
+    ip -o link
+    local host
+    for host in $(seq "$PORTS"); do on "$host" ip -o link; done
+}
+sample() { # NAME
+    local shrink
+    mkdir -p $samples
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    # What processors keep for themselves counts as used.
+    for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
+    {
+        verbs_objects
+        echo "connections $(rdma resource show qp | grep -c 'type RC')"
+        echo "interfaces $(interfaces | wc -l)"
+        echo "namespaces $(slab_objects net_namespace)"
+        echo "threads $(ps --ppid 2 -o comm= | grep -vc kworker)"
+        echo "debugfs_files $(find /sys/kernel/debug/ipoib /sys/kernel/debug/soft_ib | wc -l)"
+        echo "users_of_ib_ipoib $(cat /sys/module/ib_ipoib/refcnt)"
+        echo "users_of_soft_ib $(cat /sys/module/soft_ib/refcnt)"
+    } >"$samples/objects.$1"
+    {
+        echo "kernel_kb $(kernel_kb)"
+        echo "unreclaimable_slab_kb $(awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo)"
+        echo "packets $(slab_objects skbuff)"
+    } >"$samples/memory.$1"
+}
+compared() { # objects|memory: samples before and after
+    [ "$(find $samples -name "$1.*" | wc -l)" = 2 ] || fail "there are no two samples"
+    paste -d ' ' "$samples/$1.before" "$samples/$1.after" | awk '{ printf "# %-21s %8d before, %8d after\n", $1, $2, $4 }'
+}
+grown() { awk -v name="$1" '$1 == name { n = $2 - n } END { print n }' "$samples"/memory.{before,after}; } # NAME
+
+show_host() { # HOST
+    local dev hca=/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1
+    dev=$(interface_of "$1")
+    echo "host $1: port $(cat "$hca/state"), P_Keys $(sort -u "$hca"/pkeys/* | xargs)"
+    on "$1" ip -s -d addr
+    on "$1" ip neigh
+    on "$1" ethtool -S "$dev"
+    grep -H . "/sys/kernel/debug/ipoib/$dev"[._]* "$debug/$(($1 - 1))/counters" | cut -d / -f 5-
+}

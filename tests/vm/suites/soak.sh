@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Eight hosts with traffic, to which everything happens, in an order that SEED repeats, for MINUTES: all recover each time,
+# and the kernel has in the end what it had in the beginning. By `make soak`.
+LONG=1
+PORTS=8
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;
+red=0x0002, ipoib : ALL=full;'
+# A master that has to wait for a processor is to be believed alive.
+SM_QUESTIONS=8
+WITNESS=1
+# shellcheck source=/dev/null
+. ./managers.sh
+# shellcheck source=/dev/null
+. ./traffic.sh
+# shellcheck source=/dev/null
+. ./samples.sh
+
+# ARP believes what it knows for 45 s at most, and asks for 8 then.
+seconds_to_recover=60
+seed=${SEED:-$RANDOM}
+
+# Who is what in the beginning, and in the end.
+mode_of() { case $1 in 3 | 4 | 5) echo connected ;; *) echo datagram ;; esac; }
+# Hosts with a child, each with the next one whose child it talks to.
+child_peer() { case $1 in 3) echo 5 ;; 5) echo 6 ;; 6) echo 8 ;; 8) echo 3 ;; *) return 1 ;; esac; }
+child_mode_of() { case $1 in 3 | 5) echo connected ;; *) echo datagram ;; esac; }
+
+# By file: with the in-tree driver only those have a mode, and are born in the initial namespace.
+make_child() { # HOST
+    local parent
+    parent=$(interface_of "$1")
+    on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/create_child"
+    [ "$DRIVER" = ours ] || ip link set "$parent.8001" netns "h$1"
+    on "$1" sh -c "echo $(child_mode_of "$1") >/sys/class/net/$parent.8001/mode"
+    on "$1" ip addr add "10.1.0.$1/24" dev "$parent.8001"
+    on "$1" ip link set "$parent.8001" up
+}
+has_no_child() { ! on "$1" test -e "/sys/class/net/$(interface_of "$1").8001"; }
+to_start() { # HOST, whose interface is there
+    set_mode "$1" "$(mode_of "$1")"
+    set_mtu "$1" "$(case $(mode_of "$1") in connected) echo 65520 ;; *) echo 2044 ;; esac)"
+    on "$1" ethtool -C "$(interface_of "$1")" rx-usecs 0 rx-frames 0
+    if [ "$DRIVER" = ours ]; then
+        on "$1" ethtool -C "$(interface_of "$1")" adaptive-rx off
+        on "$1" ethtool -G "$(interface_of "$1")" tx "$(parameter send_queue_size)" rx "$(parameter recv_queue_size)"
+    fi
+    knob "$1" fail_sends 0
+    if child_peer "$1" >/dev/null && has_no_child "$1"; then make_child "$1"; fi
+}
+down() { on "$1" ip link set "$(interface_of "$1")" down; }
+up() {
+    on "$1" ip link set "$(interface_of "$1")" up
+    # Going down took it away.
+    on "$1" ip addr replace "fd00::$1/64" dev "$(interface_of "$1")"
+}
+
+# Whether a host has all that it should have; what it lacks is in $lacks.
+alive() { # HOST
+    local next peer
+    next=$(next "$1")
+    lacks="carrier" && carrier "$1" || return 1
+    lacks="an answer of host $next" && reaches "$1" "10.0.0.$next" || return 1
+    lacks="a question of host $next" && reaches "$next" "10.0.0.$1" || return 1
+    lacks="an answer of host $next by IPv6" && reaches "$1" "fd00::$next" || return 1
+    if peer=$(child_peer "$1"); then
+        lacks="carrier of its child" && carrier "$1" "$(interface_of "$1").8001" || return 1
+        lacks="an answer of the child of host $peer" && reaches "$1" "10.1.0.$peer" || return 1
+    fi
+    lacks="what the group hears" && [ "$(heard "$1")" -gt "${heard_before[$1]}" ]
+}
+recover() { # those of $concerned; $took gets the milliseconds of each
+    local host from=${EPOCHREALTIME/./}
+    for host in "${concerned[@]}"; do heard_before[host]=$(heard "$host"); done
+    for host in "${concerned[@]}"; do
+        wait_for $seconds_to_recover alive "$host" || fail "host $host lacks $lacks" || return 1
+        took[host]=$(((${EPOCHREALTIME/./} - from) / 1000))
+        [ "${took[host]}" -le "${took[0]}" ] || took[0]=${took[host]}
+    done
+}
+
+# What happens, to a host or (0) to all, with a number that says how. The OpenSMs' HCAs stay plugged.
+kinds=(link unplug namespace interface mode mtu rings moderation child broken reregister pkey master standby managers)
+# Rings of the in-tree driver have the size that they were loaded with.
+[ "$DRIVER" = ours ] || kinds=("${kinds[@]/rings/interface}")
+lowest_host() { case $1 in pkey | master | standby | managers) echo 0 ;; link | unplug) echo 3 ;; *) echo 1 ;; esac; } # KIND
+
+do_link() {
+    knob "$1" link 0
+    [ $(($2 % 2)) = 0 ] || wait_for 20 no_carrier "$1"
+    knob "$1" link 1
+}
+do_unplug() {
+    knob "$1" plugged 0
+    knob "$1" plugged 1
+    add_host "$1"
+    to_start "$1"
+}
+do_namespace() {
+    local parent
+    parent=$(interface_of "$1")
+    # Who is in there would keep it.
+    ip netns pids "h$1" | xargs -r kill 2>/dev/null || true
+    ip netns del "h$1"
+    wait_for 60 born_as "$1"
+    if child_peer "$1" >/dev/null; then
+        wait_for 10 test -e "/sys/class/net/$parent.8001"
+        echo 0x8001 >"/sys/class/net/$(born_as "$1")/delete_child"
+    fi
+    add_host "$1"
+    to_start "$1"
+}
+do_interface() {
+    down "$1"
+    up "$1"
+}
+do_mode() { set_mode "$1" "$(case $(mode "$1") in connected) echo datagram ;; *) echo connected ;; esac)"; }
+do_mtu() { set_mtu "$1" $((1500 + $2 % 500)); }
+do_rings() { on "$1" ethtool -G "$(interface_of "$1")" tx $((128 << $2 % 4)) rx $((128 << $2 % 5)); }
+do_moderation() { on "$1" ethtool -C "$(interface_of "$1")" rx-usecs $(($2 % 1000)) rx-frames $(($2 % 60 + 1)); }
+do_child() {
+    local parent n
+    parent=$(interface_of "$1")
+    for n in 1 2 3; do
+        on "$1" ip link add link "$parent" name "extra$n" type ipoib pkey $((0x8001 + n % 2))
+        on "$1" ip link set "extra$n" up
+    done
+    if child_peer "$1" >/dev/null; then
+        on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/delete_child"
+        wait_for 10 has_no_child "$1"
+        make_child "$1"
+    fi
+    for n in 2 3 1; do on "$1" ip link del "extra$n"; done
+}
+# Sends that fail, and connections that break.
+do_broken() {
+    knob "$1" fail_sends $(($2 % 5 + 1))
+    knob "$1" kill_rc 1
+}
+do_reregister() { /test/reregister.py $(($1 - 1)) $(($2 % 10 + 1)) 0.05; }
+child_has_no_carrier() { no_carrier "$1" "$(interface_of "$1").8001"; }
+do_pkey() {
+    local host
+    PARTITIONS=${PARTITIONS#*;} write_partitions
+    pkill -HUP -x opensm
+    for host in 3 5 6 8; do wait_for 60 child_has_no_carrier "$host"; done
+    write_partitions
+    pkill -HUP -x opensm
+}
+do_master() {
+    kill_sm 1
+    wait_for 60 master_is 2
+    start_sm 1 15
+    wait_for 60 master_is 1
+}
+do_standby() {
+    kill_sm 2
+    start_sm 2 5
+    wait_for 60 state_is 2 STANDBY
+}
+# None for a while, in which a port comes back.
+do_managers() {
+    kill_sm 2
+    kill_sm 1
+    knob $(($2 % 6 + 3)) link 0
+    knob $(($2 % 6 + 3)) link 1
+    start_opensm
+    wait_for 60 master_is 1
+}
+
+declare -A count longest
+happen() { # KIND HOST NUMBER
+    recent+=" $1 $2,"
+    # Into the kernel's log, where it stands among what came of it.
+    echo "soak: $*" >/dev/kmsg
+    "do_$1" "$2" "$3"
+}
+burst() { # "KIND HOST NUMBER"...: at once, more or less
+    local event kind host
+    concerned=() took=([0]=0) recent=
+    for event; do
+        # shellcheck disable=SC2086 # it is three words
+        happen $event
+        read -r kind host _ <<<"$event"
+        concerned+=("$host")
+    done
+    case " ${concerned[*]} " in *' 0 '*) mapfile -t concerned < <(seq "$PORTS") ;; esac
+    recover
+    for event; do
+        read -r kind host _ <<<"$event"
+        count[$kind]=$((${count[$kind]:-0} + 1))
+        [ "${took[host]}" -lt "${longest[$kind]:-0}" ] || longest[$kind]=${took[host]}
+    done
+}
+
+# The next event, of a deck that has each kind once, for a host that has none in this burst. In this shell: a subshell
+# would not move RANDOM on.
+draw() {
+    local i lowest
+    [ ${#deck[@]} -gt 0 ] || deck=("${kinds[@]}")
+    i=$((RANDOM % ${#deck[@]}))
+    kind=${deck[i]}
+    deck=("${deck[@]:0:i}" "${deck[@]:i + 1}")
+    host=$(lowest_host "$kind") lowest=$host
+    [ "$lowest" = 0 ] || host=$((lowest + RANDOM % (PORTS + 1 - lowest)))
+    while [ "$lowest" != 0 ] && [[ ${events[*]} == *" $host "* ]]; do host=$((host < PORTS ? host + 1 : lowest)); done
+    events+=("$kind $host $RANDOM")
+}
+
+at_the_end() { # of a test, however it ends
+    local status=$? host kind
+    set +e
+    if [ $status != 0 ]; then
+        echo "# what happened last:${recent:-} and before that: see the console's log (seed $seed)"
+        for host in "${concerned[@]}"; do printf '%s\n' "$host" "$(next "$host")" "$(child_peer "$host")"; done |
+            sort -u | while read -r host; do [ -z "$host" ] || show_host "$host"; done 2>&1 | sed 's/^/# /'
+        for host in 1 2; do tail -n 5 "/run/sm$host/log" | sed "s/^/# OpenSM $host: /"; done
+        dmesg | tail -n 20 | sed 's/^/# /'
+    fi
+    for kind in "${kinds[@]}"; do
+        [ -z "${count[$kind]:-}" ] || awk -v ms="${longest[$kind]}" -v kind="$kind" -v n="${count[$kind]}" \
+            'BEGIN { printf "# %-10s %4d times, longest recovery %5.1f s\n", kind, n, ms / 1000 }'
+    done
+    end_traffic
+}
+
+# The starting configuration at rest: no traffic, no connection, every interface just up.
+settle() {
+    end_traffic
+    each_host to_start
+    each_host down
+    each_host up
+    each_host wait_for 60 addresses_ready
+    no_connections() { ! rdma resource show qp | says 'type RC'; }
+    wait_for 30 no_connections
+}
+
+test_all_happens_once_and_all_recover() {
+    local kind number=0
+    mapfile -t concerned < <(seq "$PORTS")
+    took=([0]=0)
+    trap at_the_end EXIT
+    each_host to_start
+    start_traffic
+    recover
+    more_streams_of_each
+    for kind in "${kinds[@]}"; do
+        number=$((number + 1))
+        burst "$kind $(($(lowest_host "$kind") ? number % 6 + 3 : 0)) $number"
+    done
+    more_streams_of_each
+    settle
+    sample before
+}
+
+test_minutes_of_it() {
+    local events size deck=() kind host many=0 minute=0 from=$SECONDS
+    concerned=()
+    trap at_the_end EXIT
+    echo "# seed $seed: SEED=$seed repeats the order"
+    RANDOM=$seed
+    start_traffic
+    while [ $((SECONDS - from)) -lt $((60 * MINUTES)) ]; do
+        events=() size=$((RANDOM % 3 + 1))
+        while [ ${#events[@]} -lt $size ]; do draw; done
+        burst "${events[@]}"
+        many=$((many + ${#events[@]}))
+        if [ $(((SECONDS - from) / 60)) -gt $minute ]; then
+            minute=$(((SECONDS - from) / 60))
+            echo "# minute $minute: $many events, $(cat "$traffic"/streams.* | wc -l) streams; the kernel has $(kernel_kb) kB," \
+                "$(slab_objects skbuff) packets, $(verbs_objects | xargs)"
+        fi
+    done
+    more_streams_of_each
+    settle
+    sample after
+}
+
+test_objects_are_as_many_as_before() {
+    compared objects
+    cmp "$samples/objects.before" "$samples/objects.after"
+}
+test_memory_is_as_much_as_before() {
+    compared memory
+    [ "$(grown kernel_kb)" -le 4096 ]
+    [ "$(grown unreclaimable_slab_kb)" -le 1024 ]
+    [ "$(grown packets)" -le 128 ]
+}
