@@ -95,14 +95,14 @@ kernel::Status Connections::fill_shared_ring()
 kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
 {
     kernel::Guard one_at_a_time(mutex_);
-    const auto [theirs, offer] = read(message.private_data);
+    const PrivateData theirs = read(message.private_data);
     if (!message.reliable) {
         reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;
         return kernel::not_supported;
     }
     // The high byte is reserved, and may be anything (RFC 4755 section 6).
-    const std::uint32_t qpn = theirs.qpn.value() & 0xffffff;
-    if (qpn == 0 || theirs.receive_mtu.value() <= sizeof(Encapsulation)) {
+    const std::uint32_t qpn = theirs.introduction.qpn.value() & 0xffffff;
+    if (qpn == 0 || theirs.introduction.receive_mtu.value() <= sizeof(Encapsulation)) {
         malformed.add();
         return kernel::invalid;
     }
@@ -123,7 +123,7 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
             return kernel::no_memory;
         connection->peer_gid = peer;
         connection->peer_qpn = qpn;
-        connection->without_checksums = interface_.icrc_as_checksum() && offer.valid();
+        connection->without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
         connection->since = shim_jiffies();
         connection->last_used.store(connection->since);
         reason = SHIM_CM_REJ_NO_QP;
