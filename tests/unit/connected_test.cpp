@@ -842,10 +842,10 @@ TEST_F(PassiveTest, a_request_that_comes_while_the_interface_closes_is_turned_aw
     void* const context = listener()->context;
     close();
     ib_cm_id* late = world.new_cm_id(context);
-    const Introduction introduction{kernel::Be32(0x100), kernel::Be32(65524)};
+    const PrivateData data{{kernel::Be32(0x100), kernel::Be32(65524)}, {}};
     shim_cm_message message{};
     message.event = SHIM_CM_REQ;
-    message.private_data = reinterpret_cast<const std::uint8_t*>(&introduction);
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     message.reliable = true;
     EXPECT_NE(ipoib_cm_event(late, &message, context), 0);
     EXPECT_EQ(late->reason, static_cast<unsigned int>(SHIM_CM_REJ_NO_RESOURCES));
