@@ -14,6 +14,7 @@ EXPECTED = [
     (r"(link|statistics)\.blue", r"0\.(num_[rt]x_queues|qdisc)", "it has one queue, however many processors there are"),
     (r"statistics\..*", r"0\.stats64\..*", "traffic differs from run to run"),
     (r"features\..*", r"large-receive-offload", "LRO is to be had"),
+    (r"driver\..*", r"supports-priv-flags", "there is one: icrc-as-checksum"),
     (r"coalesce\..*", r"Adaptive RX", "moderation can follow the traffic"),
     (r"names\..*", r".*", "more statistics, behind the eight"),
     (r"settings\.ib0\.8002", r".*", "what was never up has no carrier, and so no speed"),
