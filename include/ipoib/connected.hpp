@@ -374,7 +374,7 @@ private:
     void run();
     // What a REQ and a REP of ours say, how much of it, and what the peer's said.
     PrivateData private_data() const;
-    std::uint8_t private_bytes(bool offer) const { return offer ? sizeof(PrivateData) : sizeof(Introduction); }
+    static std::uint8_t private_bytes(bool offer) { return offer ? sizeof(PrivateData) : sizeof(Introduction); }
     static PrivateData read(const std::uint8_t* private_data);
     // One look at everything; returns when to look again, in jiffies, 0: when something happens.
     unsigned long look();
