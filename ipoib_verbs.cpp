@@ -312,9 +312,7 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
               static_cast<unsigned int>(kernel::clamp_ring_size(wanted.receives, least_receives, most_slots))};
     if (wanted.sends == before.sends && wanted.receives == before.receives)
         return {};
-    const bool open = life_.state() != InterfaceLife::State::closed;
-    if (open)
-        (void)perform(InterfaceLife::Event::closed).ok();
+    const bool ran = pause();
     kernel::Status status = replace_queues(wanted);
     if (!status.ok()) {
         log_warning(dev_, "no rings of %u sends and %u receives, error %d", wanted.sends, wanted.receives,
@@ -322,11 +320,18 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
         // Without these either, it has none until it is next opened.
         (void)replace_queues(before).ok();
     }
-    const kernel::Status opened = open ? run_again() : kernel::Status();
+    const kernel::Status opened = ran ? run_again() : kernel::Status();
     return status.ok() ? opened : status;
 }
 
-// It was closed for a change.
+bool Interface::pause()
+{
+    const bool runs = life_.state() != InterfaceLife::State::closed;
+    if (runs)
+        (void)perform(InterfaceLife::Event::closed).ok();
+    return runs;
+}
+
 kernel::Status Interface::run_again()
 {
     const kernel::Status opened =
@@ -342,12 +347,10 @@ kernel::Status Interface::set_icrc_as_checksum(bool wanted)
         return {};
     if (accelerated_)
         return kernel::not_supported;
-    const bool open = life_.state() != InterfaceLife::State::closed;
-    if (open)
-        (void)perform(InterfaceLife::Event::closed).ok();
+    const bool ran = pause();
     icrc_as_checksum_.store(wanted);
     shim_netdev_update_features(dev_);
-    return open ? run_again() : kernel::Status();
+    return ran ? run_again() : kernel::Status();
 }
 
 // In and out of service

@@ -6,6 +6,8 @@
 #include <rdma/ib_sa.h>
 #include <shim/cm.h>
 
+static_assert(SHIM_CM_REQ_PRIVATE_BYTES == (int)IB_CM_REQ_PRIVATE_DATA_SIZE);
+static_assert(SHIM_CM_REP_PRIVATE_BYTES == (int)IB_CM_REP_PRIVATE_DATA_SIZE);
 static_assert(SHIM_CM_REJ_NO_QP == (int)IB_CM_REJ_NO_QP);
 static_assert(SHIM_CM_REJ_NO_RESOURCES == (int)IB_CM_REJ_NO_RESOURCES);
 static_assert(SHIM_CM_REJ_INVALID_TRANSPORT_TYPE == (int)IB_CM_REJ_INVALID_TRANSPORT_TYPE);

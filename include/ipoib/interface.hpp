@@ -183,6 +183,8 @@ private:
     kernel::Status create_queues();
     void destroy_queues();
     kernel::Status replace_queues(RingSizes sizes);
+    // For a change of what it runs with: whether it ran, and is to run again afterwards.
+    bool pause();
     kernel::Status run_again();
     void show_address();
     void choose_guid(const Gid& like);

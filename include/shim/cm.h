@@ -29,9 +29,12 @@ enum shim_cm_event {
 	SHIM_CM_TIMEWAIT_EXIT,
 };
 
+/* What a message has room for, behind what its sender put there zeros (IBA 12.6.5, 12.6.8). */
+enum { SHIM_CM_REQ_PRIVATE_BYTES = 92, SHIM_CM_REP_PRIVATE_BYTES = 196 };
+
 struct shim_cm_message {
 	enum shim_cm_event event;
-	/* Of REQ (92 bytes) and REP (196); NULL otherwise. */
+	/* Of REQ and REP; NULL otherwise. */
 	const uint8_t *private_data;
 	/* Of a REQ: the peer's port, and whether it asks for a reliable connection. */
 	struct shim_gid peer;

@@ -12,8 +12,6 @@ namespace ipoib::fuzz {
 namespace {
 
 constexpr int net_reset = -102, timed_out = -110, invalid = -22, interrupted = -4;
-// Of REQ and REP (IBA 12.6): what a peer may fill as it likes.
-constexpr std::size_t req_private_bytes = 92, rep_private_bytes = 196;
 
 } // namespace
 
@@ -172,7 +170,7 @@ void Session::request()
         return;
     const std::uint8_t kind = input_.byte();
     auto data = input_.some_bytes();
-    data.resize(req_private_bytes);
+    data.resize(SHIM_CM_REQ_PRIVATE_BYTES);
     shim_cm_message message{};
     message.event = SHIM_CM_REQ;
     message.private_data = data.data();
@@ -189,7 +187,7 @@ void Session::reply()
         return;
     ib_cm_id* const id = world_.asked[input_.below(world_.asked.size())];
     auto data = input_.some_bytes();
-    data.resize(rep_private_bytes);
+    data.resize(SHIM_CM_REP_PRIVATE_BYTES);
     shim_cm_message message{};
     message.event = SHIM_CM_REP;
     message.private_data = data.data();
@@ -203,7 +201,7 @@ void Session::say()
     ib_cm_id* const id = identifier();
     if (!id)
         return;
-    std::vector<std::uint8_t> data(rep_private_bytes);
+    std::vector<std::uint8_t> data(SHIM_CM_REP_PRIVATE_BYTES);
     shim_cm_message message{};
     message.event = static_cast<shim_cm_event>(input_.below(SHIM_CM_TIMEWAIT_EXIT + 1));
     // A REQ never comes to who asked, or was asked, already.

@@ -6,9 +6,6 @@
 
 #include "world.hpp"
 
-// IBA 12.6.5, 12.6.8.
-constexpr std::size_t req_private_bytes = 92, rep_private_bytes = 196;
-
 struct ib_cm_id {
     enum class State {
         idle,
@@ -390,7 +387,7 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     mad.qpn = request.qpn;
     const auto* data = static_cast<const std::uint8_t*>(request.private_data);
     mad.data.assign(data, data + request.private_bytes);
-    mad.data.resize(req_private_bytes);
+    mad.data.resize(SHIM_CM_REQ_PRIVATE_BYTES);
     enter(id, State::req_sent);
     keep_sending(id, mad, SHIM_CM_REQ_ERROR);
     world->scheduler.point();
@@ -409,7 +406,7 @@ int Cm::send_rep(ib_cm_id* id, const shim_cm_reply& reply)
     mad.qpn = reply.qpn;
     const auto* data = static_cast<const std::uint8_t*>(reply.private_data);
     mad.data.assign(data, data + reply.private_bytes);
-    mad.data.resize(rep_private_bytes);
+    mad.data.resize(SHIM_CM_REP_PRIVATE_BYTES);
     enter(id, State::rep_sent);
     keep_sending(id, mad, SHIM_CM_REP_ERROR);
     world->scheduler.point();

@@ -7,7 +7,6 @@ PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-is_served() { ss -ltn | says ":$1"; } # PORT
 both_failed() {
     local side
     for side in server client; do
