@@ -40,7 +40,7 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     // A packet from before the P_Key changed, or from a raw socket, carries another.
     set_pkey(mgid, interface_.pkey());
     kernel::RcuGuard rcu;
-    Group* group = groups_.find(mgid);
+    Group* group = groups_.find(rcu, mgid);
     if (group) {
         if (ib_ah* ah = group->ah.load()) {
             group->last_used.store(shim_jiffies());

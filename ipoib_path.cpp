@@ -45,7 +45,7 @@ void PathTable::destroy()
 void PathTable::send(sk_buff* skb, const HwAddr& to)
 {
     kernel::RcuGuard rcu;
-    if (Neighbour* neighbour = neighbours_.find(to)) [[likely]] {
+    if (Neighbour* neighbour = neighbours_.find(rcu, to)) [[likely]] {
         if (ib_ah* ah = neighbour->ah.load()) [[likely]] {
             touch(*neighbour);
             const std::uint32_t qpn = to.qpn();
@@ -66,7 +66,7 @@ void PathTable::send(sk_buff* skb, const HwAddr& to)
 void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
 {
     kernel::RcuGuard rcu;
-    if (Path* path = paths_.find(to.gid())) {
+    if (Path* path = paths_.find(rcu, to.gid())) {
         if (ib_ah* ah = path->ah.load()) {
             touch(*path);
             const std::uint32_t qpn = to.qpn();

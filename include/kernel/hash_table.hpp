@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <generated/layout.h>
+#include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/hash.h>
 
@@ -38,8 +39,9 @@ public:
     Status create() { return shim_hash_init(native(), sizeof(Key)); }
     void destroy() { shim_hash_destroy(native()); }
 
-    // nullptr: not there. Under an RcuGuard or the lock that serialises changes.
-    T* find(const Key& key)
+    // nullptr: not there. What is found stays there as long as the caller's guard, or the lock that serialises changes.
+    T* find(const Key& key) { return find(RcuGuard(), key); }
+    T* find(const RcuGuard&, const Key& key)
     {
         auto* node = shim_hash_find(native(), &key, sizeof(Key));
         // SAFETY: every node in the table is the first member of a Hashed<Key>, which is the first base of a T.

@@ -15,7 +15,7 @@ struct shim_hash_node;
 int shim_hash_init(struct shim_hash *hash, uint16_t key_bytes);
 /* The table must be empty. CONTEXT: process. */
 void shim_hash_destroy(struct shim_hash *hash);
-/* NULL: not there. CONTEXT: any, under shim_rcu_read_lock or the lock that guards changes. */
+/* NULL: not there. CONTEXT: any, under shim_rcu_read_lock. */
 struct shim_hash_node *shim_hash_find(struct shim_hash *hash, const void *key, uint16_t key_bytes);
 /* CONTEXT: any; callers exclude one another. -EEXIST: the key is there. */
 int shim_hash_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
