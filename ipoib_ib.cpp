@@ -660,7 +660,20 @@ int ipoib_header_create(sk_buff* skb, std::uint16_t ethertype, const void* desti
     using namespace ipoib;
     if (!destination)
         return -static_cast<int>(sizeof(HardHeader));
+    ipoib_header_write(shim_skb_push(skb, sizeof(HardHeader)), ethertype, destination);
+    return sizeof(HardHeader);
+}
+
+void ipoib_header_write(void* to, std::uint16_t ethertype, const void* destination)
+{
+    using namespace ipoib;
     const HardHeader header{HwAddr::from(destination), {kernel::Be16(ethertype), kernel::Be16(0)}};
-    std::memcpy(shim_skb_push(skb, sizeof(header)), &header, sizeof(header));
-    return sizeof(header);
+    std::memcpy(to, &header, sizeof(header));
+}
+
+void ipoib_header_set_destination(void* header, const void* destination)
+{
+    using namespace ipoib;
+    const HwAddr address = HwAddr::from(destination);
+    std::memcpy(static_cast<std::byte*>(header) + offsetof(HardHeader, destination), &address, sizeof(address));
 }

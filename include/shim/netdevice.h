@@ -145,6 +145,9 @@ void ipoib_ndo_set_rx_mode(struct net_device *dev);
 void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
 /* Pushes the encapsulation and the destination; returns their length, negative when there is no destination. */
 int ipoib_header_create(struct sk_buff *skb, uint16_t ethertype, const void *destination);
+/* The same where there is no packet, in IPOIB_HEADER_BYTES; and a new destination in such a header. */
+void ipoib_header_write(void *header, uint16_t ethertype, const void *destination);
+void ipoib_header_set_destination(void *header, const void *destination);
 /* sysfs attributes; show returns the bytes written to buffer (a page). */
 enum ipoib_attribute {
 	IPOIB_ATTRIBUTE_MODE,

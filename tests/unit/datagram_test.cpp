@@ -379,5 +379,18 @@ TEST_F(DatagramTest, header_without_a_destination_is_left_unwritten)
     world.complete_sends(1);
 }
 
+// What the stack keeps with a neighbour is what a packet's header would be.
+TEST_F(DatagramTest, header_of_a_neighbour_is_that_of_its_packets)
+{
+    sk_buff* skb = world.packet(peer(1));
+    std::array<std::uint8_t, IPOIB_HEADER_BYTES> kept{};
+    ipoib_header_write(kept.data(), 0x0800, peer(2).bytes);
+    EXPECT_NE(std::memcmp(kept.data(), shim_skb_data(skb), kept.size()), 0);
+    ipoib_header_set_destination(kept.data(), peer(1).bytes);
+    EXPECT_EQ(std::memcmp(kept.data(), shim_skb_data(skb), kept.size()), 0);
+    world.transmit(skb);
+    world.complete_sends(1);
+}
+
 } // namespace
 } // namespace ipoib
