@@ -17,6 +17,7 @@ unsigned int shim_skb_frags(const struct sk_buff *skb);
 unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag);
 
 unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes);
+/* The linear part has so many. */
 unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_put(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes);
