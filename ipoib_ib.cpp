@@ -12,7 +12,7 @@
 
 namespace ipoib {
 
-bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most)
+bool MappedPacket::map_pieces(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most)
 {
     linear = shim_skb_headlen(packet) > skip ? 1 : 0;
     if (linear + shim_skb_frags(packet) > most) {
@@ -23,18 +23,13 @@ bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int skip, unsign
     const unsigned int frags = shim_skb_frags(packet);
     skb = packet;
     sges = 0;
-    if (linear) [[likely]] {
-        sge[0].length = shim_skb_headlen(packet) - skip;
-        sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(packet) + skip, sge[0].length);
-        if (shim_dma_failed(ca, sge[0].address)) [[unlikely]]
-            return false;
-        sges = 1;
-    }
+    if (linear && !map_linear(ca, skip)) [[unlikely]]
+        return false;
     for (unsigned int frag = 0; frag < frags; ++frag) {
         sge[sges].address = shim_dma_map_frag(ca, packet, frag);
         sge[sges].length = shim_skb_frag_len(packet, frag);
         if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]] {
-            unmap(ca);
+            unmap_pieces(ca);
             return false;
         }
         ++sges;
@@ -42,7 +37,7 @@ bool MappedPacket::map(ib_device* ca, sk_buff* packet, unsigned int skip, unsign
     return true;
 }
 
-void MappedPacket::unmap(ib_device* ca)
+void MappedPacket::unmap_pieces(ib_device* ca)
 {
     for (std::uint32_t i = 0; i < linear; ++i)
         shim_dma_unmap_to_device(ca, sge[i].address, sge[i].length);
@@ -124,7 +119,7 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         return;
     }
     if (segment_bytes && interface_.cuts_segments()) {
-        send_segments(Segmenter(skb, header_bytes, segment_bytes), skb, ah, qpn);
+        send_segments(skb, header_bytes, segment_bytes, ah, qpn);
         return;
     }
     const bool checksum = shim_skb_wants_checksum(skb);
@@ -154,7 +149,7 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         ring_doorbell();
 }
 
-void TxRing::request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
+inline void TxRing::request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
 {
     shim_send_wr_init(slot.native(), here, slot.sge);
     shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.qkey());
@@ -164,8 +159,11 @@ void TxRing::request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uin
         shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
 }
 
-void TxRing::send_segments(Segmenter segmenter, sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
+// Apart: what it needs of the stack is not to be every packet's.
+[[gnu::noinline]] void TxRing::send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes,
+                                             ib_ah* ah, std::uint32_t qpn)
 {
+    Segmenter segmenter(skb, header_bytes, segment_bytes);
     const std::uint32_t first = index_.head(), count = segmenter.count();
     std::uint32_t end = first;
     if (count <= index_.free() && !closed()) [[likely]]
@@ -205,7 +203,7 @@ shim_drop TxRing::why_dropped() const
     return closed() ? SHIM_DROP_CLOSED : room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
 }
 
-bool TxRing::room() const { return index_.free() >= least_room_ && interface_.connections.sends.free() != 0; }
+inline bool TxRing::room() const { return index_.free() >= least_room_ && interface_.connections.sends.free() != 0; }
 
 bool TxRing::account(unsigned int bytes)
 {

@@ -102,7 +102,8 @@ private:
     void drop(sk_buff* skb);
     // Writes the work request of a mapped packet, or segment, and chains it.
     void request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum);
-    void send_segments(Segmenter segmenter, sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
+    void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
+                       std::uint32_t qpn);
     // Finishes all sends before end.
     void finish_to(std::uint32_t end, int budget);
     void handle(const shim_wc* wc, int budget);

@@ -36,8 +36,21 @@ struct MappedPacket {
     }
     // Takes the packet, which begins with its encapsulation, without the first skip bytes of its linear part, in no
     // more than most elements. False: it can't be mapped, and stays the caller's.
-    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most);
-    void unmap(ib_device* ca);
+    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most)
+    {
+        if (shim_skb_frags(packet) != 0 || shim_skb_headlen(packet) <= skip)
+            return map_pieces(ca, packet, skip, most);
+        skb = packet;
+        linear = 1;
+        return map_linear(ca, skip);
+    }
+    void unmap(ib_device* ca)
+    {
+        if (sges == 1 && linear == 1)
+            shim_dma_unmap_to_device(ca, sge[0].address, sge[0].length);
+        else
+            unmap_pieces(ca);
+    }
 
     // By pieces: the headers' element, which is mapped last, then so much data. False: it can't be mapped.
     void begin_segment(sk_buff* packet)
@@ -49,6 +62,17 @@ struct MappedPacket {
     [[nodiscard]] bool map_headers(ib_device* ca, void* headers, std::uint32_t bytes);
     // What was added, without the headers.
     void unmap_data(ib_device* ca);
+
+private:
+    [[nodiscard]] bool map_linear(ib_device* ca, unsigned int skip)
+    {
+        sges = 1;
+        sge[0].length = shim_skb_headlen(skb) - skip;
+        sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(skb) + skip, sge[0].length);
+        return !shim_dma_failed(ca, sge[0].address);
+    }
+    bool map_pieces(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most);
+    void unmap_pieces(ib_device* ca);
 };
 
 } // namespace ipoib
