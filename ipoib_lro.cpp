@@ -93,6 +93,7 @@ bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
     oldest_ = (oldest_ + 1) % most_flows;
     if (flow->skb)
         deliver(*flow);
+    ++held_;
     *flow = Flow{
         .skb = skb,
         .first = segment,
@@ -114,13 +115,14 @@ void SegmentMerger::deliver(Flow& flow)
     }
     ring_.pass_up(flow.skb);
     flow.skb = nullptr;
+    --held_;
 }
 
 void SegmentMerger::deliver_all()
 {
-    for (Flow& flow : flows_)
-        if (flow.skb)
-            deliver(flow);
+    for (Flow* flow = flows_; held_ != 0; ++flow)
+        if (flow->skb)
+            deliver(*flow);
 }
 
 } // namespace ipoib

@@ -58,6 +58,8 @@ private:
 
     RxRing& ring_;
     Flow flows_[most_flows];
+    // So many of them are not free.
+    unsigned int held_ = 0;
     // Which one goes when there is no room for another.
     unsigned int oldest_ = 0;
 };
