@@ -124,8 +124,10 @@ kernel::Status Interface::prepare()
     // One that came with the request for the interface.
     if (const unsigned int wanted = shim_netdev_mtu(dev_))
         admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
-    if (!accelerated_)
+    if (!accelerated_) {
         shim_netdev_use_one_queue(dev_);
+        shim_tx_queue_always_allow(dev_, TxRing::many_bytes);
+    }
     // The lower half knows best what it can do.
     abilities_ = accelerated_ ? 0 : shim_ib_abilities(ca_);
     if (abilities_ & SHIM_CAN_GATHER && !(abilities_ & SHIM_CAN_SEGMENT))

@@ -425,6 +425,12 @@ SHIM void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, 
 }
 
 SHIM void shim_tx_queue_reset(struct net_device *dev) { netdev_tx_reset_queue(tx_queue(dev)); }
+
+SHIM void shim_tx_queue_always_allow(struct net_device *dev, unsigned int bytes)
+{
+	netdev_queue_set_dql_min_limit(tx_queue(dev), bytes);
+}
+
 SHIM bool shim_xmit_more(void) { return netdev_xmit_more(); }
 
 SHIM unsigned int shim_tx_queue_idle_ms(const struct net_device *dev)

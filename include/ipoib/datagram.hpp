@@ -38,6 +38,11 @@ unsigned int count_from(const shim_recv_wr* wr);
 
 class TxRing {
 public:
+    // So many bytes complete soon: sockets that may have little under way wait for them, and ICMP drops what it has to
+    // send beyond two long packets. Byte queue limits hold nothing below it: they would wait for completions that
+    // nobody hurries.
+    static constexpr std::uint32_t many_bytes = 16384;
+
     explicit TxRing(Interface& interface) : interface_(interface), reap_(*this) {}
 
     // Memory for size sends of up to sges elements. CONTEXT: process.
@@ -87,10 +92,6 @@ public:
     kernel::Counter doorbells, stops, segmented;
 
 private:
-    // So many bytes complete soon: sockets that may have little under way wait for them, and ICMP drops what it has to
-    // send beyond two long packets.
-    static constexpr std::uint32_t many_bytes = 16384;
-
     // Every so many sends of one doorbell report their completion, beside the last.
     static constexpr std::uint32_t signal_every = 16;
 

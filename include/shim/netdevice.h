@@ -98,6 +98,8 @@ void shim_tx_queue_disable(struct net_device *dev);
 bool shim_tx_queue_sent(struct net_device *dev, unsigned int bytes, bool more);
 void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, unsigned int bytes);
 void shim_tx_queue_reset(struct net_device *dev);
+/* So many they always let through, unless the user sets another limit_min. */
+void shim_tx_queue_always_allow(struct net_device *dev, unsigned int bytes);
 /* More packets follow at once, so the doorbell may wait. CONTEXT: within ndo_start_xmit. */
 bool shim_xmit_more(void);
 /* Milliseconds since the queue last accepted a packet. */

@@ -246,6 +246,7 @@ net_device* shim_netdev_create_child(ib_device* ca, std::uint32_t, net_device* p
     return world->stack.create(ca, parent, name);
 }
 void shim_netdev_use_one_queue(net_device*) {}
+void shim_tx_queue_always_allow(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
 void shim_netdev_set_up(net_device* dev, unsigned int, unsigned int abilities)
 {

@@ -932,6 +932,7 @@ net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, con
     return dev;
 }
 void shim_netdev_use_one_queue(net_device*) {}
+void shim_tx_queue_always_allow(net_device*, unsigned int) {}
 void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
 void shim_netdev_set_child(net_device* dev)
 {

@@ -99,10 +99,12 @@ test_tracepoints_tell_of_steps() {
 xfail_stock_full_ring_shows_in_the_trace='it has none'
 test_full_ring_shows_in_the_trace() {
     # Byte queue limits would keep it from ever being full.
-    on 1 sh -c 'echo 1000000 >/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min'
+    local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before
+    before=$(on 1 cat $limit)
+    on 1 sh -c "echo 1000000 >$limit"
     knob 1 delay_us 20000
     trace ipoib/ipoib_ring iperf 1 2 -u -b 0 -l 100 -P 4 -t 2
-    on 1 sh -c 'echo 0 >/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min'
+    on 1 sh -c "echo $before >$limit"
     knob 1 delay_us 0
     seen 'ipoib_ring: ib0 send stopped, 128 of 128 in use'
     seen 'ipoib_ring: ib0 send woken'

@@ -122,6 +122,25 @@ test_bytes_under_way_are_limited() {
     [ -n "$seen" ]
 }
 
+# A queue that is new would else be held from the first packet until it is sent.
+xfail_stock_few_bytes_are_never_held='it has no byte queue limits'
+test_few_bytes_are_never_held() {
+    local seen
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 up
+    wait_for 30 carrier 1
+    wait_for 20 reaches 1 10.0.0.2
+    knob 1 delay_us 500000
+    on 1 python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+[s.sendto(bytes(64), ("10.0.0.2", 9)) for _ in range(100)]'
+    seen=$(inflight)
+    knob 1 delay_us 0
+    wait_for 20 reaches 1 10.0.0.2
+    echo "# $seen bytes"
+    [ "$seen" -ge 9200 ]
+}
+
 xfail_stock_packets_count_for_their_socket_until_they_are_sent='it orphans them'
 test_packets_count_for_their_socket_until_they_are_sent() {
     local taken
