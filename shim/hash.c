@@ -10,7 +10,7 @@ static __always_inline struct rhashtable *table(struct shim_hash *hash) { return
  * is a constant to who calls, but not yet here: so each that there is has its own.
  */
 #define KEYS_OF(bytes)                                                                                                 \
-	static inline int compare_##bytes(struct rhashtable_compare_arg *arg, const void *object)             \
+	static inline int compare_##bytes(struct rhashtable_compare_arg *arg, const void *object)                      \
 	{                                                                                                              \
 		return memcmp(object + sizeof(struct shim_hash_node), arg->key, bytes) != 0;                           \
 	}                                                                                                              \
