@@ -82,18 +82,24 @@ public:
     void cancel() { work_.cancel(); }
 
 private:
-    static constexpr unsigned int retry_ms = 20;
+    static constexpr unsigned int shortest_ms = 1, longest_ms = 16;
 
     void attempt()
     {
-        if (!shim_rtnl_trylock())
-            return queue(milliseconds(retry_ms));
+        if (!shim_rtnl_trylock()) {
+            queue(milliseconds(retry_ms_));
+            retry_ms_ = retry_ms_ < longest_ms ? 2 * retry_ms_ : longest_ms;
+            return;
+        }
+        retry_ms_ = shortest_ms;
         (owner_.*Run)();
         shim_rtnl_unlock();
     }
 
     Owner& owner_;
     WorkQueue& queue_;
+    // Doubled each time: most who hold the lock hold it briefly, as one does who brings up the interface.
+    unsigned int retry_ms_ = shortest_ms;
     Work<&RtnlWork::attempt> work_{*this};
 };
 
