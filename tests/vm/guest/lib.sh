@@ -228,9 +228,9 @@ both_work() {
 
 listens() { on "$1" ss -ltn | says "$2"; } # HOST [ADDRESS]:PORT
 is_served() { ss -ltn | says ":$1"; }      # PORT, outside of the hosts
-serve_iperf() { # HOST
+serve_iperf() { # HOST [iperf3's arguments]
     at "$1" pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return
-    on "$1" iperf3 -s -B "10.0.0.$1" --daemon >/dev/null
+    on "$1" iperf3 -s -B "10.0.0.$1" "${@:2}" --daemon >/dev/null
     wait_for 5 listens "$1" :5201
 }
 iperf() { # FROM TO arguments...

@@ -8,8 +8,7 @@ HOSTS=1
 # Connections that stall are given up and made anew: else there is no traffic for long, and packets that wait in a socket
 # for those before them hold pages of a driver that is gone, for longer than a minute, which the kernel tells.
 background_traffic() {
-    on 2 iperf3 -s -B 10.0.0.2 --rcv-timeout 2000 --daemon >/dev/null
-    wait_for 5 listens 2 :5201
+    serve_iperf 2 --rcv-timeout 2000
     (while :; do on 1 timeout 12 iperf3 -c 10.0.0.2 -t 10 --connect-timeout 1000 >/dev/null 2>&1 || sleep 0.2; done) &
     traffic=$!
     on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
