@@ -35,8 +35,12 @@ make_bond() { # SLAVE SLAVE
 is_active() { [ "$(option active_slave)" = "$(slave "$(($1 - 1))")" ]; }
 peer_knows() { on 1 ip neigh show $self dev $peer_dev | says "lladdr $1 "; }
 
-# What a connection held when a cable was pulled comes up to 15 s after it is back: its HCA tries again every 2 s.
-peer_holds_nothing() { [ "$(on 1 cat /sys/class/net/$peer_dev/queues/tx-0/byte_queue_limits/inflight)" = 0 ]; }
+# What waits for a connection that is being made comes when its request gets through, what a connection held when the cable
+# was pulled when its HCA tries again: seconds after the cable is back.
+peer_holds_nothing() {
+    [ "$(on 1 cat /sys/class/net/$peer_dev/queues/tx-0/byte_queue_limits/inflight)" = 0 ] &&
+        ! at 1 cat /sys/kernel/debug/ipoib/${peer_dev}_cm 2>/dev/null | says -E 'queue +[1-9]'
+}
 
 # Traffic goes over the HCA, both ways and without loss, and the peer's ARP entry names it.
 settles_on() { # HCA
