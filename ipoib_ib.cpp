@@ -77,10 +77,14 @@ void TxRing::start()
     closed_.store(false);
     armed_.store(false);
     napi_.start();
+    // Until it has seen a send there is no place to be stalled at.
+    stalled_at_ = index_.tail() - 1;
+    watch_.queue(reap_queue, kernel::seconds(stall_seconds));
 }
 
 void TxRing::stop()
 {
+    watch_.cancel();
     napi_.disable();
     // The end of a poll, behind its completion, may run still, and queue the item.
     shim_rcu_synchronize();
@@ -281,6 +285,19 @@ void TxRing::reap()
 {
     reap_queued_.store(false);
     napi_.poll_now();
+}
+
+void TxRing::watch()
+{
+    const std::uint32_t tail = index_.tail();
+    // Closed: it is being restarted.
+    if (index_.empty() || closed())
+        stalled_at_ = tail - 1;
+    else if (tail == stalled_at_)
+        interface_.tx_timed_out();
+    else
+        stalled_at_ = tail;
+    watch_.queue(reap_queue, kernel::seconds(stall_seconds));
 }
 
 void TxRing::finish_to(std::uint32_t end, int budget)

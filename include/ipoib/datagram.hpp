@@ -43,7 +43,7 @@ public:
     // nobody hurries.
     static constexpr std::uint32_t many_bytes = 16384;
 
-    explicit TxRing(Interface& interface) : interface_(interface), reap_(*this) {}
+    explicit TxRing(Interface& interface) : interface_(interface), reap_(*this), watch_(*this) {}
 
     // Memory for size sends of up to sges elements. CONTEXT: process.
     kernel::Status create(unsigned int size, unsigned int sges);
@@ -95,6 +95,8 @@ private:
     // Every so many sends of one doorbell report their completion, beside the last.
     static constexpr std::uint32_t signal_every = 16;
 
+    static constexpr unsigned int stall_seconds = 10;
+
     // Segments of one packet, at most, that are made here.
     static constexpr std::uint32_t most_segments = 64;
 
@@ -112,6 +114,9 @@ private:
     // Completions are to be handled as soon as they come: there are many to come, or the stack waits for them.
     bool hurried() const;
     void reap();
+    // Once in stall_seconds: sends that were there the last time, and none completed since, never will. The kernel's
+    // own watchdog looks at queues that are stopped; few sends stop none, and sockets that wait for them send no more.
+    void watch();
 
     Interface& interface_;
     unsigned int sges_ = 1;
@@ -132,6 +137,9 @@ private:
     // While there are sends outstanding: the next completion raises an event, or the item is queued, or the poll runs.
     kernel::Published<bool> armed_, reap_queued_;
     kernel::Work<&TxRing::reap> reap_;
+    kernel::Work<&TxRing::watch> watch_;
+    // Where the tail must not be at the next look.
+    std::uint32_t stalled_at_ = 0;
 };
 
 class RxRing {

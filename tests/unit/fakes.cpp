@@ -157,7 +157,8 @@ void World::run_work()
 
 void World::advance(unsigned long ticks)
 {
-    for (const unsigned long end = now + ticks; now != end; ++now)
+    // Work that sleeps lets time pass, too.
+    for (const unsigned long end = now + ticks; !kernel::reached(end, now); ++now)
         run_work();
     run_work();
 }
