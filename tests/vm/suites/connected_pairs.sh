@@ -18,7 +18,7 @@ all_pairs() { # ping arguments
     done
     wait "${pids[@]}"
     [ "$(grep -l ' 0% packet loss' /run/pair.* | wc -l)" = $((PORTS * (PORTS - 1))) ] || {
-        grep -L ' 0% packet loss' /run/pair.* | sed 's/^/# lost: /'
+        grep -L ' 0% packet loss' /run/pair.* | xargs grep -H transmitted | sed 's/^/# lost: /'
         return 1
     }
 }
