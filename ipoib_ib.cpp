@@ -170,7 +170,7 @@ inline void TxRing::request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, s
     Segmenter segmenter(skb, header_bytes, segment_bytes);
     const std::uint32_t first = index_.head(), count = segmenter.count();
     std::uint32_t end = first;
-    if (count <= index_.free() && !closed()) [[likely]]
+    if (count <= index_.free() && header_bytes <= SegmentHeaders::bytes_each && !closed()) [[likely]]
         while (end != first + count &&
                segmenter.next(interface_.ca(), slots_[index_.slot(end)], headers_[index_.slot(end)], sges_))
             ++end;

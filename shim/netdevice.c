@@ -15,6 +15,7 @@
 #include <rdma/ib_verbs.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/tso.h>
 #include <shim/verbs.h>
 
 static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -44,8 +45,16 @@ static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 static netdev_features_t fix_features(struct net_device *dev, netdev_features_t features)
 {
 	if (!ipoib_offloads_sends(dev))
-		features &= ~NETIF_F_TSO;
-	return ipoib_leaves_checksums(dev) ? features : features & ~NETIF_F_IP_CSUM;
+		features &= ~NETIF_F_ALL_TSO;
+	return ipoib_leaves_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
+}
+
+/* A packet whose extension headers leave no room for those of TCP is for the stack to cut. */
+static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
+{
+	if (skb_is_gso(skb) && unlikely(skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS))
+		features &= ~NETIF_F_GSO_MASK;
+	return features;
 }
 
 /* Time stamps of packets, where the lower half has them: by ioctl, or by operations of their own. */
@@ -92,8 +101,9 @@ static int set_mac_address(struct net_device *dev, void *address)
 #define OPERATIONS                                                                                                     \
 	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
 	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
-	.ndo_fix_features = fix_features, .ndo_tx_timeout = tx_timeout, .ndo_set_rx_mode = ipoib_ndo_set_rx_mode,      \
-	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, TIME_STAMPS
+	.ndo_fix_features = fix_features, .ndo_features_check = features_check, .ndo_tx_timeout = tx_timeout,          \
+	.ndo_set_rx_mode = ipoib_ndo_set_rx_mode, .ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink,        \
+	TIME_STAMPS
 
 static const struct net_device_ops netdev_ops = {
 	OPERATIONS,
@@ -261,9 +271,10 @@ SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, 
 		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
 	if (abilities & SHIM_CAN_SEGMENT)
 		dev->hw_features |= NETIF_F_TSO;
-	/* The kernel grants segmentation with checksums only. */
+	/* The kernel grants segmentation with checksums only; of IPv6 no HCA is known to do these. */
 	if (abilities & SHIM_CUT_BY_DRIVER)
-		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_TSO;
+		dev->hw_features |=
+			abilities & SHIM_CAN_CHECKSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
 	dev->features |= dev->hw_features;
 	/* Merging is for the user to switch on. */
 	if (abilities & SHIM_CAN_CHECKSUM)

@@ -3,6 +3,7 @@
 #include <linux/skbuff.h>
 #include <net/checksum.h>
 #include <net/ip.h>
+#include <net/ip6_checksum.h>
 #include <net/tcp.h>
 #include <shim/tso.h>
 
@@ -11,7 +12,12 @@ SHIM void shim_tso_begin(struct shim_tso *tso, struct sk_buff *skb) { tso_start(
 SHIM void shim_tso_write_headers(struct shim_tso *tso, const struct sk_buff *skb, void *headers,
 				 unsigned int data_bytes, bool last)
 {
+	struct ipv6hdr *ip = headers + skb_network_offset(skb);
+
 	tso_build_hdr(skb, headers, &tso->tso, data_bytes, last);
+	/* It does not count extension headers. */
+	if (tso->tso.ipv6)
+		ip->payload_len = htons(skb_network_header_len(skb) - sizeof(*ip) + tso->tso.tlen + data_bytes);
 }
 
 SHIM void *shim_tso_data(const struct shim_tso *tso) { return tso->tso.data; }
@@ -30,11 +36,18 @@ SHIM uint32_t shim_tso_add_to_sum(uint32_t sum, const void *data, unsigned int b
 SHIM void shim_tso_fill_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
 				  unsigned int data_bytes, uint32_t sum)
 {
-	struct iphdr *ip = headers + skb_network_offset(skb);
+	struct iphdr *ip4 = headers + skb_network_offset(skb);
+	struct ipv6hdr *ip6 = (void *)ip4;
 	struct tcphdr *tcp = headers + skb_transport_offset(skb);
+	unsigned int bytes = tso->tso.tlen + data_bytes;
+	__wsum all;
 
-	ip_send_check(ip);
 	tcp->check = 0;
-	tcp->check = tcp_v4_check(tso->tso.tlen + data_bytes, ip->saddr, ip->daddr,
-				  csum_partial(tcp, tso->tso.tlen, (__force __wsum)sum));
+	all = csum_partial(tcp, tso->tso.tlen, (__force __wsum)sum);
+	if (tso->tso.ipv6) {
+		tcp->check = tcp_v6_check(bytes, &ip6->saddr, &ip6->daddr, all);
+	} else {
+		ip_send_check(ip4);
+		tcp->check = tcp_v4_check(bytes, ip4->saddr, ip4->daddr, all);
+	}
 }

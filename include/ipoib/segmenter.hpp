@@ -16,8 +16,7 @@ namespace ipoib {
 // Room for the headers of a ring's segments, which the HCA reads.
 class SegmentHeaders {
 public:
-    // Encapsulation, IPv4 and TCP with all their options take 124 bytes.
-    static constexpr unsigned int bytes_each = 128;
+    static constexpr unsigned int bytes_each = SHIM_TSO_HEADERS;
 
     SegmentHeaders() = default;
     SegmentHeaders(const SegmentHeaders&) = delete;

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Cutting a TCP packet over IPv4 into segments, with the kernel's helpers for drivers of HCAs that can't. */
+/* Cutting a TCP packet into segments, with the kernel's helpers for drivers of HCAs that can't. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
 
 struct sk_buff;
 struct shim_tso;
+
+/*
+ * Bytes. Of a packet that is cut, or given to an HCA to be cut: the headers of IP, which are 60 at most but for IPv6
+ * with extension headers; and all headers, with the encapsulation and those of TCP.
+ */
+enum { SHIM_TSO_NETWORK_HEADERS = 64, SHIM_TSO_HEADERS = 4 + SHIM_TSO_NETWORK_HEADERS + 60 };
 
 /* The packet's data begins with its encapsulation, and all of its headers are in the linear part. */
 void shim_tso_begin(struct shim_tso *tso, struct sk_buff *skb);

@@ -19,8 +19,9 @@ segments_made_by() { # COMMAND...
 
 test_features_are_for_sending_alone() {
     [ "$DRIVER" = ours ] || return 77
-    is_feature 1 tx-checksum-ipv4 on
-    is_feature 1 tcp-segmentation-offload on
+    is_feature 1 tx-checksum-ip-generic on
+    is_feature 1 tx-tcp-segmentation on
+    is_feature 1 tx-tcp6-segmentation on
     is_feature 1 rx-checksumming off
     on 1 ethtool -k ib0 | says 'large-receive-offload: off \[fixed\]'
 }
@@ -37,6 +38,31 @@ test_segmentation_follows_the_switch() {
     made=$(segments_made_by transfer 10)
     [ "$made" = 0 ] || fail "off: $made"
     set_feature 1 tso on
+}
+
+test_ipv6_is_cut_too() {
+    local before made
+    before=$(wrong_checksums)
+    made=$(segments_made_by transfer 10 '[fd00::2]:4000')
+    echo "# $made segments of larger packets"
+    [ "$DRIVER" = stock ] || [ "$made" -gt 3000 ]
+    [ "$(wrong_checksums)" = "$before" ]
+}
+
+# IPV6_DSTOPTS, of so many bytes: an extension header in every packet, with an option that who does not know it skips.
+with_options() { # BYTES
+    printf '[fd00::2]:4000,setsockopt=41:59:x00%02x1e%02x%0*d' $(($1 / 8 - 1)) $(($1 - 4)) $((2 * ($1 - 4))) 0
+}
+test_extension_headers_are_counted() {
+    local before made
+    before=$(wrong_checksums)
+    made=$(segments_made_by transfer 5 "$(with_options 16)")
+    echo "# 16 bytes: $made segments of larger packets"
+    [ "$DRIVER" = stock ] || [ "$made" -gt 1500 ]
+    # More than there is room for: the stack cuts.
+    made=$(segments_made_by transfer 5 "$(with_options 64)")
+    [ "$made" = 0 ] || fail "64 bytes: $made"
+    [ "$(wrong_checksums)" = "$before" ]
 }
 
 test_bytes_count_as_on_the_wire() { bytes_count_as_on_the_wire; }
@@ -72,7 +98,7 @@ test_smallest_ring_carries_them() {
 
 test_mode_changes_under_large_packets() { mode_changes_under_large_packets; }
 
-test_udp_and_ipv6_are_as_ever() {
+test_udp_and_pings_are_as_ever() {
     ping_ok 1 10.0.0.2 -s 20000
     ping_ok 1 fd00::2 -s 20000
     udp 1 2 20M -t 2
