@@ -113,7 +113,7 @@ vm-modules: # both modules for the VM's kernel, in build/modules/
 test-install: deb ## packages and DKMS in a VM with a whole Debian: install, reboot, upgrade the kernel, remove
 	tests/install/run
 
-lint: ## formatting, clang-tidy, thread-safety, shellcheck and the house's own rules
+lint: ## formatting, clang-tidy, thread-safety, sparse, shellcheck and the house's own rules
 	@scripts/lint
 
 clean: ## remove what make built, but for the caches in build/

@@ -115,6 +115,7 @@ $(obj)/%.cxx.o: $(src)/%.cpp $(generated) FORCE
 	$(call if_changed_dep,cxx)
 $(obj)/%.shim.o: $(src)/%.c $(generated) FORCE
 	$(call if_changed_dep,shim)
+	$(call cmd,$(if $(filter 2,$(KBUILD_CHECKSRC)),force_)checksrc)
 $(addprefix $(obj)/,$(c-objs)): $(filter %probes.h,$(generated))
 
 targets     += $(core-objs) $(core) $(if $(lto),,$(unity).cpp) $(patsubst $(obj)/%,%,$(generated) $(probes))

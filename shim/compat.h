@@ -7,7 +7,7 @@
 #include <generated/probes.h>
 #include <linux/netdevice.h>
 
-#if __has_include(<net/page_pool/helpers.h>)
+#ifdef HAVE_PAGE_POOL_HELPERS
 #include <net/page_pool/helpers.h>
 #else
 #include <net/page_pool.h>

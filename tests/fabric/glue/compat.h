@@ -2,7 +2,7 @@
 /* What differs between kernels, as the probes in probes/ found it. */
 #pragma once
 #include <generated/probes.h>
-#if __has_include(<linux/hex.h>)
+#ifdef HAVE_HEX_HEADER
 #include <linux/hex.h>
 #endif
 #include <linux/hrtimer.h>

@@ -7,14 +7,14 @@
 #include "engine.h"
 #include "compat.h"
 
-static void burst_start(struct burst *burst)
+static void burst_start(struct burst *burst) __acquires(RCU)
 {
 	INIT_LIST_HEAD(&burst->due);
 	burst->frames = 0;
 	rcu_read_lock();
 }
 
-static void burst_end(struct burst *burst)
+static void burst_end(struct burst *burst) __releases(RCU)
 {
 	soft_cq_raise(&burst->due);
 	rcu_read_unlock();
