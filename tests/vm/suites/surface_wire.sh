@@ -131,10 +131,10 @@ test_few_bytes_are_never_held() {
     wait_for 30 carrier 1
     wait_for 20 reaches 1 10.0.0.2
     knob 1 delay_us 500000
-    on 1 python3 -c 'import socket
+    seen=$(on 1 python3 -c 'import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-[s.sendto(bytes(64), ("10.0.0.2", 9)) for _ in range(100)]'
-    seen=$(inflight)
+[s.sendto(bytes(64), ("10.0.0.2", 9)) for _ in range(100)]
+print(open("/sys/class/net/ib0/queues/tx-0/byte_queue_limits/inflight").read())')
     knob 1 delay_us 0
     wait_for 20 reaches 1 10.0.0.2
     echo "# $seen bytes"
