@@ -6,6 +6,14 @@ PORTS=8
 HOSTS=1
 MODE=connected
 
+say_what_was_lost() {
+    local host
+    grep -L ' 0% packet loss' /run/pair.* | xargs grep -H transmitted | sed 's/^/# lost: /'
+    for host in $(seq "$PORTS"); do
+        on "$host" ethtool -S "$(interface_of "$host")" |
+            awk -v host="$host" '/drop|fail|refus|lost/ && $2 > 0 { print "# host", host, $1, $2 }'
+    done
+}
 # Every host to every other, all at the same time; not one may be missing.
 all_pairs() { # ping arguments
     local from to pids=()
@@ -18,7 +26,7 @@ all_pairs() { # ping arguments
     done
     wait "${pids[@]}"
     [ "$(grep -l ' 0% packet loss' /run/pair.* | wc -l)" = $((PORTS * (PORTS - 1))) ] || {
-        grep -L ' 0% packet loss' /run/pair.* | xargs grep -H transmitted | sed 's/^/# lost: /'
+        say_what_was_lost
         return 1
     }
 }
@@ -31,6 +39,7 @@ own_answers_only() {
 connection_ends() { rdma resource show qp | grep -c 'type RC'; }
 
 test_all_pairs_at_once() {
+    own_answers_only
     all_pairs -c 10 -i 0.1
     # Two ends each.
     [ "$(connection_ends)" = $((2 * 56)) ] || fail "$(connection_ends) ends"
