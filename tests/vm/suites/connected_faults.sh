@@ -127,14 +127,15 @@ test_service_that_nobody_listens_on_is_rejected() {
 
 passive_connections() { grep -c '^passive' /sys/kernel/debug/ipoib/ib1_cm; }
 flood_of_requests() {
-    local started=$SECONDS most
-    /test/cm_requests.py --count 4000 --from "$(lid 1)" --to "$(lid 2)" --address "$(on 2 cat /sys/class/net/ib1/address)"
+    local started=$SECONDS asked=4000 most
+    /test/cm_requests.py --count $asked --from "$(lid 1)" --to "$(lid 2)" --address "$(on 2 cat /sys/class/net/ib1/address)"
     if [ "$DRIVER" = ours ]; then
         echo "# $(passive_connections) connections; $(head -n 1 /sys/kernel/debug/ipoib/ib1_cm)"
         # So many at once, and so many a second.
         most=$((1024 + 256 * (SECONDS - started + 1)))
         [ "$(passive_connections)" -le $most ] || fail "more than $most"
-        grep -qE 'turned_away [1-9]' /sys/kernel/debug/ipoib/ib1_cm
+        # A machine that is too busy to ask faster is refused nothing.
+        if [ $most -lt $asked ]; then grep -qE 'turned_away [1-9]' /sys/kernel/debug/ipoib/ib1_cm; fi
     fi
     # Who asked is not there; and whoever was connected before still is, or is again.
     on 2 ip link set ib1 down
