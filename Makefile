@@ -67,6 +67,11 @@ test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRS
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all $(if $(SEED),,checked)
 	@tests/sim/run "$(SEED)" "$(FAULTS)" "$(SALT)" "$(FIRST)" "$(SEEDS)" "$(HOURS)"
 
+scale: ## a fabric of NODES=n in a program: start, first packets to PEERS=n each, SM restart; SA_US=n for each request
+	@tests/vm/need g++
+	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all
+	@build/sim/simulator --nodes $(or $(NODES),1000) --peers "$(PEERS)" --sa-us "$(SA_US)"
+
 coverage: ## which lines of the driver unit tests and simulator run, in build/coverage/report/; SEEDS=n HOURS=n
 	@tests/vm/need g++ libgtest-dev gcovr
 	@scripts/coverage "$(SEEDS)" "$(HOURS)"
@@ -128,4 +133,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-sim coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-sim scale coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 
 namespace sim {
 
@@ -40,6 +41,22 @@ public:
 
 private:
     std::uint64_t state_;
+};
+
+// What is kept of every two of so many that had to do with each other.
+template <class T>
+class Pairs {
+public:
+    T& of(unsigned int from, unsigned int to) { return all_[key(from, to)]; }
+    T value(unsigned int from, unsigned int to) const
+    {
+        const auto it = all_.find(key(from, to));
+        return it == all_.end() ? T() : it->second;
+    }
+
+private:
+    static std::uint64_t key(unsigned int from, unsigned int to) { return std::uint64_t(from) << 32 | to; }
+    std::unordered_map<std::uint64_t, T> all_;
 };
 
 // The run has found a failure: it is told to whoever watches, and the process ends.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include <ipoib/encapsulation.hpp>
 
@@ -31,10 +32,14 @@ Time Fabric::flight_time() const
 
 ib_device* Fabric::owner(std::uint16_t lid) const
 {
-    for (const auto& ca : world->devices)
-        if (ca->lid == lid)
-            return ca.get();
-    return nullptr;
+    ib_device* ca = lid < owners_.size() ? owners_[lid] : nullptr;
+    return ca && ca->lid == lid ? ca : nullptr;
+}
+
+std::uint16_t Fabric::fresh_lid(ib_device& ca)
+{
+    owners_.push_back(&ca);
+    return static_cast<std::uint16_t>(owners_.size() - 1);
 }
 
 void Fabric::send(Datagram datagram)
@@ -50,14 +55,15 @@ void Fabric::send(Datagram datagram)
         to = world->sm.listeners(datagram.dlid, from);
     else if (ib_device* ca = owner(datagram.dlid))
         to.push_back(ca);
+    const auto shared = std::make_shared<const Datagram>(std::move(datagram));
     for (ib_device* ca : to) {
         if (random.one_in(ca->loss_one_in)) {
             ++lost;
             continue;
         }
-        Time& last = last_[from.node][ca->node];
+        Time& last = last_.of(from.node, ca->node);
         last = std::max(last + 1, world->scheduler.now() + flight_time());
-        world->scheduler.at(last, [this, ca, datagram] { arrive(*ca, datagram); });
+        world->scheduler.at(last, [this, ca, shared] { arrive(*ca, *shared); });
     }
 }
 
@@ -90,8 +96,7 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         completion.slid = datagram.slid;
         completion.grh = datagram.multicast;
         completion.checksum_ok = !checksum_is_open(datagram.bytes.data() + sizeof(ipoib::Encapsulation));
-        if (!qp->take(bytes, completion))
-            ++lost;
+        ++(qp->take(bytes, completion) ? carried : lost);
     }
 }
 

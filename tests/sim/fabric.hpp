@@ -15,13 +15,14 @@ public:
     Time flight_time() const;
     // Who has the LID; nullptr: nobody. LIDs are never given twice.
     ib_device* owner(std::uint16_t lid) const;
-    std::uint16_t fresh_lid() { return next_lid_++; }
-    std::uint64_t lost = 0;
+    std::uint16_t fresh_lid(ib_device& ca);
+    std::uint64_t carried = 0, lost = 0;
 
 private:
     void arrive(ib_device& at, const Datagram& datagram);
-    std::uint16_t next_lid_ = 1;
-    Time last_[16][16] = {};
+    // By LID, even if it has another now.
+    std::vector<ib_device*> owners_{nullptr};
+    Pairs<Time> last_;
 };
 
 } // namespace sim

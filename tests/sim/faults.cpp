@@ -78,7 +78,7 @@ void Faults::perform(const Planned& planned)
     case Fault::reload:
         return reload(planned.lasts);
     case Fault::all_down_up:
-        for (unsigned int node = 0; node < World::node_count; ++node)
+        for (unsigned int node = 0; node < world->node_count; ++node)
             down_up({node, 0}, planned.lasts / 16);
         break;
     case Fault::loss:
@@ -249,7 +249,7 @@ void Faults::flap(const Planned& planned, ib_device& ca)
 
 void Faults::change_lid(ib_device& ca)
 {
-    ca.lid = world->fabric.fresh_lid();
+    ca.lid = world->fabric.fresh_lid(ca);
     dispatch(ca, SHIM_EVENT_LID_CHANGE);
     // Whoever gives LIDs anew tells all that what they know may be wrong.
     wait_for(dice().log_between(10 * microsecond, second));
@@ -302,7 +302,7 @@ void Faults::reload(Time lasts)
     ipoib_stop();
     wait_for(lasts);
     const bool started = ipoib_start() == 0;
-    for (unsigned int node = 0; started && node < World::node_count; ++node)
+    for (unsigned int node = 0; started && node < world->node_count; ++node)
         bring_up({node, 0});
     reloading_ = !started;
 }

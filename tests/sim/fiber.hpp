@@ -34,6 +34,8 @@ public:
     std::string name;
     const Kind kind;
     State state = State::ready;
+    // In the scheduler's list.
+    std::size_t index = 0;
     // Why and since when it is blocked.
     const void* waits_for = nullptr;
     const char* why = "";

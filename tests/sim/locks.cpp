@@ -127,12 +127,11 @@ void synchronize_rcu()
         if (fiber->reader())
             readers.emplace_back(fiber.get(), fiber->section);
     world->scheduler.wait(&world->rcu, "an RCU grace period", [&readers] {
-        std::erase_if(readers, [](const auto& reader) {
-            const auto& all = world->scheduler.fibers();
-            return std::none_of(all.begin(), all.end(), [&reader](const auto& fiber) {
-                return fiber.get() == reader.first && fiber->section == reader.second;
-            });
-        });
+        const auto reads = [](const auto& reader) {
+            return world->scheduler.lives(reader.first) && reader.first->section == reader.second;
+        };
+        while (!readers.empty() && !reads(readers.back()))
+            readers.pop_back();
         return readers.empty();
     });
 }

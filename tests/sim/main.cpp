@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "scale.hpp"
 #include "scenario.hpp"
 #include "watched.hpp"
 #include "world.hpp"
@@ -98,6 +99,7 @@ std::string reason(const Watched& told, int status)
 }
 
 struct Arguments {
+    Scale scale;
     std::uint64_t first = 1, seeds = 200;
     // stop: after the first failure.
     bool single = false, shrink = true, stop = false;
@@ -301,7 +303,7 @@ int run_all(const Arguments& arguments)
     for (const Worker& worker : workers)
         events += worker.shared->total_steps;
     std::printf("seeds %llu, simulated hours %.1f of %u nodes, %.0f s, %.2f million events a second\n",
-                static_cast<unsigned long long>(done()), static_cast<double>(nanoseconds) / 3.6e12, World::node_count,
+                static_cast<unsigned long long>(done()), static_cast<double>(nanoseconds) / 3.6e12, World::usual_nodes,
                 seconds, static_cast<double>(events) / seconds / 1e6);
     std::printf("packets: %llu of %llu sent to a neighbour arrived\n", static_cast<unsigned long long>(delivered),
                 static_cast<unsigned long long>(sent));
@@ -323,6 +325,23 @@ int replay(const Arguments& arguments)
     return 0;
 }
 
+int measure(const Arguments& arguments)
+{
+    watched = share();
+    std::fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        run_scale(arguments.scale);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (status != 0)
+        std::printf("FAILED: %s\n", reason(*watched, status).c_str());
+    std::printf("%d passed, %d failed, 0 skipped\n", status == 0, status != 0);
+    return status != 0;
+}
+
 Arguments read_arguments(int count, char** words)
 {
     Arguments arguments;
@@ -333,6 +352,12 @@ Arguments read_arguments(int count, char** words)
         if (name == "--seed") {
             arguments.first = std::stoull(value);
             arguments.single = true;
+        } else if (name == "--nodes") {
+            arguments.scale.nodes = static_cast<unsigned int>(std::stoul(value));
+        } else if (name == "--peers") {
+            arguments.scale.peers = static_cast<unsigned int>(std::stoul(value));
+        } else if (name == "--sa-us") {
+            arguments.scale.service = std::stoull(value) * microsecond;
         } else if (name == "--seeds") {
             arguments.seeds = std::stoull(value);
         } else if (name == "--first") {
@@ -371,5 +396,7 @@ Arguments read_arguments(int count, char** words)
 int main(int count, char** words)
 {
     const sim::Arguments arguments = sim::read_arguments(count, words);
+    if (arguments.scale.nodes)
+        return sim::measure(arguments);
     return arguments.single ? sim::replay(arguments) : sim::run_all(arguments);
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t data_magic = 0xda7ada7a, open_data_magic = 0xda7a0be4, question_magic = 0xa4ba4b00;
 constexpr Time confirmed_for = 30 * second;
-constexpr unsigned int to_group = 0x100;
+constexpr unsigned int to_group = 0x40000000, all_groups = ~0U;
 
 struct Question {
     std::uint32_t magic, from, to;
@@ -52,7 +52,7 @@ void fill_checksum(std::uint8_t* data)
 }
 
 struct Neighbours {
-    Neighbour of[32];
+    std::map<unsigned int, Neighbour> of;
 };
 
 std::shared_ptr<Neighbours> make_neighbours() { return std::make_shared<Neighbours>(); }
@@ -60,8 +60,8 @@ std::shared_ptr<Neighbours> make_neighbours() { return std::make_shared<Neighbou
 HwAddr Stack::group_address(const net_device* dev, unsigned int group)
 {
     HwAddr address = HwAddr::from(dev->broadcast.data());
-    std::memset(address.bytes + 16, 0, 4);
-    address.bytes[19] = static_cast<std::uint8_t>(group);
+    for (unsigned int i = 0; i < 4; ++i)
+        address.bytes[19 - i] = static_cast<std::uint8_t>(group >> 8 * i);
     return address;
 }
 
@@ -144,8 +144,8 @@ void Stack::send_data(net_device* dev, Party to, unsigned int bytes)
     } else {
         bytes = std::clamp(bytes, header_bytes, dev->mtu);
     }
-    const Data data{data_magic, self, who, bytes, numbers_[self][who] + 1};
-    numbers_[self][who] += segments;
+    const Data data{data_magic, self, who, bytes, numbers_.of(self, who) + 1};
+    numbers_.of(self, who) += segments;
     sent += segments;
     transmit(dev, packet(dev, neighbour.address, 0x0800, &data, sizeof(data), bytes, segment_bytes));
 }
@@ -155,15 +155,14 @@ void Stack::send_group(net_device* dev, unsigned int group, unsigned int bytes)
     const Bh bh;
     const unsigned int self = index(dev->party);
     bytes = std::clamp(bytes, static_cast<unsigned int>(sizeof(Data)), dev->mtu);
-    const Data data{data_magic, self, to_group + group, bytes, ++numbers_[self][31]};
+    const Data data{data_magic, self, to_group + group, bytes, ++numbers_.of(self, all_groups)};
     transmit(dev, packet(dev, group_address(dev, group), 0x0800, &data, sizeof(data), data.bytes));
 }
 
 void Stack::look_at_neighbours(net_device* dev)
 {
     const Time now = world->scheduler.now();
-    for (unsigned int who = 0; who < std::size(dev->neighbours->of); ++who) {
-        Neighbour& neighbour = dev->neighbours->of[who];
+    for (auto& [who, neighbour] : dev->neighbours->of) {
         const bool asked = neighbour.state == Neighbour::State::asked;
         if ((!asked && neighbour.state != Neighbour::State::probed) || now - neighbour.asked < second)
             continue;
@@ -181,7 +180,7 @@ void Stack::look_at_neighbours(net_device* dev)
 void Stack::address_changed(net_device* dev)
 {
     // What it knows of others stays; what others know of it is theirs to find out.
-    for (Neighbour& neighbour : dev->neighbours->of)
+    for (auto& [_, neighbour] : dev->neighbours->of)
         if (neighbour.state == Neighbour::State::known)
             neighbour.confirmed = 0;
 }
@@ -218,13 +217,14 @@ void Stack::resolve(net_device* dev, const std::vector<std::uint8_t>& bytes)
     const unsigned int self = index(dev->party);
     if (question.from == self || !dev->up)
         return;
+    // Of who asks others, and is nobody that one had to do with, nothing is kept.
+    const auto known = dev->neighbours->of.find(question.from);
+    if (question.to != self && (known == dev->neighbours->of.end() || known->second.state == Neighbour::State::none))
+        return;
     Neighbour& neighbour = dev->neighbours->of[question.from];
-    const bool known = neighbour.state != Neighbour::State::none;
-    if (question.to == self || known) {
-        neighbour.address = HwAddr::from(question.address);
-        neighbour.state = Neighbour::State::known;
-        neighbour.confirmed = world->scheduler.now();
-    }
+    neighbour.address = HwAddr::from(question.address);
+    neighbour.state = Neighbour::State::known;
+    neighbour.confirmed = world->scheduler.now();
     if (question.to == self && !question.answer) {
         Question answer{question_magic, self, question.from, true, {}};
         std::memcpy(answer.address, dev->address.data(), HwAddr::size);
@@ -250,12 +250,12 @@ void Stack::take_data(net_device* dev, const std::vector<std::uint8_t>& bytes, s
     const unsigned int self = index(dev->party);
     if (data.to >= to_group) {
         SIM_CHECK(type == SHIM_PACKET_MULTICAST, "a packet to a group came as of type %d", type);
-        ++world->group_packets[data.from][self];
+        ++world->group_packets.of(data.from, self);
         return;
     }
     SIM_CHECK(data.to == self, "%s: a packet from %u to %u came to %u", dev->name.c_str(), data.from, data.to, self);
     SIM_CHECK(type == SHIM_PACKET_HOST, "a packet to a host came as of type %d", type);
-    Seen& seen = seen_[data.from][self];
+    Seen& seen = seen_.of(data.from, self);
     if (data.number > seen.highest) {
         const std::uint64_t ahead = data.number - seen.highest;
         seen.mask = ahead < 64 ? seen.mask << ahead | 1 : 1;
@@ -266,7 +266,7 @@ void Stack::take_data(net_device* dev, const std::vector<std::uint8_t>& bytes, s
                   static_cast<unsigned long long>(data.number), data.from, self);
         seen.mask |= bit;
     }
-    ++received_[data.from][self];
+    ++received_.of(data.from, self);
     ++delivered;
 }
 

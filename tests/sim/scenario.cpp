@@ -66,8 +66,8 @@ public:
     {
         const auto end = static_cast<Time>(options_.hours * 3600 * static_cast<double>(second));
         tick();
-        process("insmod", [this] { start(); });
-        for (unsigned int node = 0; node < World::node_count; ++node)
+        world_.scheduler.run_process("insmod", [this] { start(); });
+        for (unsigned int node = 0; node < world_.node_count; ++node)
             world_.scheduler.spawn("traffic of " + std::to_string(node), Fiber::Kind::process,
                                    [this, node] { traffic(node); });
         for (const Planned& planned : plan(seed, options_))
@@ -75,37 +75,22 @@ public:
         world_.scheduler.run(end);
         world_.quiet = true;
         faults_.all_over();
-        process("recovery", [this] { faults_.recover(); });
+        world_.scheduler.run_process("recovery", [this] { faults_.recover(); });
         world_.scheduler.run(world_.scheduler.now() + time_to_recover);
         check_everybody_reaches_everybody();
         over_ = true;
-        process("rmmod", [] {
+        world_.scheduler.run_process("rmmod", [] {
             world->scheduler.sleep(5 * second);
             ipoib_stop();
         });
         world_.scheduler.run(~Time(0), [this] { return world_.scheduler.fibers().empty(); });
-        world_.memory.check_nothing_left();
-        for (const auto& ca : world_.devices)
-            check_nothing_left(*ca);
+        world_.check_end();
     }
 
 private:
-    // In a context of its own, to its end.
-    void process(const char* name, const std::function<void()>& body)
-    {
-        bool done = false;
-        world_.scheduler.spawn(name, Fiber::Kind::process, [&] {
-            body();
-            done = true;
-        });
-        world_.scheduler.run(~Time(0), [&done] { return done; });
-    }
-
     void tick()
     {
-        world_.stack.watch();
-        check_no_old_skbs();
-        world_.scheduler.check_nobody_stuck();
+        world_.check();
         if (!over_)
             world_.scheduler.after(second, [this] { tick(); });
     }
@@ -113,7 +98,7 @@ private:
     void start()
     {
         SIM_CHECK(ipoib_start() == 0, "the module does not start");
-        for (unsigned int node = 0; node < World::node_count; ++node) {
+        for (unsigned int node = 0; node < world_.node_count; ++node) {
             const RtnlGuard rtnl;
             net_device* dev = world_.stack.find({node, 0});
             SIM_CHECK(dev, "node %u has no interface", node);
@@ -152,7 +137,7 @@ private:
 
     void send_to_all(net_device* dev)
     {
-        for (unsigned int peer = 0; peer < World::node_count; ++peer)
+        for (unsigned int peer = 0; peer < world_.node_count; ++peer)
             if (peer != dev->party.node && world_.stack.find({peer, dev->party.part}))
                 world_.stack.send_data(dev, {peer, dev->party.part},
                                        static_cast<unsigned int>(world_.scheduler.random().between(60, 3000)));
@@ -160,7 +145,7 @@ private:
 
     void check_everybody_reaches_everybody()
     {
-        for (unsigned int node = 0; node < World::node_count; ++node) {
+        for (unsigned int node = 0; node < world_.node_count; ++node) {
             const net_device* dev = world_.stack.find({node, 0});
             SIM_CHECK(dev && dev->up && dev->carrier, "node %u is not back: %s", node,
                       !dev       ? "no interface"
@@ -173,9 +158,8 @@ private:
             for (const net_device* to : world_.stack.devs)
                 if (from != to && from->party.part == to->party.part && from->carrier && to->carrier)
                     before.push_back({{from->party, to->party}, world_.stack.received(from->party, to->party)});
-        std::uint64_t groups[32][32];
-        std::copy(&world_.group_packets[0][0], &world_.group_packets[0][0] + 32 * 32, &groups[0][0]);
-        process("groups", [this] {
+        const Pairs<std::uint64_t> groups = world_.group_packets;
+        world_.scheduler.run_process("groups", [this] {
             for (net_device* dev : std::vector(world_.stack.devs))
                 if (dev->party.part == 0)
                     for (int i = 0; i < 3; ++i) {
@@ -189,9 +173,9 @@ private:
             SIM_CHECK(world_.stack.received(from, to) > count, "node %u does not reach node %u (interfaces %u)",
                       from.node, to.node, from.part);
         }
-        for (unsigned int from = 0; from < World::node_count; ++from)
-            for (unsigned int to = 0; to < World::node_count; ++to)
-                SIM_CHECK(from == to || world_.group_packets[from * 2][to * 2] > groups[from * 2][to * 2],
+        for (unsigned int from = 0; from < world_.node_count; ++from)
+            for (unsigned int to = 0; to < world_.node_count; ++to)
+                SIM_CHECK(from == to || world_.group_packets.value(from * 2, to * 2) > groups.value(from * 2, to * 2),
                           "node %u does not reach node %u by their group", from, to);
     }
 
@@ -223,7 +207,7 @@ std::vector<Planned> plan(std::uint64_t seed, const Options& options)
     std::size_t index = 0;
     for (Time when = 5 * second; when < 3600 * 24 * second;) {
         const Planned one{when, kinds[random.below(kinds.size())],
-                          static_cast<unsigned int>(random.below(World::node_count)),
+                          static_cast<unsigned int>(random.below(World::usual_nodes)),
                           random.log_between(10 * millisecond, 30 * second), random.next()};
         if (when >= end)
             break;

@@ -2,6 +2,7 @@
 #include "scheduler.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "world.hpp"
 
@@ -11,7 +12,6 @@ namespace {
 
 // Whoever waits longer for a lock, an answer or a grace period, waits for ever.
 constexpr Time longest_wait = 180 * second;
-constexpr std::uint64_t most_steps_at_a_time = 3'000'000;
 
 } // namespace
 
@@ -28,6 +28,8 @@ Fiber& Scheduler::spawn(std::string name, Fiber::Kind kind, std::function<void()
 {
     fibers_.push_back(std::make_unique<Fiber>(std::move(name), kind, std::move(body)));
     fibers_.back()->section = ++world->sections;
+    fibers_.back()->index = fibers_.size() - 1;
+    living_.insert(fibers_.back().get());
     ready_.push_back(fibers_.back().get());
     return *fibers_.back();
 }
@@ -123,8 +125,9 @@ void Scheduler::run_fiber()
     current_ = nullptr;
     if (fiber->state != Fiber::State::done)
         return;
-    const auto it = std::find_if(fibers_.begin(), fibers_.end(), [fiber](auto& one) { return one.get() == fiber; });
-    std::swap(*it, fibers_.back());
+    living_.erase(fiber);
+    fibers_.back()->index = fiber->index;
+    std::swap(fibers_[fiber->index], fibers_.back());
     fibers_.pop_back();
     // A softirq was a reader all its life.
     wake(&world->rcu);
@@ -149,7 +152,7 @@ void Scheduler::run(Time until, const std::function<bool()>& done)
 {
     while (!(done && done())) {
         ++steps_;
-        SIM_CHECK(++steps_since_time_ < most_steps_at_a_time, "time stands still: somebody spins\n%s",
+        SIM_CHECK(++steps_since_time_ < most_steps_at_a_time_, "time stands still: somebody spins\n%s",
                   describe().c_str());
         const bool due = !heap_.empty() && heap_.front().when <= now_;
         if (!ready_.empty() && !(due && random_.one_in(2))) {
@@ -165,6 +168,22 @@ void Scheduler::run(Time until, const std::function<bool()>& done)
             run_event();
         }
     }
+}
+
+void Scheduler::run_process(const char* name, const std::function<void()>& body)
+{
+    bool done = false;
+    spawn(name, Fiber::Kind::process, [&] {
+        body();
+        done = true;
+    });
+    run(~Time(0), [&done] { return done; });
+}
+
+void Scheduler::be_calm()
+{
+    until_switch_ = std::numeric_limits<std::int64_t>::max();
+    most_steps_at_a_time_ *= 100;
 }
 
 std::string Scheduler::describe() const

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base.hpp"
@@ -42,6 +43,10 @@ public:
 
     // Until the time has come, or done() is true. Fails when somebody is stuck.
     void run(Time until, const std::function<bool()>& done = nullptr);
+    // A context of its own, to its end.
+    void run_process(const char* name, const std::function<void()>& body);
+    // From now on contexts give way only where they must, and nobody's processor has other things to do.
+    void be_calm();
 
     // Waits within the current fiber, looking whenever on is woken.
     template <class Condition>
@@ -52,6 +57,7 @@ public:
     }
 
     const std::vector<std::unique_ptr<Fiber>>& fibers() const { return fibers_; }
+    bool lives(const Fiber* fiber) const { return living_.contains(fiber); }
     std::uint64_t steps() const { return steps_; }
     // Of all contexts, for a failure's report.
     std::string describe() const;
@@ -78,6 +84,7 @@ private:
     Random random_;
     Fiber* current_ = nullptr;
     std::vector<std::unique_ptr<Fiber>> fibers_;
+    std::unordered_set<const Fiber*> living_;
     std::vector<Fiber*> ready_;
     std::vector<Fiber*> blocked_;
     std::vector<Event> heap_;
@@ -85,6 +92,7 @@ private:
     std::vector<std::uint32_t> free_events_;
     std::uint64_t order_ = 0;
     std::int64_t until_switch_ = 1;
+    std::uint64_t most_steps_at_a_time_ = 3'000'000;
     std::int64_t density_;
     std::uint64_t steps_ = 0, steps_since_time_ = 0;
 };

@@ -76,10 +76,25 @@ bool Sm::silent() { return silent_until > world->scheduler.now() || world->sched
 
 Time Sm::delay()
 {
+    ++requests;
+    if (service) {
+        busy_until_ = std::max(busy_until_, world->scheduler.now()) + service;
+        return busy_until_ - world->scheduler.now() + 2 * world->fabric.flight_time();
+    }
     Random& random = world->scheduler.random();
     if (slow_until > world->scheduler.now())
         return random.between(200 * millisecond, 2500 * millisecond);
     return random.one_in(8) ? random.log_between(10 * microsecond, 300 * millisecond) : random.below(2 * millisecond);
+}
+
+void Sm::repeat(Time limit, const std::function<bool()>& open)
+{
+    constexpr unsigned int times = 10;
+    for (unsigned int i = 1; service && i < times; ++i)
+        world->scheduler.after(limit / times * i, [this, open] {
+            if (open())
+                (void)delay();
+        });
 }
 
 // Paths
@@ -101,10 +116,13 @@ int Sm::ask(ib_device* ca, const shim_path_question& question, unsigned int time
     ++outstanding_;
     const Time late = delay();
     const Time limit = timeout_ms * millisecond;
-    if (!ca->active || silent() || late > limit)
+    if (!ca->active || silent() || late > limit) {
+        ++unanswered;
         world->scheduler.after(limit, [this, id] { answer(id, -110); });
-    else
+    } else {
         world->scheduler.after(late, [this, id] { answer(id, 0); });
+    }
+    repeat(limit, [this, id] { return questions_.contains(id); });
     world->scheduler.point();
     return id;
 }
@@ -119,14 +137,13 @@ void Sm::answer(int id, int status)
     sa_path_rec record{query->asked.dgid, 0};
     if (status == 0) {
         status = -22;
-        for (const auto& ca : world->devices)
-            if (ca->present && ca->active && std::memcmp(ca->gid.raw, query->asked.dgid.raw, 16) == 0 &&
-                refuses_until <= world->scheduler.now()) {
-                record.dlid = ca->lid;
-                status = 0;
-                // Whom it is for says the question, not the answer.
-                record.dgid.raw[15] ^= world->scheduler.random().one_in(64);
-            }
+        const ib_device* ca = world->port_of(query->asked.dgid);
+        if (ca && ca->present && ca->active && refuses_until <= world->scheduler.now()) {
+            record.dlid = ca->lid;
+            status = 0;
+            // Whom it is for says the question, not the answer.
+            record.dgid.raw[15] ^= world->scheduler.random().one_in(64);
+        }
     }
     world->scheduler.spawn("path answer", Fiber::Kind::process, [this, id, query, status, record]() mutable {
         world->scheduler.point();
@@ -154,6 +171,14 @@ void Sm::wait_for_all()
 
 // Memberships
 
+std::vector<ib_sa_multicast*> Sm::memberships_of(const ib_device& ca) const
+{
+    std::vector<ib_sa_multicast*> all;
+    for (auto it = memberships_.lower_bound({ca.node, 0}); it != memberships_.end() && it->first.first == ca.node; ++it)
+        all.push_back(it->second);
+    return all;
+}
+
 ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_parameters,
                           int (*answered)(int, const shim_mcmember*, void*), void* context)
 {
@@ -161,22 +186,33 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
     if (world->memory.fails())
         return reinterpret_cast<ib_sa_multicast*>(std::intptr_t(-12));
     auto* membership = new ib_sa_multicast{++world->serials, ca, member, with_parameters, answered, context};
-    memberships_[membership->serial] = membership;
+    const std::pair key{ca->node, membership->serial};
+    memberships_[key] = membership;
     ++ca->memberships;
     // What one port says of one group stays in order.
     Time& last = last_[{ca->node, name_of(member.mgid)}];
     Random& random = world->scheduler.random();
-    const bool unanswered = !ca->active || silent();
-    const Time late = unanswered ? 3 * second + random.below(second) : delay();
+    constexpr Time limit = 3 * second;
+    bool in_vain = !ca->active || silent();
+    Time late = in_vain ? limit + random.below(second) : delay();
+    if (late > limit) {
+        ++unanswered;
+        in_vain = true;
+        late = limit;
+    }
+    repeat(limit, [this, key] {
+        const auto it = memberships_.find(key);
+        return it != memberships_.end() && it->second->state == ib_sa_multicast::State::asked;
+    });
     last = std::max(last + 1, world->scheduler.now() + late);
-    world->scheduler.at(last, [this, serial = membership->serial, unanswered] {
-        const auto it = memberships_.find(serial);
+    world->scheduler.at(last, [this, key, in_vain] {
+        const auto it = memberships_.find(key);
         if (it == memberships_.end() || it->second->leaving)
             return;
-        if (unanswered)
+        if (in_vain)
             call(it->second, -110, it->second->asked);
         else
-            decide(serial);
+            decide(it->second);
     });
     // The answer may come before this returns.
     world->scheduler.point();
@@ -208,9 +244,8 @@ int Sm::grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, s
     return 0;
 }
 
-void Sm::decide(std::uint64_t serial)
+void Sm::decide(ib_sa_multicast* membership)
 {
-    ib_sa_multicast* membership = memberships_.at(serial);
     shim_mcmember granted = membership->asked;
     const int status = grant(*membership->ca, membership->asked, membership->with_parameters, granted);
     call(membership, status, granted);
@@ -233,7 +268,7 @@ void Sm::call(ib_sa_multicast* membership, int status, const shim_mcmember& memb
         if (ret == 0)
             return;
         SIM_CHECK(!membership->leaving, "a membership is freed twice");
-        SIM_CHECK(memberships_.erase(membership->serial) == 1, "a membership is freed twice");
+        SIM_CHECK(memberships_.erase({membership->ca->node, membership->serial}) == 1, "a membership is freed twice");
         --membership->ca->memberships;
         world->scheduler.wait(membership, "answers of a join", [membership] { return membership->calls == 0; });
         delete membership;
@@ -243,17 +278,18 @@ void Sm::call(ib_sa_multicast* membership, int status, const shim_mcmember& memb
 void Sm::leave(ib_sa_multicast* membership)
 {
     may_sleep("ib_sa_free_multicast");
-    SIM_CHECK(memberships_.contains(membership->serial) && !membership->leaving, "a membership is left twice");
+    const std::pair key{membership->ca->node, membership->serial};
+    SIM_CHECK(memberships_.contains(key) && !membership->leaving, "a membership is left twice");
     world->lockdep.wait_for(Lockdep::sa_callback, membership);
     membership->leaving = true;
     world->scheduler.wait(membership, "answers of a join", [membership] { return membership->calls == 0; });
     const std::string name = name_of(membership->asked.mgid);
     ib_device& ca = *membership->ca;
-    memberships_.erase(membership->serial);
+    memberships_.erase(key);
     --ca.memberships;
-    const bool last_one = std::none_of(memberships_.begin(), memberships_.end(), [&](const auto& entry) {
-        return entry.second->ca == &ca && name_of(entry.second->asked.mgid) == name;
-    });
+    const auto others = memberships_of(ca);
+    const bool last_one =
+        std::none_of(others.begin(), others.end(), [&](const auto* one) { return name_of(one->asked.mgid) == name; });
     const bool full = membership->asked.join_state & full_member_join;
     if (membership->state == ib_sa_multicast::State::joined && last_one && ca.active && !silent()) {
         Time& last = last_[{ca.node, name}];
@@ -271,16 +307,30 @@ void Sm::on_event(ib_device& ca, shim_event event)
 {
     if (event != SHIM_EVENT_PORT_ERROR && event != SHIM_EVENT_LID_CHANGE && event != SHIM_EVENT_CLIENT_REREGISTER)
         return;
-    for (const auto& [_, membership] : std::map(memberships_))
-        if (membership->ca == &ca && membership->state == ib_sa_multicast::State::joined && !membership->leaving)
+    for (ib_sa_multicast* membership : memberships_of(ca))
+        if (membership->state == ib_sa_multicast::State::joined && !membership->leaving)
             call(membership, -102, membership->asked);
+}
+
+std::size_t Sm::joined() const
+{
+    return static_cast<std::size_t>(std::count_if(memberships_.begin(), memberships_.end(), [](const auto& entry) {
+        return entry.second->state == ib_sa_multicast::State::joined;
+    }));
+}
+
+std::size_t Sm::members(const shim_gid& mgid) const
+{
+    const auto it = groups_.find(name_of(mgid));
+    return it == groups_.end() ? 0 : it->second.nodes.size();
 }
 
 bool Sm::knows(const ib_device& ca, const shim_gid& mgid) const
 {
-    return std::any_of(memberships_.begin(), memberships_.end(), [&](const auto& entry) {
-        return entry.second->ca == &ca && entry.second->state == ib_sa_multicast::State::joined &&
-               std::memcmp(entry.second->asked.mgid.raw, mgid.raw, sizeof(mgid.raw)) == 0;
+    const auto all = memberships_of(ca);
+    return std::any_of(all.begin(), all.end(), [&](const auto* one) {
+        return one->state == ib_sa_multicast::State::joined &&
+               std::memcmp(one->asked.mgid.raw, mgid.raw, sizeof(mgid.raw)) == 0;
     });
 }
 

@@ -3,6 +3,7 @@
 // answers late, refuses, says nothing, or forgets, as the scenario has it.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -33,6 +34,10 @@ public:
     // Until then it says nothing, refuses, is slow.
     Time silent_until = 0, refuses_until = 0, slow_until = 0;
     unsigned int loss_one_in = 0;
+    // What a request takes it, one after the other; 0: it takes as long as chance has it, however many there are.
+    Time service = 0;
+    // Requests that came, those that were repeated for want of an answer too; and those that it did not answer in time.
+    std::uint64_t requests = 0, unanswered = 0;
 
     // The broadcast groups of the partitions, which it makes itself.
     void begin();
@@ -51,6 +56,9 @@ public:
     void leave(ib_sa_multicast* membership);
     bool knows(const ib_device& ca, const shim_gid& mgid) const;
     void wait_for_all();
+    // Memberships of all ports that were granted; and how many ports are full members of a group.
+    std::size_t joined() const;
+    std::size_t members(const shim_gid& mgid) const;
 
 private:
     struct Group {
@@ -59,16 +67,22 @@ private:
         std::set<unsigned int> senders;
     };
     bool silent();
+    // Until its answer is there.
     Time delay();
+    // ib_core asks ten times within the limit, as long as open() says so.
+    void repeat(Time limit, const std::function<bool()>& open);
+    Time busy_until_ = 0;
     void answer(int id, int status);
     int grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, shim_mcmember& granted);
-    void decide(std::uint64_t serial);
+    void decide(ib_sa_multicast* membership);
     void call(ib_sa_multicast* membership, int status, const shim_mcmember& member);
 
     std::map<std::string, Group> groups_;
     std::uint16_t next_mlid_ = 0xc000;
     std::map<int, std::unique_ptr<ib_sa_query>> questions_;
-    std::map<std::uint64_t, ib_sa_multicast*> memberships_;
+    // By node and serial.
+    std::map<std::pair<unsigned int, std::uint64_t>, ib_sa_multicast*> memberships_;
+    std::vector<ib_sa_multicast*> memberships_of(const ib_device& ca) const;
     int next_id_ = 0;
     long outstanding_ = 0;
     std::map<std::pair<unsigned int, std::string>, Time> last_;

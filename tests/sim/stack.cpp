@@ -20,10 +20,8 @@ constexpr Time longest_unseen = second;
 
 net_device* Stack::find(Party party) const
 {
-    for (net_device* dev : devs)
-        if (dev->party == party)
-            return dev;
-    return nullptr;
+    const auto it = by_party_.find(index(party));
+    return it == by_party_.end() ? nullptr : it->second;
 }
 
 net_device* Stack::create(ib_device* ca, net_device* parent, const char* name)
@@ -54,6 +52,7 @@ int Stack::register_dev(net_device* dev)
     dev->registered = true;
     shim_netdev_update_features(dev);
     devs.push_back(dev);
+    SIM_CHECK(by_party_.emplace(index(dev->party), dev).second, "%s is there twice", dev->name.c_str());
     return 0;
 }
 
@@ -64,6 +63,7 @@ void Stack::unregister_dev(net_device* dev)
         close(dev);
     dev->registered = false;
     std::erase(devs, dev);
+    by_party_.erase(index(dev->party));
     dev->multicast.clear();
     synchronize_rcu();
     check_sums(dev);
@@ -263,8 +263,11 @@ void Stack::run_queue(net_device* dev)
 void Stack::watch()
 {
     const Time now = world->scheduler.now();
+    std::unordered_map<const void*, const net_device*> working;
     for (net_device* dev : devs) {
         const bool works = dev->up && dev->active && dev->carrier;
+        if (works)
+            working.emplace(dev->owner, dev);
         if (!works || !dev->xoff())
             dev->stuck_since = now;
         if (!works || dev->xoff() || dev->queue.empty() || dev->queue_runs || dev->queue_scheduled)
@@ -273,10 +276,6 @@ void Stack::watch()
                   dev->name.c_str(), dev->stopped, dev->limited);
         SIM_CHECK(now - dev->queue_forgotten_since < longest_oblivion,
                   "%s: %zu packets wait in a queue that nobody runs", dev->name.c_str(), dev->queue.size());
-        for (const auto& [_, cq] : world->cqs)
-            SIM_CHECK(!works || cq->context != dev->owner || cq->entries.empty() ||
-                          now - cq->entries.front().since < longest_unseen,
-                      "%s: a completion waits, and nobody polls", dev->name.c_str());
         if (!works || !dev->xoff() || now - dev->last_sent < watchdog)
             continue;
         SIM_CHECK(now < dev->ca->excused_until, "%s: a transmit timeout without a fault", dev->name.c_str());
@@ -287,6 +286,12 @@ void Stack::watch()
                 ipoib_ndo_tx_timeout(dev);
             unlock_transmit(dev);
         });
+    }
+    for (const auto& [_, cq] : world->cqs) {
+        if (cq->entries.empty() || now - cq->entries.front().since < longest_unseen)
+            continue;
+        const auto it = working.find(cq->context);
+        SIM_CHECK(it == working.end(), "%s: a completion waits, and nobody polls", it->second->name.c_str());
     }
 }
 

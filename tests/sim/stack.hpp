@@ -24,7 +24,7 @@ void fill_checksum(std::uint8_t* data);
 class Stack {
 public:
     // What an interface of a party is expected to have come through: tests of liveness read it.
-    std::uint64_t received(Party from, Party to) const { return received_[index(from)][index(to)]; }
+    std::uint64_t received(Party from, Party to) const { return received_.value(index(from), index(to)); }
     std::uint64_t delivered = 0, sent = 0;
 
     // Netdevs. Those that end when RTNL is dropped.
@@ -61,7 +61,6 @@ public:
     static ipoib::HwAddr group_address(const net_device* dev, unsigned int group);
 
 private:
-    static constexpr unsigned int most_parties = 32;
     static unsigned int index(Party party) { return party.node * 2 + party.part; }
     // The last so many packets of a pair, by their numbers.
     struct Seen {
@@ -79,9 +78,9 @@ private:
     void resolve(net_device* dev, const std::vector<std::uint8_t>& bytes);
     void take_data(net_device* dev, const std::vector<std::uint8_t>& bytes, shim_packet_type type, bool verified);
 
-    std::uint64_t received_[most_parties][most_parties] = {};
-    std::uint64_t numbers_[most_parties][most_parties] = {};
-    Seen seen_[most_parties][most_parties];
+    std::unordered_map<unsigned int, net_device*> by_party_;
+    Pairs<std::uint64_t> received_, numbers_;
+    Pairs<Seen> seen_;
     std::uint64_t incarnations_ = 0;
 };
 

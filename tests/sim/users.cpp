@@ -134,7 +134,7 @@ void Faults::burst(const Planned& planned)
             world->stack.send_group(dev, static_cast<unsigned int>(dice().between(2, 40)), 60);
             left -= std::min<std::uint64_t>(left - 1, 9);
         } else {
-            const auto peer = static_cast<unsigned int>((planned.number + dice().below(2)) % World::node_count);
+            const auto peer = static_cast<unsigned int>((planned.number + dice().below(2)) % world->node_count);
             if (peer != planned.node)
                 world->stack.send_data(dev, {peer, 0}, static_cast<unsigned int>(dice().between(60, 400)));
         }
@@ -146,7 +146,7 @@ void Faults::pester(unsigned int node)
     world->scheduler.spawn("pester", Fiber::Kind::process, [node] {
         const Time pause = dice().log_between(microsecond, 20 * millisecond);
         for (auto left = dice().below(400); left > 0; --left) {
-            const auto other = static_cast<unsigned int>(dice().below(World::node_count));
+            const auto other = static_cast<unsigned int>(dice().below(world->node_count));
             net_device* dev = world->stack.find({node, dice().one_in(4) ? 1U : 0U});
             if (dev && other != node && !world->quiet)
                 world->stack.send_data(dev, {other, dev->party.part},
@@ -197,7 +197,7 @@ void Faults::read_everything(unsigned int node)
 
 void Faults::chat(net_device* dev)
 {
-    const auto peer = static_cast<unsigned int>(dice().below(World::node_count));
+    const auto peer = static_cast<unsigned int>(dice().below(world->node_count));
     if (dice().one_in(12))
         world->stack.send_group(dev, static_cast<unsigned int>(dice().between(1, 6)),
                                 static_cast<unsigned int>(dice().one_in(8) ? dice().between(1000, 9000) : 60));

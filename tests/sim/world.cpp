@@ -9,7 +9,19 @@ namespace sim {
 World* world = nullptr;
 static char no_names[] = "";
 
-World::World(std::uint64_t seed, std::uint64_t salt) : seed(seed), scheduler(seed + salt * 1000003)
+namespace {
+
+// The node is in the last two bytes.
+shim_gid gid_of(unsigned int node)
+{
+    return {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, static_cast<std::uint8_t>((node + 1) >> 8),
+             static_cast<std::uint8_t>(node + 1)}};
+}
+
+} // namespace
+
+World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
+    : seed(seed), node_count(node_count), scheduler(seed + salt * 1000003)
 {
     world = this;
     Random random(seed ^ 0xfab);
@@ -22,8 +34,8 @@ World::World(std::uint64_t seed, std::uint64_t salt) : seed(seed), scheduler(see
         auto ca = std::make_unique<ib_device>();
         ca->node = node;
         ca->name = "hca" + std::to_string(node);
-        ca->lid = fabric.fresh_lid();
-        ca->gid = {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, static_cast<std::uint8_t>(node + 1)}};
+        ca->lid = fabric.fresh_lid(*ca);
+        ca->gid = gid_of(node);
         ca->mtu = shim_mtu_bytes(mtu_code);
         ca->max_srq_sges = shared_queues ? srq_sges : 0;
         ca->max_sges = random.one_in(4) ? 3 : 18;
@@ -32,6 +44,28 @@ World::World(std::uint64_t seed, std::uint64_t salt) : seed(seed), scheduler(see
         devices.push_back(std::move(ca));
     }
     sm.begin();
+}
+
+ib_device* World::port_of(const shim_gid& gid) const
+{
+    const unsigned int node = (gid.raw[14] << 8 | gid.raw[15]) - 1U;
+    if (node >= devices.size() || std::memcmp(devices[node]->gid.raw, gid.raw, sizeof(gid.raw)) != 0)
+        return nullptr;
+    return devices[node].get();
+}
+
+void World::check()
+{
+    stack.watch();
+    check_no_old_skbs();
+    scheduler.check_nobody_stuck();
+}
+
+void World::check_end() const
+{
+    memory.check_nothing_left();
+    for (const auto& ca : devices)
+        sim::check_nothing_left(*ca);
 }
 
 World::~World()

@@ -53,17 +53,24 @@ std::shared_ptr<Neighbours> make_neighbours();
 struct World {
     static constexpr unsigned long jiffies_per_second = 250;
     static constexpr Time jiffy = second / jiffies_per_second;
-    static constexpr unsigned int node_count = 8;
+    static constexpr unsigned int usual_nodes = 8;
 
-    World(std::uint64_t seed, std::uint64_t salt);
+    World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count = usual_nodes);
     ~World();
 
     // As Linux on 64 bits: it begins five minutes before 2^32.
     unsigned long jiffies() const { return 4294967296UL - 300 * jiffies_per_second + scheduler.now() / jiffy; }
+    // Whose GID it is; nullptr: nobody's.
+    ib_device* port_of(const shim_gid& gid) const;
+    // What must be so at any time. Once a second.
+    void check();
+    // What must be so at the end.
+    void check_end() const;
     void add_device(ib_device& ca);
     void remove_device(ib_device& ca);
 
     const std::uint64_t seed;
+    const unsigned int node_count;
     Scheduler scheduler;
     Lockdep lockdep;
     Memory memory;
@@ -86,7 +93,7 @@ struct World {
     // No faults any more: what fails now is no fault's doing.
     bool quiet = false;
     std::vector<dentry*> debug_files;
-    std::uint64_t group_packets[32][32] = {};
+    Pairs<std::uint64_t> group_packets;
 
     std::vector<std::unique_ptr<net_device>> all_devs;
     std::array<std::vector<std::uint8_t*>, 8> spare_pages;
