@@ -18,6 +18,12 @@ transfer() { # MEGABYTES [ADDRESS:4000[,OPTION OF SOCAT]]
     [ "$(head -c "$1M" /run/sent | sha256sum)" = "$(sha256sum </run/got)" ] || fail "the bytes differ"
 }
 wrong_checksums() { stack_counter 2 TcpInCsumErrors; }
+without_wrong_checksums() { # COMMAND...
+    local before
+    before=$(wrong_checksums)
+    "$@"
+    [ "$(wrong_checksums)" = "$before" ]
+}
 
 # What is the same whoever offloads.
 
