@@ -35,9 +35,8 @@ public:
 
     void go()
     {
-        Scheduler& scheduler = world_.scheduler;
-        tick();
-        scheduler.run_process("insmod", [] { SIM_CHECK(ipoib_start() == 0, "the module does not start"); });
+        world_.watch();
+        world_.scheduler.run_process("insmod", [] { SIM_CHECK(ipoib_start() == 0, "the module does not start"); });
         part(
             "start", [this] { switch_on(); },
             [this] { return carriers() == scale_.nodes && memberships() == 3 * scale_.nodes; });
@@ -49,20 +48,10 @@ public:
                 return carriers() == scale_.nodes && members_of_broadcast() == scale_.nodes &&
                        memberships() == 3 * scale_.nodes;
             });
-        over_ = true;
-        scheduler.run_process("rmmod", [] { ipoib_stop(); });
-        scheduler.run(~Time(0), [&scheduler] { return scheduler.fibers().empty(); });
-        world_.check_end();
+        world_.unload();
     }
 
 private:
-    void tick()
-    {
-        world_.check();
-        if (!over_)
-            world_.scheduler.after(second, [this] { tick(); });
-    }
-
     // Has it begin, and says how long it took from when all had begun.
     template <class Do, class Done>
     void part(const char* name, Do begin, Done done)
@@ -166,7 +155,6 @@ private:
     const Scale scale_;
     World world_;
     std::vector<std::pair<unsigned int, unsigned int>> unheard_;
-    bool over_ = false;
 };
 
 } // namespace

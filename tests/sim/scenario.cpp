@@ -65,7 +65,7 @@ public:
     void go(std::uint64_t seed)
     {
         const auto end = static_cast<Time>(options_.hours * 3600 * static_cast<double>(second));
-        tick();
+        world_.watch();
         world_.scheduler.run_process("insmod", [this] { start(); });
         for (unsigned int node = 0; node < world_.node_count; ++node)
             world_.scheduler.spawn("traffic of " + std::to_string(node), Fiber::Kind::process,
@@ -78,23 +78,12 @@ public:
         world_.scheduler.run_process("recovery", [this] { faults_.recover(); });
         world_.scheduler.run(world_.scheduler.now() + time_to_recover);
         check_everybody_reaches_everybody();
-        over_ = true;
-        world_.scheduler.run_process("rmmod", [] {
-            world->scheduler.sleep(5 * second);
-            ipoib_stop();
-        });
-        world_.scheduler.run(~Time(0), [this] { return world_.scheduler.fibers().empty(); });
-        world_.check_end();
+        world_.over = true;
+        world_.scheduler.run(world_.scheduler.now() + 5 * second);
+        world_.unload();
     }
 
 private:
-    void tick()
-    {
-        world_.check();
-        if (!over_)
-            world_.scheduler.after(second, [this] { tick(); });
-    }
-
     void start()
     {
         SIM_CHECK(ipoib_start() == 0, "the module does not start");
@@ -120,7 +109,7 @@ private:
     {
         Random& random = world_.scheduler.random();
         const Time gap = random.log_between(300 * millisecond, 6 * second);
-        while (!over_) {
+        while (!world_.over) {
             world_.scheduler.sleep(random.between(1, 2 * (world_.quiet ? 2 * second : gap)));
             for (unsigned int part = 0; part < 2; ++part) {
                 net_device* dev = world_.stack.find({node, part});
@@ -182,7 +171,6 @@ private:
     const Options& options_;
     World world_;
     Faults faults_;
-    bool over_ = false;
 };
 
 } // namespace

@@ -193,12 +193,11 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
     Time& last = last_[{ca->node, name_of(member.mgid)}];
     Random& random = world->scheduler.random();
     constexpr Time limit = 3 * second;
-    bool in_vain = !ca->active || silent();
-    Time late = in_vain ? limit + random.below(second) : delay();
-    if (late > limit) {
+    Time late = !ca->active || silent() ? limit + 1 : delay();
+    const bool in_vain = late > limit;
+    if (in_vain) {
         ++unanswered;
-        in_vain = true;
-        late = limit;
+        late = limit + random.below(second);
     }
     repeat(limit, [this, key] {
         const auto it = memberships_.find(key);

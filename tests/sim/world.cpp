@@ -54,15 +54,20 @@ ib_device* World::port_of(const shim_gid& gid) const
     return devices[node].get();
 }
 
-void World::check()
+void World::watch()
 {
     stack.watch();
     check_no_old_skbs();
     scheduler.check_nobody_stuck();
+    if (!over)
+        scheduler.after(second, [this] { watch(); });
 }
 
-void World::check_end() const
+void World::unload()
 {
+    over = true;
+    scheduler.run_process("rmmod", [] { ipoib_stop(); });
+    scheduler.run(~Time(0), [this] { return scheduler.fibers().empty(); });
     memory.check_nothing_left();
     for (const auto& ca : devices)
         sim::check_nothing_left(*ca);

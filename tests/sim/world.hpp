@@ -62,10 +62,10 @@ struct World {
     unsigned long jiffies() const { return 4294967296UL - 300 * jiffies_per_second + scheduler.now() / jiffy; }
     // Whose GID it is; nullptr: nobody's.
     ib_device* port_of(const shim_gid& gid) const;
-    // What must be so at any time. Once a second.
-    void check();
-    // What must be so at the end.
-    void check_end() const;
+    // Checks what must be so at any time, each second until it is over.
+    void watch();
+    // Takes the driver away; nothing of it may be left.
+    void unload();
     void add_device(ib_device& ca);
     void remove_device(ib_device& ca);
 
@@ -92,6 +92,8 @@ struct World {
     bool driver_loaded = false, link_kind = false;
     // No faults any more: what fails now is no fault's doing.
     bool quiet = false;
+    // Who goes on by himself ends.
+    bool over = false;
     std::vector<dentry*> debug_files;
     Pairs<std::uint64_t> group_packets;
 
