@@ -78,7 +78,7 @@ kernel_parameters='console=ttyS0 panic=-1 oops=panic mitigations=off norandmaps'
 
 # boot INITRD CONSOLE_LOG [QEMU ARGUMENT...]: the kernel's console goes to the log. Where the machine is busy the timer may
 # tick later than the kernel would wait to see: no_timer_check. One processor counts its locked instructions as two would:
-# noreplace-smp.
+# noreplace-smp. The second one is switched on when the kernel has patched its code: maxcpus=1.
 boot() {
     local initrd=$1 console=$2 cpus kernel
     shift 2
@@ -86,7 +86,7 @@ boot() {
     kernel=$("$here/bootable" "$KROOT/boot/vmlinuz-$KVER")
     qemu-system-x86_64 -accel "${cpus[@]}" -m 3G -nic none -display none -no-reboot \
         -kernel "$kernel" -initrd "$initrd" \
-        -append "$kernel_parameters loglevel=7 softlockup_panic=0 no_timer_check noreplace-smp net.ifnames=0" \
+        -append "$kernel_parameters loglevel=7 softlockup_panic=0 no_timer_check noreplace-smp maxcpus=1 net.ifnames=0" \
         -serial "file:$console" "$@"
 }
 
