@@ -14,6 +14,8 @@ import time
 LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ = 1, 2, 4
 STATUS = {0: "success", 1: "length", 4: "protection", 5: "flushed", 9: "invalid-request", 10: "remote-access",
           11: "remote-operation", 12: "no-answer", 13: "not-ready"}
+# What a queue pair breaks over that says it to the other: all it has completes then.
+REFUSALS = {"invalid-request", "remote-access", "remote-operation"}
 # IB_USER_VERBS_CMD_*, IB_WR_*, IB_QPS_*
 GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_CQ, POLL_CQ, CREATE_QP, MODIFY_QP, POST_SEND, POST_RECV = \
     0, 3, 9, 13, 18, 21, 24, 26, 28, 29
@@ -149,7 +151,8 @@ def run(operation, size, wrong, hold):
     deadline = time.monotonic() + 20
     # The last to complete is looked for once more on the other side.
     while time.monotonic() < deadline:
-        last = len(done[0]) == 3
+        refused = not REFUSALS.isdisjoint(done[0].values())
+        last = len(done[0]) == 3 and (not refused or len(done[1]) == 3)
         for side, hca in enumerate((near, far)):
             for work, status, immediate in hca.poll():
                 done[side][work] = status
