@@ -4,6 +4,7 @@
 # What the driver shows of itself: debugfs, tracepoints, reasons of drops, debug levels.
 PORTS=2
 HOSTS=1
+PROCESSORS=1
 
 tracing=/sys/kernel/tracing
 # Events of a system while a command runs, in /run/trace.
@@ -11,9 +12,6 @@ trace() { # SYSTEM/EVENT|SYSTEM COMMAND...
     local event=$1
     shift
     mountpoint -q $tracing || mount -t tracefs tracefs $tracing
-    # The names of processes are not looked at, and to have them the kernel patches its scheduler while both processors
-    # run it: emulated ones may trip over that.
-    echo 0 >$tracing/options/record-cmd
     echo >$tracing/trace
     echo 1 >"$tracing/events/$event/enable"
     "$@"
