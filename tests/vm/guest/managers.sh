@@ -5,6 +5,8 @@
 # The names of lib.sh, for the set-up of any suite.
 start_opensm() {
     start_sm 1 15
+    # Had both to find out, the lower priority might be master first, and stay so until its next heavy sweep.
+    wait_for 20 state_is 1 MASTER
     start_sm 2 5
 }
 # An OpenSM of its own on a host's port. One that stands by asks after the master each second, not each 10, and takes over

@@ -15,7 +15,7 @@ child() { # HOST NAME PKEY SUBNET
     on "$1" ip link set "$2" up
 }
 
-test_the_higher_priority_is_master() {
+test_one_is_master_and_the_other_stands_by() {
     load_driver
     local host
     for host in 1 2 3; do add_host $host; done
