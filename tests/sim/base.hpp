@@ -53,6 +53,7 @@ public:
         const auto it = all_.find(key(from, to));
         return it == all_.end() ? T() : it->second;
     }
+    void forget(unsigned int from, unsigned int to) { all_.erase(key(from, to)); }
 
 private:
     static std::uint64_t key(unsigned int from, unsigned int to) { return std::uint64_t(from) << 32 | to; }

@@ -69,6 +69,9 @@ void Fabric::send(Datagram datagram)
 
 void Fabric::arrive(ib_device& at, const Datagram& datagram)
 {
+    // Nothing of the two is under way behind it, and a later one can't overtake it any more.
+    if (last_.value(datagram.from->node, at.node) == world->scheduler.now())
+        last_.forget(datagram.from->node, at.node);
     if (!at.active || !at.present || at.stalled_until > world->scheduler.now()) {
         ++lost;
         return;

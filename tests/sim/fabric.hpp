@@ -22,6 +22,7 @@ private:
     void arrive(ib_device& at, const Datagram& datagram);
     // By LID, even if it has another now.
     std::vector<ib_device*> owners_{nullptr};
+    // When the last packet of two that is under way arrives.
     Pairs<Time> last_;
 };
 
