@@ -116,7 +116,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         break;
     case Action::rest: {
         const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
-        connection.look_at = shim_jiffies() + kernel::seconds(std::min(doubled, longest_rest_seconds));
+        connection.look_at = shim_jiffies() + kernel::about(kernel::seconds(std::min(doubled, longest_rest_seconds)));
         work_soon();
         break;
     }

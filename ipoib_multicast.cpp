@@ -222,7 +222,7 @@ void GroupSet::ask(Group& group)
         shim_sa_join(interface_.ca(), interface_.port(), &member, !broadcast, answered, &group);
     if (const int error = shim_pointer_error(membership)) {
         log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
-        settle(group, false);
+        settle(group, GroupJoin::Event::refused);
         return;
     }
     // An early answer waits for the mutex, so that it finds this.
@@ -261,7 +261,9 @@ int GroupSet::answer(Group& group, int status, const shim_mcmember& member)
                 log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d",
                             group.join.send_only() ? "sendonly " : "", group.key().bytes, status);
         }
-        ready = settle(group, status == 0);
+        ready = settle(group, status == 0                   ? GroupJoin::Event::granted
+                              : status == kernel::timed_out ? GroupJoin::Event::unanswered
+                                                            : GroupJoin::Event::refused);
     }
     // Not zero: the kernel frees the membership.
     transmit(std::move(ready));
@@ -315,11 +317,11 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
     return {};
 }
 
-kernel::PacketQueue GroupSet::settle(Group& group, bool granted)
+kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
 {
     kernel::PacketQueue ready;
     kernel::Guard guard(lock_);
-    const auto next = step(group, granted ? GroupJoin::Event::granted : GroupJoin::Event::refused);
+    const auto next = step(group, answer);
     switch (next.action) {
     case GroupJoin::Action::send_waiting:
         ready.take(group.waiting);
@@ -328,7 +330,7 @@ kernel::PacketQueue GroupSet::settle(Group& group, bool granted)
         dropped.add(group.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         break;
     case GroupJoin::Action::arm_retry:
-        group.retry_at = shim_jiffies() + kernel::seconds(next.delay_s);
+        group.retry_at = shim_jiffies() + kernel::about(kernel::seconds(next.delay_s));
         break;
     case GroupJoin::Action::ask:
     case GroupJoin::Action::none:

@@ -188,19 +188,29 @@ bool PathTable::send_question(Path& path)
     };
     questions.add();
     // An answer that comes at once waits for our lock.
-    const int id = shim_sa_ask_path(interface_.ca(), interface_.port(), &question, question_timeout_ms, answered, &path,
-                                    &path.query);
+    const int id = shim_sa_ask_path(interface_.ca(), interface_.port(), &question, path.life.limit_s() * 1000, answered,
+                                    &path, &path.query);
+    if (id == kernel::try_again) {
+        // While the subnet manager changes. The next packet asks, and what waits goes with it.
+        (void)step(path, PathLife::Event::unsent);
+        return true;
+    }
     if (id < 0) {
         log_warning(interface_.dev(), "ib_sa_path_rec_get failed: %d", id);
-        failures.add();
         (void)step(path, PathLife::Event::failed);
-        interface_.reaper.retire(install(path, {}));
-        dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+        give_up(path);
         return false;
     }
     path.query_id = id;
     ++open_questions_;
     return true;
+}
+
+void PathTable::give_up(Path& path)
+{
+    failures.add();
+    interface_.reaper.retire(install(path, {}));
+    dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
 }
 
 void PathTable::answered(int status, sa_path_rec* record, void* context)
@@ -227,9 +237,10 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
     {
         kernel::Guard guard(lock);
         path.query = nullptr;
-        const auto next = step(path, handle                                      ? PathLife::Event::answered
-                                     : status == kernel::timed_out && accepting_ ? PathLife::Event::unanswered
-                                                                                 : PathLife::Event::failed);
+        const bool unanswered = status == kernel::timed_out || status == kernel::interrupted;
+        const auto next = step(path, handle                     ? PathLife::Event::answered
+                                     : unanswered && accepting_ ? PathLife::Event::unanswered
+                                                                : PathLife::Event::failed);
         if (next.action == PathLife::Action::ask) {
             log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
             (void)send_question(path);
@@ -239,10 +250,8 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
             ready.take(path.waiting);
         } else if (next.action == PathLife::Action::drop_waiting) {
             log_debug(interface_.dev(), "no path to %pI6: status %d", path.key().bytes, status);
-            failures.add();
-            interface_.reaper.retire(install(path, {}));
+            give_up(path);
             forget_neighbours(path);
-            dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         }
     }
     while (sk_buff* skb = ready.pop())
@@ -332,7 +341,8 @@ void PathTable::doubt_all()
 {
     kernel::Guard guard(lock);
     for (Path& path : all_) {
-        (void)step(path, PathLife::Event::doubted);
+        if (step(path, PathLife::Event::doubted).action == PathLife::Action::call_back)
+            shim_sa_cancel(path.query_id, path.query);
         // Sends go on with the handle, by way of send_slowly(), which asks.
         path.ah.store(nullptr);
         for (Neighbour& neighbour : path.neighbours)

@@ -14,11 +14,12 @@ public:
         joined,  // a member
     };
     enum class Event {
-        wanted,    // somebody needs the group
-        granted,   // the SA said yes, and address handle and attachment are made
-        refused,   // the SA said no, did not answer, or the group could not be used
-        retry_due, // the back-off is over
-        forgotten, // the SA may not know us any more
+        wanted,     // somebody needs the group
+        granted,    // the SA said yes, and address handle and attachment are made
+        refused,    // the SA said no, or the group could not be used
+        unanswered, // the SA said nothing
+        retry_due,  // the back-off is over
+        forgotten,  // the SA may not know us any more
     };
     enum class Action {
         none,
@@ -35,6 +36,9 @@ public:
 
     static constexpr unsigned int first_backoff_s = 1;
     static constexpr unsigned int longest_backoff_s = 16;
+    // ib_core sends a join ten times within 3 s. An SA that can't keep up with all hosts' repetitions is left alone for
+    // longer, or there would be no end to it; when it is back after an absence it says so (CLIENT_REREGISTER).
+    static constexpr unsigned int longest_silent_backoff_s = 64;
     static constexpr unsigned int send_only_attempts = 2;
 
     explicit constexpr GroupJoin(bool send_only) : send_only_(send_only) {}
@@ -74,7 +78,9 @@ private:
             if (event == Event::granted)
                 return succeed();
             if (event == Event::refused)
-                return fail();
+                return fail(longest_backoff_s);
+            if (event == Event::unanswered)
+                return fail(longest_silent_backoff_s);
             // Forgotten while asking: the answer, or its absence, will tell.
             return stay();
         case State::backoff:
@@ -99,15 +105,15 @@ private:
         return {State::joined, Action::send_waiting, 0};
     }
     // A send-only group gives up early: its packets are worth nothing later, and the next one asks again.
-    constexpr Step fail()
+    constexpr Step fail(unsigned int longest_s)
     {
         if (send_only_ && attempts_ >= send_only_attempts) {
             attempts_ = 0;
             backoff_s_ = first_backoff_s;
             return {State::idle, Action::drop_waiting, 0};
         }
-        const unsigned int delay = backoff_s_;
-        backoff_s_ = backoff_s_ * 2 > longest_backoff_s ? longest_backoff_s : backoff_s_ * 2;
+        const unsigned int delay = backoff_s_ > longest_s ? longest_s : backoff_s_;
+        backoff_s_ = delay * 2;
         return {State::backoff, Action::arm_retry, delay};
     }
 

@@ -93,7 +93,7 @@ private:
     void ask(Group& group) TA_REQUIRES(mutex_);
     kernel::Status use(Group& group, const shim_mcmember& member) TA_REQUIRES(mutex_);
     // Takes the machine's step after an answer; returns the packets that can go.
-    kernel::PacketQueue settle(Group& group, bool granted) TA_REQUIRES(mutex_);
+    kernel::PacketQueue settle(Group& group, GroupJoin::Event answer) TA_REQUIRES(mutex_);
     void transmit(kernel::PacketQueue packets);
     void unlink(Group& group) TA_REQUIRES(lock_);
     // Ends an unlinked group.

@@ -63,7 +63,6 @@ class PathTable {
 public:
     // Packets that wait for one path.
     static constexpr unsigned int most_waiting = 64;
-    static constexpr unsigned int question_timeout_ms = 1000;
     // A subnet has so many unicast LIDs (IBA 4.1.3). Whoever sends us ARP requests chooses the addresses that we answer
     // to: what these cost must have an end. So must the questions that they have us send to the subnet administrator at
     // once.
@@ -126,9 +125,11 @@ private:
     Path* path_to(const Gid& gid) TA_REQUIRES(lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(lock);
-    // Sends the question if the path's life says so. False: it could not be sent, and the path is not usable.
+    // Sends the question if the path's life says so. False: there is nothing to wait for, and the path is not usable.
     bool ask(Path& path) TA_REQUIRES(lock);
     bool send_question(Path& path) TA_REQUIRES(lock);
+    // No record is to be had.
+    void give_up(Path& path) TA_REQUIRES(lock);
     // Publishes handle (perhaps none) to the path and its neighbours and returns the one before.
     kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
     void forget(Neighbour& neighbour) TA_REQUIRES(lock);

@@ -18,12 +18,14 @@ public:
         needed,     // a packet wants to go there
         answered,   // the SA gave a record, and its address handle is made
         failed,     // no record, or no address handle
-        unanswered, // the SA said nothing
-        doubted,    // the fabric changed: the record may be wrong
+        unanswered, // the SA said nothing, or the question was called back
+        unsent,     // the SA has no address at present
+        doubted,    // the fabric changed: the record may be wrong, and the question may go to an SA that was
     };
     enum class Action {
         none,
-        ask,          // send a path query
+        ask,          // send a path query that is to be answered within limit_s()
+        call_back,    // end the query that is under way
         send_waiting, // use the new record; packets that waited can go
         drop_waiting, // forget the record if there was one; they cannot
     };
@@ -32,10 +34,13 @@ public:
         Action action;
     };
 
-    // An SA that is busy, when a whole cluster starts, is asked so many times before packets are given up.
-    static constexpr unsigned int most_tries = 4;
+    // ib_core sends a query ten times within its limit. An SA that is busy, as when a whole cluster starts, is given
+    // twice the time with each one that it does not answer, so that it has fewer repetitions to read.
+    static constexpr unsigned int first_limit_s = 1;
+    static constexpr unsigned int longest_limit_s = 16;
 
     constexpr State state() const { return state_; }
+    constexpr unsigned int limit_s() const { return limit_s_; }
     // Packets can be sent now.
     constexpr bool usable() const
     {
@@ -49,9 +54,10 @@ public:
     {
         const Step step = decide(event);
         if (step.action == Action::ask)
-            ++tries_;
-        else if (!question_open() || step.action != Action::none)
-            tries_ = 0;
+            limit_s_ = limit_s_ == 0 ? first_limit_s : longer(limit_s_);
+        else if (event == Event::answered || event == Event::failed || event == Event::unsent ||
+                 event == Event::doubted)
+            limit_s_ = 0;
         state_ = step.next;
         return step;
     }
@@ -74,6 +80,10 @@ public:
     }
 
 private:
+    static constexpr unsigned int longer(unsigned int limit_s)
+    {
+        return limit_s * 2 > longest_limit_s ? longest_limit_s : limit_s * 2;
+    }
     constexpr Step decide(Event event) const
     {
         switch (state_) {
@@ -86,7 +96,8 @@ private:
         case State::doubtful:
             return event == Event::needed ? Step{State::refreshing, Action::ask} : stay();
         case State::refreshing:
-            // When it fails, the old record goes too: whoever can't be found now is better asked for again.
+            // When it fails, the old record goes too: whoever can't be found now is better asked for again. But one
+            // that nobody says is wrong is used on.
             return decide_asked(event);
         }
         return stay();
@@ -95,16 +106,21 @@ private:
     {
         if (event == Event::answered)
             return {State::known, Action::send_waiting};
-        if (event == Event::unanswered && tries_ < most_tries)
+        if (event == Event::unanswered && limit_s_ < longest_limit_s)
             return {state_, Action::ask};
+        if (event == Event::unsent || (event == Event::unanswered && usable()))
+            return {usable() ? State::doubtful : State::unknown, Action::none};
         if (event == Event::failed || event == Event::unanswered)
             return {State::unknown, Action::drop_waiting};
+        if (event == Event::doubted)
+            return {state_, Action::call_back};
         return stay();
     }
     constexpr Step stay() const { return {state_, Action::none}; }
 
     State state_ = State::unknown;
-    unsigned int tries_ = 0;
+    // Of the latest query, if the SA has said nothing since; otherwise 0.
+    unsigned int limit_s_ = 0;
 };
 
 } // namespace ipoib

@@ -8,6 +8,11 @@ namespace kernel {
 inline unsigned long seconds(unsigned int count) { return count * shim_jiffies_per_second(); }
 // Rounded up: never no time at all.
 inline unsigned long milliseconds(unsigned int count) { return count * shim_jiffies_per_second() / 1000 + 1; }
+// Between half and one and a half of it: who began together does not go on together.
+inline unsigned long about(unsigned long jiffies)
+{
+    return jiffies / 2 + shim_random_below(static_cast<unsigned int>(jiffies));
+}
 inline bool reached(unsigned long time, unsigned long now) { return static_cast<long>(now - time) >= 0; }
 
 } // namespace kernel

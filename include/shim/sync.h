@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Locks, completions, RCU, barriers, time. Objects are embedded in C++ ones as storage of the size that
+ * Locks, completions, RCU, barriers, time, chance. Objects are embedded in C++ ones as storage of the size that
  * <generated/layout.h> gives. shim_lock_class names a lock, or an item of
  * shim/work.h, for lockdep: one static object per kind.
  */
@@ -44,6 +44,8 @@ void shim_bh_enable(void);
 /* A free-running count; differences are what matters. */
 unsigned long shim_jiffies(void);
 unsigned long shim_jiffies_per_second(void);
+/* From 0 on. CONTEXT: any. */
+uint32_t shim_random_below(uint32_t limit);
 /* CONTEXT: process. */
 void shim_sleep_ms(unsigned int milliseconds);
 

@@ -244,6 +244,10 @@ void shim_bh_enable()
 }
 
 unsigned long shim_jiffies() { return world->jiffies(); }
+std::uint32_t shim_random_below(std::uint32_t limit)
+{
+    return static_cast<std::uint32_t>(world->scheduler.random().below(limit));
+}
 unsigned long shim_jiffies_per_second() { return World::jiffies_per_second; }
 void shim_sleep_ms(unsigned int milliseconds)
 {

@@ -89,9 +89,8 @@ Time Sm::delay()
 
 void Sm::repeat(Time limit, const std::function<bool()>& open)
 {
-    constexpr unsigned int times = 10;
-    for (unsigned int i = 1; service && i < times; ++i)
-        world->scheduler.after(limit / times * i, [this, open] {
+    for (unsigned int i = 1; service && i < repetitions; ++i)
+        world->scheduler.after(limit / repetitions * i, [this, open] {
             if (open())
                 (void)delay();
         });
@@ -114,17 +113,24 @@ int Sm::ask(ib_device* ca, const shim_path_question& question, unsigned int time
     *query = entry.get();
     ++ca->questions;
     ++outstanding_;
-    const Time late = delay();
-    const Time limit = timeout_ms * millisecond;
-    if (!ca->active || silent() || late > limit) {
-        ++unanswered;
-        world->scheduler.after(limit, [this, id] { answer(id, -110); });
-    } else {
-        world->scheduler.after(late, [this, id] { answer(id, 0); });
-    }
-    repeat(limit, [this, id] { return questions_.contains(id); });
+    send(id, timeout_ms * millisecond / repetitions, repetitions);
     world->scheduler.point();
     return id;
+}
+
+void Sm::send(int id, Time pause, unsigned int more)
+{
+    const auto it = questions_.find(id);
+    if (it == questions_.end() || it->second->answering)
+        return;
+    if (more == 0) {
+        ++unanswered;
+        answer(id, -110);
+        return;
+    }
+    if (it->second->ca->active && !silent())
+        world->scheduler.after(delay(), [this, id] { answer(id, 0); });
+    world->scheduler.after(pause, [this, id, pause, more] { send(id, pause, more - 1); });
 }
 
 void Sm::answer(int id, int status)

@@ -69,9 +69,12 @@ private:
     bool silent();
     // Until its answer is there.
     Time delay();
-    // ib_core asks ten times within the limit, as long as open() says so.
+    // ib_core sends each request so many times within its limit.
+    static constexpr unsigned int repetitions = 10;
+    // The service that repetitions of a request take, as long as open() says so.
     void repeat(Time limit, const std::function<bool()>& open);
     Time busy_until_ = 0;
+    void send(int id, Time pause, unsigned int more);
     void answer(int id, int status);
     int grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, shim_mcmember& granted);
     void decide(ib_sa_multicast* membership);

@@ -144,8 +144,10 @@ void World::run_work()
         const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) {
             return q.due <= now && !std::count(busy_queues.begin(), busy_queues.end(), q.queue);
         });
-        if (it == queued.end())
+        if (it == queued.end()) {
+            answer_cancelled_paths();
             return;
+        }
         shim_work* work = it->work;
         busy_queues.push_back(it->queue);
         queued.erase(it);
@@ -161,6 +163,18 @@ void World::advance(unsigned long ticks)
     for (const unsigned long end = now + ticks; !kernel::reached(end, now); ++now)
         run_work();
     run_work();
+}
+
+void World::answer_cancelled_paths()
+{
+    // An answer may have another question asked.
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        if (!paths[i].open || !paths[i].cancelled)
+            continue;
+        paths[i].open = false;
+        sa_path_rec record{5};
+        paths[i].answered(status_of_cancelled, status_of_cancelled ? nullptr : &record, paths[i].context);
+    }
 }
 
 void World::run_polls()
@@ -482,6 +496,7 @@ void shim_completion_complete(shim_completion* completion) { completion->done = 
 void shim_completion_wait(shim_completion* completion)
 {
     may_sleep();
+    world->answer_cancelled_paths();
     EXPECT_TRUE(completion->done) << "waits for what never comes";
 }
 void shim_rcu_read_lock() {}
@@ -495,6 +510,7 @@ void shim_smp_mb() { world->let_others_run(); }
 void shim_bh_disable() { ++world->spinning; }
 void shim_bh_enable() { --world->spinning; }
 unsigned long shim_jiffies() { return world->now; }
+std::uint32_t shim_random_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
 unsigned long shim_jiffies_per_second() { return 100; }
 void shim_sleep_ms(unsigned int)
 {
@@ -1426,26 +1442,23 @@ void shim_sa_unregister()
     EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end";
     EXPECT_EQ(std::erase(world->registered, "sa"), 1U);
 }
-int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int,
+int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int limit_ms,
                      void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     if (world->fail_allocation > 0 && --world->fail_allocation == 0)
         return -12;
+    if (world->sa_unknown)
+        return -11;
     const int id = static_cast<int>(++world->path_questions);
-    world->paths.push_back({id, *question, answered, context, true});
+    world->paths.push_back({id, *question, limit_ms, answered, context});
     *query = reinterpret_cast<ib_sa_query*>(std::intptr_t(id));
     return id;
 }
 void shim_sa_cancel(int id, ib_sa_query*)
 {
     for (PathQuestion& question : world->paths) {
-        if (question.id != id || !question.open)
-            continue;
-        question.open = false;
-        sa_path_rec record{5};
-        const int status = world->status_of_cancelled;
-        question.answered(status, status ? nullptr : &record, question.context);
-        return;
+        if (question.id == id && question.open)
+            question.cancelled = true;
     }
 }
 ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool with_parameters,

@@ -215,9 +215,11 @@ struct ib_device {
 struct PathQuestion {
     int id;
     shim_path_question asked;
+    unsigned int limit_ms;
     void (*answered)(int, sa_path_rec*, void*);
     void* context;
     bool open = true;
+    bool cancelled = false;
 };
 
 struct ib_sa_multicast {
@@ -244,6 +246,8 @@ public:
 
     void run_work();
     void run_polls();
+    // As ib_core does in a work item of its own.
+    void answer_cancelled_paths();
     void advance(unsigned long ticks);
     void event(shim_event event, std::uint32_t port = 1);
 
@@ -340,6 +344,8 @@ public:
     std::set<shim_drop> reasons;
 
     unsigned long now = 1000;
+    // Of what could be drawn, in percent.
+    std::uint32_t chance = 50;
     // What the library was shown, and who asked it.
     std::vector<std::pair<std::uint16_t, std::uint64_t>> dim_looks;
     shim_dim* dim = nullptr;
@@ -357,6 +363,8 @@ public:
     unsigned int qps_made = 0, fail_qps = 0, connections_made = 0;
     // What a cancelled question is answered with: -EINTR, or what was under way.
     int status_of_cancelled = -4;
+    // There is no subnet manager to ask.
+    bool sa_unknown = false;
     // A join's answer comes while its membership is being left.
     bool answer_while_leaving = false;
     std::uint8_t group_mtu = 4;

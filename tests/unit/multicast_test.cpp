@@ -106,7 +106,7 @@ TEST_F(MulticastTest, send_only_group_drops_its_packets_after_the_second_refusal
 TEST_F(MulticastTest, refused_broadcast_is_asked_again_with_backoff)
 {
     open_only();
-    for (const unsigned int seconds : {1U, 2U, 4U, 8U, 16U, 16U}) {
+    for (const unsigned int seconds : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 64U}) {
         world.answer_broadcast(-110);
         world.advance(seconds * 100 - 2);
         EXPECT_TRUE(world.open_joins.empty()) << seconds;
@@ -117,6 +117,19 @@ TEST_F(MulticastTest, refused_broadcast_is_asked_again_with_backoff)
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(MulticastTest, hosts_that_were_refused_together_ask_at_different_times)
+{
+    open_only();
+    for (const std::uint32_t chance : {0U, 100U}) {
+        world.chance = chance;
+        world.answer_broadcast(-110);
+        world.advance(chance == 0 ? 48 : 298);
+        EXPECT_TRUE(world.open_joins.empty()) << chance;
+        world.advance(4);
+        EXPECT_EQ(world.open_joins.size(), 1U) << chance;
+    }
 }
 
 TEST_F(MulticastTest, failing_join_call_is_retried)

@@ -77,17 +77,69 @@ TEST_F(PathTest, a_silent_administrator_is_asked_again_and_packets_wait)
 {
     open();
     world.transmit(world.packet(peer(1)));
-    for (int i = 0; i < 3; ++i)
+    for (unsigned int limit_ms = 1000; limit_ms < 16000; limit_ms *= 2) {
+        EXPECT_EQ(world.paths.back().limit_ms, limit_ms);
         world.answer_path(-110);
-    EXPECT_EQ(world.path_questions, 4U);
+    }
+    EXPECT_EQ(world.path_questions, 5U);
     EXPECT_EQ(world.drops, 0U);
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 1U);
     world.transmit(world.packet(peer(2)));
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 5; ++i)
         world.answer_path(-110);
     EXPECT_EQ(world.drops, 1U);
     EXPECT_EQ(world.open_paths(), 0U);
+    world.transmit(world.packet(peer(2)));
+    EXPECT_EQ(world.paths.back().limit_ms, 16000U);
+    world.answer_path(-110);
+    EXPECT_EQ(world.drops, 2U);
+}
+
+TEST_F(PathTest, a_path_that_nobody_says_is_wrong_is_used_on)
+{
+    open();
+    meet(peer(1), 5);
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    for (int i = 0; i < 3; ++i) {
+        world.transmit(world.packet(peer(1)));
+        EXPECT_EQ(world.sent.back().ah->dlid, 5);
+        while (world.open_paths())
+            world.answer_path(-110);
+    }
+    EXPECT_EQ(world.sent.size(), 4U);
+    EXPECT_EQ(world.path_questions, 1U + 5 + 1 + 1);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(PathTest, what_was_asked_of_a_former_administrator_is_asked_anew)
+{
+    open();
+    world.transmit(world.packet(peer(1)));
+    for (int i = 0; i < 4; ++i)
+        world.answer_path(-110);
+    world.event(SHIM_EVENT_CLIENT_REREGISTER);
+    world.run_work();
+    EXPECT_EQ(world.open_paths(), 1U);
+    EXPECT_EQ(world.paths.back().limit_ms, 1000U);
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
+TEST_F(PathTest, packets_wait_for_an_administrator)
+{
+    open();
+    world.sa_unknown = true;
+    world.transmit(world.packet(peer(1)));
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.drops, 0U);
+    world.sa_unknown = false;
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.paths.back().limit_ms, 1000U);
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 3U);
 }
 
 TEST_F(PathTest, closing_ends_the_questions_of_a_silent_administrator)

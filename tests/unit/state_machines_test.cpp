@@ -27,8 +27,8 @@ J join_in(J::State state, bool send_only)
 }
 
 constexpr J::State join_states[] = {J::State::idle, J::State::joining, J::State::backoff, J::State::joined};
-constexpr J::Event join_events[] = {J::Event::wanted, J::Event::granted, J::Event::refused, J::Event::retry_due,
-                                    J::Event::forgotten};
+constexpr J::Event join_events[] = {J::Event::wanted,     J::Event::granted,   J::Event::refused,
+                                    J::Event::unanswered, J::Event::retry_due, J::Event::forgotten};
 
 TEST(GroupJoin, every_state_can_be_reached)
 {
@@ -49,6 +49,7 @@ TEST(GroupJoin, edges_are_those_of_the_table)
         {J::State::idle, J::Event::wanted, J::State::joining, J::Action::ask},
         {J::State::joining, J::Event::granted, J::State::joined, J::Action::send_waiting},
         {J::State::joining, J::Event::refused, J::State::backoff, J::Action::arm_retry},
+        {J::State::joining, J::Event::unanswered, J::State::backoff, J::Action::arm_retry},
         {J::State::backoff, J::Event::retry_due, J::State::joining, J::Action::ask},
         {J::State::backoff, J::Event::forgotten, J::State::joining, J::Action::ask},
         {J::State::joined, J::Event::forgotten, J::State::joining, J::Action::ask},
@@ -76,6 +77,18 @@ TEST(GroupJoin, backoff_doubles_to_16_seconds)
         EXPECT_EQ(join.on(J::Event::refused).delay_s, expected);
         join.on(J::Event::retry_due);
     }
+}
+
+TEST(GroupJoin, silence_is_left_alone_for_longer)
+{
+    J join(false);
+    join.on(J::Event::wanted);
+    for (const unsigned int expected : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 64U}) {
+        EXPECT_EQ(join.on(J::Event::unanswered).delay_s, expected);
+        join.on(J::Event::retry_due);
+    }
+    // Whoever speaks again is asked as often as ever.
+    EXPECT_EQ(join.on(J::Event::refused).delay_s, 16U);
 }
 
 TEST(GroupJoin, success_resets_the_backoff)
@@ -128,8 +141,8 @@ TEST(PathLife, edges_are_those_of_the_table)
 {
     constexpr P::State states[] = {P::State::unknown, P::State::asking, P::State::known, P::State::doubtful,
                                    P::State::refreshing};
-    constexpr P::Event events[] = {P::Event::needed, P::Event::answered, P::Event::failed, P::Event::unanswered,
-                                   P::Event::doubted};
+    constexpr P::Event events[] = {P::Event::needed,     P::Event::answered, P::Event::failed,
+                                   P::Event::unanswered, P::Event::unsent,   P::Event::doubted};
     struct Edge {
         P::State from;
         P::Event event;
@@ -141,11 +154,15 @@ TEST(PathLife, edges_are_those_of_the_table)
         {P::State::asking, P::Event::answered, P::State::known, P::Action::send_waiting},
         {P::State::asking, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
         {P::State::asking, P::Event::unanswered, P::State::asking, P::Action::ask},
+        {P::State::asking, P::Event::unsent, P::State::unknown, P::Action::none},
+        {P::State::asking, P::Event::doubted, P::State::asking, P::Action::call_back},
         {P::State::known, P::Event::doubted, P::State::doubtful, P::Action::none},
         {P::State::doubtful, P::Event::needed, P::State::refreshing, P::Action::ask},
         {P::State::refreshing, P::Event::answered, P::State::known, P::Action::send_waiting},
         {P::State::refreshing, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
         {P::State::refreshing, P::Event::unanswered, P::State::refreshing, P::Action::ask},
+        {P::State::refreshing, P::Event::unsent, P::State::doubtful, P::Action::none},
+        {P::State::refreshing, P::Event::doubted, P::State::refreshing, P::Action::call_back},
     };
     for (const auto state : states) {
         ASSERT_EQ(path_in(state).state(), state);
@@ -162,18 +179,35 @@ TEST(PathLife, edges_are_those_of_the_table)
     }
 }
 
-TEST(PathLife, silence_is_asked_four_times_and_no_more)
+TEST(PathLife, silence_is_given_twice_the_time_until_it_is_long)
 {
     for (const auto state : {P::State::asking, P::State::refreshing}) {
+        const bool usable = state == P::State::refreshing;
         P path = path_in(state);
+        for (const unsigned int limit_s : {1U, 2U, 4U, 8U}) {
+            EXPECT_EQ(path.limit_s(), limit_s);
+            EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::ask);
+            path.on(P::Event::needed);
+        }
+        // From then on one packet is worth one question.
         for (int again = 0; again < 2; ++again) {
-            for (unsigned int i = 1; i < P::most_tries; ++i) {
-                EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::ask) << i;
-                path.on(P::Event::needed);
-            }
-            EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::drop_waiting);
+            EXPECT_EQ(path.limit_s(), P::longest_limit_s);
+            EXPECT_EQ(path.on(P::Event::unanswered).action, usable ? P::Action::none : P::Action::drop_waiting);
+            EXPECT_EQ(path.state(), usable ? P::State::doubtful : P::State::unknown);
             EXPECT_EQ(path.on(P::Event::needed).action, P::Action::ask);
         }
+    }
+}
+
+TEST(PathLife, whoever_speaks_is_given_the_first_limit)
+{
+    for (const auto event : {P::Event::answered, P::Event::failed, P::Event::unsent, P::Event::doubted}) {
+        P path = path_in(P::State::asking);
+        path.on(P::Event::unanswered);
+        path.on(event);
+        path.on(event == P::Event::doubted ? P::Event::unanswered : P::Event::doubted);
+        path.on(P::Event::needed);
+        EXPECT_EQ(path.limit_s(), P::first_limit_s) << static_cast<int>(event);
     }
 }
 
