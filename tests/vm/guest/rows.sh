@@ -30,10 +30,11 @@ round_trip() { # NAME
 tcp() { # NAME [iperf3's arguments]
     wanted "$1" || return 0
     serve iperf3
-    local how
+    local how rate
     read -ra how < <(amount "-t 2 -O 0.5" "-n 4M" "-n 44M")
     watched "$1" "$scratch/iperf" here iperf3 -c "$PEER" "${how[@]}" "${@:2}" --json
-    row "$1 Mbit/s" "$(jq '.end | (.sum_received.bits_per_second + (.sum_received_bidir_reverse.bits_per_second // 0)) / 1e6' "$scratch/iperf")"
+    rate=$(jq 'if .error then error(.error) else .end | (.sum_received.bits_per_second + (.sum_received_bidir_reverse.bits_per_second // 0)) / 1e6 end' "$scratch/iperf")
+    row "$1 Mbit/s" "$rate"
     counted "$1"
 }
 
