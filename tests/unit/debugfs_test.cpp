@@ -84,8 +84,7 @@ TEST_F(DebugfsTest, steps_reach_the_tracepoints)
     EXPECT_TRUE(traced("path unknown asking"));
     EXPECT_TRUE(traced("path asking known"));
     world.trace.clear();
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     EXPECT_TRUE(traced("flush light"));
     meet(peer(2));
     for (int i = 0; i < 128; ++i)

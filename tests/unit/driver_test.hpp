@@ -56,6 +56,12 @@ protected:
     {
         return std::find(world.log.begin(), world.log.end(), format) != world.log.end();
     }
+    // The subnet manager wants to be told again of all that it was told.
+    void reregister()
+    {
+        world.event(SHIM_EVENT_CLIENT_REREGISTER);
+        world.run_work();
+    }
     void close()
     {
         world.rtnl = true;

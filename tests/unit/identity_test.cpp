@@ -95,16 +95,14 @@ TEST_F(IdentityTest, set_guid_outlives_what_the_table_says)
     EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
     world.ca.gid.raw[0] = 0xfd;
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     // The prefix is the subnet's.
     EXPECT_EQ(world.dev().address[4], 0xfd);
     EXPECT_EQ(world.dev().address[19], 0x77);
     // The port's own again, it follows the port.
     EXPECT_EQ(set_guid(world.dev(), world.ca.gid.raw[15]), 0);
     world.ca.gid.raw[15] = 0x99;
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     EXPECT_EQ(world.dev().address[19], 0x99);
 }
 

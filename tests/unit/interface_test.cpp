@@ -110,8 +110,7 @@ TEST_F(InterfaceTest, mtu_follows_a_larger_group)
 {
     open();
     EXPECT_EQ(world.dev().mtu, 2044U);
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     world.answer_broadcast(0, 5);
     world.run_work();
     EXPECT_EQ(world.dev().mtu, 4092U);

@@ -192,8 +192,7 @@ TEST_F(MulticastTest, reregistration_joins_all_again_and_goes_on_sending)
     set_groups({1});
     world.answer_join(world.join_of(group(1)), 0, 0xc010);
     world.run_work();
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     EXPECT_TRUE(world.dev().carrier);
     world.transmit(world.packet(to_group(1)));
     EXPECT_EQ(world.sent.back().ah->dlid, 0xc010);

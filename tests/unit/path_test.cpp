@@ -100,8 +100,7 @@ TEST_F(PathTest, a_path_that_nobody_says_is_wrong_is_used_on)
 {
     open();
     meet(peer(1), 5);
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     for (int i = 0; i < 3; ++i) {
         world.transmit(world.packet(peer(1)));
         EXPECT_EQ(world.sent.back().ah->dlid, 5);
@@ -119,8 +118,7 @@ TEST_F(PathTest, what_was_asked_of_a_former_administrator_is_asked_anew)
     world.transmit(world.packet(peer(1)));
     for (int i = 0; i < 4; ++i)
         world.answer_path(-110);
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     EXPECT_EQ(world.open_paths(), 1U);
     EXPECT_EQ(world.paths.back().limit_ms, 1000U);
     world.answer_path();
@@ -197,8 +195,7 @@ TEST_F(PathTest, doubted_path_is_used_while_it_is_asked_for_again)
 {
     open();
     meet(peer(1), 5);
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.path_questions, 2U);
     EXPECT_EQ(world.sent.back().ah->dlid, 5);
@@ -216,8 +213,7 @@ TEST_F(PathTest, old_address_handle_outlives_the_sends_that_use_it)
     meet(peer(1), 5);
     world.transmit(world.packet(peer(1)));
     ib_ah* old = world.sent.back().ah;
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     world.transmit(world.packet(peer(1)));
     world.answer_path(0, 6);
     world.advance(100);
@@ -300,8 +296,7 @@ TEST_F(PathTest, a_path_in_doubt_is_used_when_nothing_more_can_be_asked)
 {
     open();
     meet(peer(1), 5);
-    world.event(SHIM_EVENT_CLIENT_REREGISTER);
-    world.run_work();
+    reregister();
     for (unsigned int i = 0; i < PathTable::most_questions; ++i)
         world.transmit(world.packet(stranger(i), 0x0806));
     const std::size_t sent = world.sent.size();
