@@ -207,10 +207,11 @@ void shim_tx_queue_disable(net_device* dev)
 bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
 {
     dev->sent_bytes += bytes;
-    if (dev->sent_bytes - dev->completed_bytes > dev->limit_bytes)
+    // What is told that more follow is never the one that reaches the limit.
+    if (!more && dev->sent_bytes - dev->completed_bytes > dev->limit_bytes)
         dev->limited = true;
     world->scheduler.point();
-    return !more || dev->xoff();
+    return !more || dev->stopped;
 }
 void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
 {

@@ -237,7 +237,9 @@ void Stack::run_queue(net_device* dev)
                 batch.push_back(skb);
         }
         lock_transmit(dev);
-        while (!batch.empty() && !dev->xoff()) {
+        // Only the driver ends what is begun: a packet that is told of more is followed, whatever the limit.
+        const bool begun = !dev->xoff();
+        while (begun && !batch.empty() && !dev->stopped) {
             sk_buff* skb = batch.front();
             batch.pop_front();
             self->more = !batch.empty();

@@ -142,6 +142,18 @@ TEST_F(ConnectedTest, a_batch_to_several_peers_rings_for_each)
     EXPECT_EQ(statistics().tx_packets, 8U);
 }
 
+TEST_F(ConnectedTest, what_is_built_goes_when_datagrams_stop_the_queue)
+{
+    ib_qp* qp = connect(capable(1));
+    meet(peer(2));
+    world.transmit(world.packet(capable(1)), true);
+    EXPECT_TRUE(qp->outstanding.empty());
+    while (!world.dev().stopped)
+        world.transmit(world.packet(peer(2)), true);
+    EXPECT_EQ(world.qp().outstanding.size(), 128U);
+    EXPECT_EQ(qp->outstanding.size(), 1U);
+}
+
 TEST_F(ConnectedTest, the_pool_of_sends_bounds_all_connections_together)
 {
     ib_qp* one = connect(capable(1));
