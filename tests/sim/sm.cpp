@@ -140,6 +140,8 @@ void Sm::answer(int id, int status)
         return;
     ib_sa_query* query = it->second.get();
     query->answering = true;
+    // Who waits for the answer may go on, and look for open questions, before the call returns.
+    --query->ca->questions;
     sa_path_rec record{query->asked.dgid, 0};
     if (status == 0) {
         status = -22;
@@ -154,7 +156,6 @@ void Sm::answer(int id, int status)
     world->scheduler.spawn("path answer", Fiber::Kind::process, [this, id, query, status, record]() mutable {
         world->scheduler.point();
         query->answered(status, status ? nullptr : &record, query->context);
-        --query->ca->questions;
         questions_.erase(id);
         --outstanding_;
         world->scheduler.wake(&outstanding_);
