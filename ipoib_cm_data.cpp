@@ -298,14 +298,9 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
 
 sk_buff* PageRing::copy(const Slot& slot, unsigned int bytes)
 {
-    ib_device* const ca = interface_.ca();
-    sk_buff* skb = shim_skb_alloc(interface_.rx.napi().native(), sizeof(HwAddr) + bytes);
-    if (!skb)
-        return nullptr;
-    shim_skb_put(skb, sizeof(HwAddr) + bytes);
-    shim_dma_sync_for_cpu(ca, slot.sge[0].address, bytes);
-    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), shim_page_address(slot.pages[0]), bytes);
-    shim_dma_sync_for_device(ca, slot.sge[0].address, bytes);
+    shim_dma_sync_for_cpu(interface_.ca(), slot.sge[0].address, bytes);
+    sk_buff* skb = interface_.rx.copy(static_cast<std::byte*>(shim_page_address(slot.pages[0])) + offset(0), bytes);
+    shim_dma_sync_for_device(interface_.ca(), slot.sge[0].address, bytes);
     return skb;
 }
 
@@ -374,9 +369,7 @@ void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
         repost(slot);
         return;
     }
-    const bool small = bytes <= copybreak && !builds_in_page();
-    sk_buff* skb = small ? copy(slot, bytes) : take(slot, bytes);
-    interface_.connections.copied.add(small);
+    sk_buff* skb = bytes <= RxRing::copybreak ? copy(slot, bytes) : take(slot, bytes);
     repost(slot);
     if (!skb) [[unlikely]] {
         rx.dropped.add();

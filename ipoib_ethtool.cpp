@@ -42,7 +42,7 @@ constexpr Statistic statistics[] = {
     COUNTER("rx_doorbells", rx.doorbells),
     COUNTER("rx_events", rx.events),
     COUNTER("rx_merged", rx.merged),
-    COUNTER("rx_copied", connections.copied),
+    COUNTER("rx_copied", rx.copied),
     COUNTER("tx_dropped_no_path", paths.dropped),
     COUNTER("tx_dropped_no_group", groups.dropped),
     COUNTER("tx_too_long", connections.too_long),

@@ -543,6 +543,14 @@ void RxRing::handle(const shim_wc* wc)
     }
     page* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
+    // What LRO may merge stays in its page.
+    if (wire_bytes <= sizeof(Grh) + copybreak && !shim_netdev_lro(interface_.dev())) {
+        shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
+        (void)deliver(buffer, wc, true);
+        shim_dma_sync_for_device(interface_.ca(), mapped, wire_bytes);
+        repost(slot);
+        return;
+    }
     if (!refill(slot)) [[unlikely]] {
         dropped.add();
         shim_trace_ring(interface_.dev(), "receive", "no memory", outstanding(), size_);
@@ -551,28 +559,51 @@ void RxRing::handle(const shim_wc* wc)
     }
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
-    deliver(buffer, wc);
+    if (!deliver(buffer, wc, false))
+        shim_pool_put(pool_, buffer, true);
 }
 
-void RxRing::deliver(page* buffer, const shim_wc* wc)
+sk_buff* RxRing::copy(const void* message, unsigned int bytes)
+{
+    sk_buff* skb = shim_skb_alloc(napi_.native(), sizeof(HwAddr) + bytes);
+    if (!skb) [[unlikely]]
+        return nullptr;
+    copied.add();
+    shim_skb_put(skb, sizeof(HwAddr) + bytes);
+    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), message, bytes);
+    return skb;
+}
+
+sk_buff* RxRing::build(page* buffer, unsigned int bytes)
+{
+    sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
+    if (!skb) [[unlikely]]
+        return nullptr;
+    // The GRH's last bytes become the link header.
+    shim_skb_reserve(skb, shim_skb_buffer_headroom() + sizeof(Grh) - sizeof(HwAddr));
+    shim_skb_put(skb, sizeof(HwAddr) + bytes);
+    return skb;
+}
+
+bool RxRing::deliver(page* buffer, const shim_wc* wc, bool stays)
 {
     auto* const start = static_cast<std::uint8_t*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
     const Grh& grh = *reinterpret_cast<const Grh*>(start);
     const bool to_group = shim_wc_has_grh(wc) && grh.dgid.multicast();
-    if (to_group && sent_by_ourselves(wc, grh)) {
-        shim_pool_put(pool_, buffer, true);
-        return;
-    }
+    if (to_group && sent_by_ourselves(wc, grh))
+        return false;
     shim_packet_type type = SHIM_PACKET_HOST;
     if (to_group)
         type = grh.dgid == interface_.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
 
-    const unsigned int ip_bytes = shim_wc_bytes(wc) - sizeof(Grh) - sizeof(Encapsulation);
-    std::uint8_t* const ip = start + sizeof(Grh) + sizeof(Encapsulation);
-    const auto& encapsulation = *reinterpret_cast<const Encapsulation*>(start + sizeof(Grh));
+    std::uint8_t* const message = start + sizeof(Grh);
+    const unsigned int message_bytes = shim_wc_bytes(wc) - sizeof(Grh);
+    const auto& encapsulation = *reinterpret_cast<const Encapsulation*>(message);
+    std::uint8_t* const ip = message + sizeof(Encapsulation);
+    const unsigned int ip_bytes = message_bytes - sizeof(Encapsulation);
     const bool verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
     SegmentMerger::Segment segment;
-    if (verified && type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
+    if (!stays && verified && type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
         encapsulation.type.value() == static_cast<std::uint16_t>(EtherType::ipv4)) {
         segment = SegmentMerger::Segment(ip, ip_bytes);
         const auto offset = static_cast<unsigned int>(ip - static_cast<std::uint8_t*>(shim_page_address(buffer)));
@@ -580,21 +611,17 @@ void RxRing::deliver(page* buffer, const shim_wc* wc)
             packets.add();
             bytes.add(ip_bytes);
             merged.add();
-            return;
+            return true;
         }
     }
 
-    sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
+    sk_buff* skb = stays ? copy(message, message_bytes) : build(buffer, message_bytes);
     if (!skb) [[unlikely]] {
         dropped.add();
-        shim_pool_put(pool_, buffer, true);
-        return;
+        return false;
     }
-    // The link header that sniffers see is a hard header with no destination: the GRH's last bytes become that.
-    constexpr unsigned int before_header = sizeof(Grh) - sizeof(HwAddr);
-    std::memset(start + before_header, 0, sizeof(HwAddr));
-    shim_skb_reserve(skb, shim_skb_buffer_headroom() + before_header);
-    shim_skb_put(skb, shim_wc_bytes(wc) - before_header);
+    // The link header that sniffers see is a hard header with no destination.
+    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
     shim_skb_set_protocol(skb, encapsulation.type.value());
     shim_skb_set_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
@@ -608,6 +635,7 @@ void RxRing::deliver(page* buffer, const shim_wc* wc)
         multicast.add();
     if (!merger_.hold(segment, skb))
         pass_up(skb);
+    return true;
 }
 
 int RxRing::poll(int budget)

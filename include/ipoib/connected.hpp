@@ -203,8 +203,6 @@ private:
         shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
     };
     static constexpr unsigned int most_reposts = 16;
-    // Packets up to this are copied, so that their buffer stays, if they are not built in it.
-    static constexpr unsigned int copybreak = 256;
 
     bool builds_in_page() const { return headroom_ != 0; }
     unsigned int longest() const { return first_bytes_ + (pages_ - 1) * shim_page_size(); }
@@ -331,8 +329,6 @@ public:
 
     SendPool sends;
     kernel::SharedCounter requests, accepted, refusals, broken, taken, turned_away, malformed, too_long;
-    // Written by the poll.
-    kernel::Counter copied;
 
 private:
     friend int ::ipoib_cm_event(ib_cm_id*, const shim_cm_message*, void*);

@@ -175,11 +175,16 @@ public:
     int poll(int budget);
     kernel::Napi<&RxRing::poll>& napi() { return napi_; }
 
+    // Messages up to this, encapsulation included, are copied, so that their buffer stays: a socket is charged for all
+    // of a packet's memory, and a page for a few bytes fills it at once.
+    static constexpr unsigned int copybreak = 256;
+    // A packet of its own for a message, with room for the link header before it; null: no memory. CONTEXT: the poll.
+    sk_buff* copy(const void* message, unsigned int bytes);
     // To the stack. CONTEXT: the poll.
     void pass_up(sk_buff* skb) { napi_.receive(skb, alone_); }
 
     // Written by the poll; merged: those of packets that became part of another.
-    kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged;
+    kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged, copied;
     // Written by the completion queue, which waits for the poll before the next.
     kernel::Counter events;
 
@@ -195,7 +200,9 @@ private:
     // Gives the slot a new buffer; false: no memory, and the slot keeps what it has.
     bool refill(Slot& slot);
     void handle(const shim_wc* wc);
-    void deliver(page* buffer, const shim_wc* wc);
+    // Passes on what came in the buffer. False: the buffer did not go with it, which it never does if it stays.
+    bool deliver(page* buffer, const shim_wc* wc, bool stays);
+    sk_buff* build(page* buffer, unsigned int bytes);
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
     void repost(Slot& slot);
     void post_reposts();

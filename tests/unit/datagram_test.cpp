@@ -311,11 +311,34 @@ TEST_F(DatagramTest, without_memory_the_packet_is_dropped_and_its_buffer_stays)
 {
     world.fail_pages = true;
     for (int i = 0; i < 1000; ++i)
-        ASSERT_TRUE(world.receive(frame())) << i;
+        ASSERT_TRUE(world.receive(frame(0x0800, 1000))) << i;
     EXPECT_EQ(statistics().rx_dropped, 1000U);
     world.fail_pages = false;
-    world.receive(frame());
+    world.receive(frame(0x0800, 1000));
     EXPECT_EQ(world.received.size(), 1U);
+}
+
+TEST_F(DatagramTest, short_messages_are_copied_and_their_buffers_stay)
+{
+    world.fail_pages = true;
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(world.receive(frame(0x0800, 252))) << i;
+    ASSERT_EQ(world.received.size(), 1000U);
+    EXPECT_EQ(world.received.back()->buffer, nullptr);
+    EXPECT_EQ(shim_skb_len(world.received.back()), 252U);
+    world.receive(frame(0x0800, 253));
+    EXPECT_EQ(statistics().rx_dropped, 1U);
+}
+
+TEST_F(DatagramTest, without_memory_for_a_copy_the_packet_is_dropped_and_its_buffer_stays)
+{
+    const std::size_t posted = world.qp().receives.size();
+    for (int i = 0; i < 64; ++i) {
+        world.fail_allocation = 1;
+        ASSERT_TRUE(world.receive(frame())) << i;
+    }
+    EXPECT_EQ(statistics().rx_dropped, 64U);
+    EXPECT_EQ(world.qp().receives.size(), posted);
 }
 
 TEST_F(DatagramTest, receives_are_posted_in_batches)
