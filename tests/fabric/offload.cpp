@@ -23,28 +23,32 @@ void put32(std::uint8_t* at, std::uint32_t value)
     put16(at + 2, value);
 }
 
+std::uint64_t add(std::uint64_t a, std::uint64_t b)
+{
+    std::uint64_t total;
+    const bool carry = __builtin_add_overflow(a, b, &total);
+    return total + carry;
+}
+
+std::uint64_t word_at(const std::uint8_t* bytes)
+{
+    std::uint64_t word;
+    std::memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
 // The ones' complement sum of the bytes as 16-bit words in memory order (RFC 1071), not folded.
 std::uint64_t sum(const std::uint8_t* bytes, std::uint32_t count)
 {
     std::uint64_t total = 0;
-    for (; count >= 8; bytes += 8, count -= 8) {
-        std::uint64_t word;
-        std::memcpy(&word, bytes, sizeof(word));
-        total += word;
-        total += total < word;
-    }
+    // Four at a time: no HCA takes its host's time for this, so it is to be short.
+    for (; count >= 32; bytes += 32, count -= 32)
+        total = add(add(add(add(total, word_at(bytes)), word_at(bytes + 8)), word_at(bytes + 16)), word_at(bytes + 24));
+    for (; count >= 8; bytes += 8, count -= 8)
+        total = add(total, word_at(bytes));
     std::uint8_t rest[8] = {};
     std::memcpy(rest, bytes, count);
-    std::uint64_t word;
-    std::memcpy(&word, rest, sizeof(word));
-    total += word;
-    return total + (total < word);
-}
-
-std::uint64_t add(std::uint64_t a, std::uint64_t b)
-{
-    a += b;
-    return a + (a < b);
+    return add(total, word_at(rest));
 }
 
 // In memory order, as sum() is.
