@@ -109,7 +109,9 @@ GroupJoin::Step GroupSet::step(Group& group, GroupJoin::Event event)
 bool GroupSet::due(Group& group, unsigned long now)
 {
     using Event = GroupJoin::Event;
-    if (std::exchange(group.forgotten, false) && step(group, Event::forgotten).action == GroupJoin::Action::ask)
+    // The answer that is on its way may be from before: it is waited for, and asked for again.
+    if (group.join.state() != GroupJoin::State::joining && std::exchange(group.forgotten, false) &&
+        step(group, Event::forgotten).action == GroupJoin::Action::ask)
         return true;
     switch (group.join.state()) {
     case GroupJoin::State::idle:

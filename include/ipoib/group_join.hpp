@@ -81,7 +81,6 @@ private:
                 return fail(longest_backoff_s);
             if (event == Event::unanswered)
                 return fail(longest_silent_backoff_s);
-            // Forgotten while asking: the answer, or its absence, will tell.
             return stay();
         case State::backoff:
             if (event == Event::retry_due || event == Event::forgotten)

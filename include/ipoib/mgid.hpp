@@ -32,9 +32,9 @@ inline Gid broadcast_gid(PKey pkey)
 // to the list of addresses) would only be refused by the SA.
 inline bool belongs_to_link(const HwAddr& group, const HwAddr& broadcast)
 {
-    // Flags, QPN, ff1<scope>; then, past the part of the signature that tells IPv4 from IPv6, its rest and the P_Key.
-    return std::memcmp(group.bytes, broadcast.bytes, 6) == 0 &&
-           std::memcmp(group.bytes + 7, broadcast.bytes + 7, 3) == 0;
+    // Flags, QPN, ff1<scope>; then, past the part of the signature that tells IPv4 from IPv6, its rest. The P_Key may
+    // be one that the link had before: the stack does not make addresses of groups anew.
+    return std::memcmp(group.bytes, broadcast.bytes, 6) == 0 && group.bytes[7] == broadcast.bytes[7];
 }
 
 } // namespace ipoib

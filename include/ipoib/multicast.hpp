@@ -31,7 +31,7 @@ public:
     kernel::PacketQueue waiting;
     unsigned long retry_at = 0;
     const unsigned long created = shim_jiffies();
-    // The SA may have forgotten us; to be told to join.
+    // The SA may have forgotten us; to be told to join, once there is no join under way.
     bool forgotten = false;
     // Found in the stack's list, during sync_with_stack().
     bool listed = false;

@@ -207,6 +207,40 @@ TEST_F(MulticastTest, reregistration_joins_all_again_and_goes_on_sending)
     EXPECT_EQ(world.drops, 0U);
 }
 
+TEST_F(MulticastTest, reregistration_while_joining_joins_again)
+{
+    open();
+    set_groups({1});
+    auto* join = world.join_of(group(1));
+    reregister();
+    world.answer_broadcast();
+    world.run_work();
+    // It may have been granted by a subnet manager that has forgotten it since.
+    world.answer_join(join);
+    world.run_work();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    world.answer_join(world.join_of(group(1)));
+    world.run_work();
+    EXPECT_TRUE(world.open_joins.empty());
+    EXPECT_EQ(world.qp().attached.size(), 2U);
+}
+
+TEST_F(MulticastTest, listed_groups_outlive_a_change_of_the_links_pkey)
+{
+    open();
+    set_groups({1});
+    world.answer_join(world.join_of(group(1)));
+    world.run_work();
+    world.ca.pkey = 0x8001;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    Gid mgid = group(1);
+    set_pkey(mgid, PKey(0x8001));
+    EXPECT_NE(world.join_of(mgid), nullptr);
+}
+
 TEST_F(MulticastTest, group_off_the_list_is_left)
 {
     open();
@@ -236,7 +270,7 @@ TEST_F(MulticastTest, address_of_another_link_is_never_asked_for)
 {
     open();
     HwAddr wrong = to_group(1);
-    wrong.bytes[8] ^= 1;
+    wrong.bytes[7] ^= 1;
     world.dev().multicast = {wrong};
     ipoib_ndo_set_rx_mode(&world.dev());
     world.run_work();
