@@ -200,7 +200,7 @@ private:
     // Gives the slot a new buffer; false: no memory, and the slot keeps what it has.
     bool refill(Slot& slot);
     void handle(const shim_wc* wc);
-    // Passes on what came in the buffer. False: the buffer did not go with it, which it never does if it stays.
+    // Passes on what came in the buffer; a copy, if that stays where it is. True: the buffer went along.
     bool deliver(page* buffer, const shim_wc* wc, bool stays);
     sk_buff* build(page* buffer, unsigned int bytes);
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
