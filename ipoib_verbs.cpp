@@ -381,7 +381,7 @@ kernel::Status Interface::start_queues()
         TRY(replace_queues(ring_sizes_));
     if (kernel::Status status = queue_pair_to_service(); !status.ok()) {
         log_warning(dev_, "failed to put the queue pair into service, error %d", status.code());
-        (void)shim_qp_to_reset(qp_);
+        reset_queue_pair();
         rx.empty();
         return status;
     }
@@ -412,11 +412,20 @@ void Interface::stop_queues()
     drain();
     rx.stop();
     tx.stop();
-    if (const int error = shim_qp_to_reset(qp_))
-        log_warning(dev_, "failed to move the queue pair to RESET, error %d", error);
+    reset_queue_pair();
     rx.empty();
     connections.drop_broken_shared_queue();
     reaper.drain();
+}
+
+void Interface::reset_queue_pair()
+{
+    const int error = shim_qp_to_reset(qp_);
+    if (!error)
+        return;
+    log_warning(dev_, "failed to move the queue pair to RESET, error %d", error);
+    // The HCA may have buffers of it still, which are freed next. start_queues() makes another.
+    shim_qp_destroy(std::exchange(qp_, nullptr));
 }
 
 void Interface::drain()

@@ -197,7 +197,8 @@ SHIM unsigned int shim_ib_max_srq_sge(const struct ib_device *ca)
 
 SHIM int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
-	const struct ib_recv_wr *bad = NULL;
+	/* As in shim_post_recv(). */
+	const struct ib_recv_wr *bad = &first->wr;
 	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
 
 	*refused = error ? (struct shim_recv_wr *)bad : NULL;

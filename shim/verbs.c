@@ -286,7 +286,8 @@ SHIM struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr)
 
 SHIM int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
-	const struct ib_recv_wr *bad = NULL;
+	/* Who says nothing of it took none. */
+	const struct ib_recv_wr *bad = &first->wr;
 	const int error = ib_post_recv(qp, &first->wr, &bad);
 
 	*refused = error ? (struct shim_recv_wr *)bad : NULL;

@@ -179,6 +179,8 @@ private:
     kernel::Status start_queues();
     void stop_queues();
     kernel::Status queue_pair_to_service();
+    // Of what it held the HCA has nothing afterwards.
+    void reset_queue_pair();
     void drain();
     kernel::Status create_queues();
     void destroy_queues();

@@ -369,6 +369,10 @@ TEST_F(InterfaceTest, a_queue_pair_that_stays_in_service_is_told_and_given_up)
     close();
     EXPECT_TRUE(logged("failed to move the queue pair to RESET, error %d"));
     EXPECT_TRUE(world.mappings.empty());
+    EXPECT_TRUE(world.qps.empty());
+    world.refused.clear();
+    open();
+    EXPECT_EQ(world.qps.size(), 1U);
 }
 
 TEST_F(InterfaceTest, without_a_pool_of_buffers_it_does_not_open)

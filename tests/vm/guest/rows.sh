@@ -27,13 +27,20 @@ round_trip() { # NAME
     row "$1 us" "$(awk -F/ '/^rtt/ { print $5 * 1000 }' "$scratch/ping")"
 }
 
+repeated() { # COUNT COMMAND...
+    local i
+    for ((i = 0; i < $1; ++i)); do "${@:2}"; done
+}
+
+# Several connections, one after another: each settles at one of TCP's speeds.
 tcp() { # NAME [iperf3's arguments]
     wanted "$1" || return 0
     serve iperf3
     local how rate
-    read -ra how < <(amount "-t 2 -O 0.5" "-n 4M" "-n 44M")
-    watched "$1" "$scratch/iperf" here iperf3 -c "$PEER" "${how[@]}" "${@:2}" --json
-    rate=$(jq 'if .error then error(.error) else .end | (.sum_received.bits_per_second + (.sum_received_bidir_reverse.bits_per_second // 0)) / 1e6 end' "$scratch/iperf")
+    read -ra how < <(amount "-t 1 -O 0.3" "-n 4M" "-n 44M")
+    watched "$1" "$scratch/iperf" repeated "$(amount 5 1 1)" here iperf3 -c "$PEER" "${how[@]}" "${@:2}" --json
+    rate=$(jq 'if .error then error(.error) else .end | (.sum_received.bits_per_second + (.sum_received_bidir_reverse.bits_per_second // 0)) / 1e6 end' "$scratch/iperf" |
+        jq -s 'add / length')
     row "$1 Mbit/s" "$rate"
     counted "$1"
 }
