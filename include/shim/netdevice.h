@@ -100,8 +100,10 @@ void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, unsig
 void shim_tx_queue_reset(struct net_device *dev);
 /* So many they always let through, unless the user sets another limit_min. */
 void shim_tx_queue_always_allow(struct net_device *dev, unsigned int bytes);
-/* More packets follow at once, unless the driver stops the queue, so the doorbell may wait. CONTEXT: within
- * ndo_start_xmit. */
+/*
+ * More packets follow at once, unless the driver stops the queue, so the doorbell may wait. CONTEXT: within
+ * ndo_start_xmit.
+ */
 bool shim_xmit_more(void);
 /* Milliseconds since the queue last accepted a packet. */
 unsigned int shim_tx_queue_idle_ms(const struct net_device *dev);
