@@ -7,7 +7,6 @@
 #include <linux/fs.h>
 #include <linux/kfifo.h>
 #include <linux/module.h>
-#include <linux/vmalloc.h>
 #include <linux/wait.h>
 
 enum { BUFFER_BYTES = 16 << 20, MOST_PAYLOAD = 8192, MOST_READ = 1 << 16 };
@@ -72,7 +71,7 @@ static int capture_open(struct inode *inode, struct file *file)
 
 	if (!(file->f_mode & FMODE_READ))
 		return 0;
-	mine = vzalloc(sizeof(*mine));
+	mine = soft_vzalloc(sizeof(*mine));
 	if (!mine)
 		return -ENOMEM;
 	ret = kfifo_init(&mine->fifo, mine->buffer, BUFFER_BYTES);

@@ -3,7 +3,6 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
-#include <linux/vmalloc.h>
 #include <rdma/uverbs_ioctl.h>
 
 /* True: an event is due, to be raised once cq->lock is dropped. Under cq->lock. */
@@ -83,7 +82,7 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 		return -EINVAL;
 	/* Powers of two, here and below: the free-running indices pass 2^32. */
 	cq->size = roundup_pow_of_two(attr->cqe + 1);
-	cq->ring = vzalloc(array_size(cq->size, sizeof(*cq->ring)));
+	cq->ring = soft_vzalloc(array_size(cq->size, sizeof(*cq->ring)));
 	if (!cq->ring)
 		return -ENOMEM;
 	spin_lock_init(&cq->lock);
@@ -92,6 +91,7 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 	ib->cqe = attr->cqe;
 	return 0;
 }
+ALLOW_ERROR_INJECTION(create_cq, ERRNO);
 
 static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
@@ -146,6 +146,7 @@ static int req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags notify)
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return missed;
 }
+ALLOW_ERROR_INJECTION(req_notify_cq, ERRNO);
 
 void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp)
 {

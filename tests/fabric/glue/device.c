@@ -72,6 +72,7 @@ static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *att
 	attr->active_speed = IB_SPEED_QDR;
 	return 0;
 }
+ALLOW_ERROR_INJECTION(query_port, ERRNO);
 
 static int get_port_immutable(struct ib_device *ib, u32 number, struct ib_port_immutable *immutable)
 {
@@ -137,6 +138,7 @@ static int process_mad(struct ib_device *ib, int flags, u32 number, const struct
 }
 
 static int alloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return 0; }
+ALLOW_ERROR_INJECTION(alloc_pd, ERRNO);
 static int dealloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return 0; }
 
 static int create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init, struct ib_udata *udata)
@@ -144,6 +146,7 @@ static int create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init, struct ib
 	container_of(ib, struct soft_ah, ib)->attr = *init->ah_attr;
 	return 0;
 }
+ALLOW_ERROR_INJECTION(create_ah, ERRNO);
 
 static int query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 {

@@ -11,11 +11,13 @@
 #include <core.h>
 #include <linux/debugfs.h>
 #include <linux/device.h>
+#include <linux/error-injection.h>
 #include <linux/hrtimer.h>
 #include <linux/if.h>
 #include <linux/interrupt.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/vmalloc.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -65,6 +67,9 @@ struct soft_counters {
 };
 
 struct soft_hca;
+
+/* Zeroed; freed by vfree(). Without a word in the log when there is none: tests have allocations fail. */
+static inline void *soft_vzalloc(size_t bytes) { return __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN); }
 
 /* A virtual function, as far as it was told what to be. */
 struct soft_vf {

@@ -39,7 +39,7 @@ static const struct fabric_port *port_of(const struct soft_netdev *nd)
 
 /* Sending */
 
-static int post_send(struct soft_netdev *nd, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
+static int send_datagram(struct soft_netdev *nd, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
 {
 	struct ib_sge sge = {
 		.addr = (uintptr_t)skb->data,
@@ -72,7 +72,7 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 	}
 	skb_orphan(skb);
 	skb_dst_drop(skb);
-	if (post_send(nd, skb, ah, qpn)) {
+	if (send_datagram(nd, skb, ah, qpn)) {
 		nd->tx_errors++;
 		dev_kfree_skb_any(skb);
 		return 0;
@@ -210,8 +210,7 @@ static void completion(struct ib_cq *cq, void *context)
 
 /* Groups and keys */
 
-static int attach_mcast(struct net_device *dev, struct ib_device *ib, union ib_gid *mgid, u16 mlid, int set_qkey,
-			u32 qkey)
+static int join(struct net_device *dev, struct ib_device *ib, union ib_gid *mgid, u16 mlid, int set_qkey, u32 qkey)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 	struct ib_qp_attr attr = { .qkey = qkey };
@@ -224,7 +223,7 @@ static int attach_mcast(struct net_device *dev, struct ib_device *ib, union ib_g
 	return ret ?: ib_attach_mcast(nd->qp, mgid, mlid);
 }
 
-static int detach_mcast(struct net_device *dev, struct ib_device *ib, union ib_gid *mgid, u16 mlid)
+static int leave(struct net_device *dev, struct ib_device *ib, union ib_gid *mgid, u16 mlid)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
@@ -358,14 +357,14 @@ static void lower_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 
 /* Birth and death */
 
-static struct ib_cq *create_cq(struct soft_netdev *nd, int entries)
+static struct ib_cq *make_cq(struct soft_netdev *nd, int entries)
 {
 	struct ib_cq_init_attr attr = { .cqe = entries };
 
 	return ib_create_cq(nd->rn.hca, completion, NULL, nd, &attr);
 }
 
-static int create_qp(struct soft_netdev *nd)
+static int make_qp(struct soft_netdev *nd)
 {
 	struct ib_qp_init_attr attr = {
 		.send_cq = nd->send_cq,
@@ -396,15 +395,15 @@ static int lower_init(struct net_device *dev)
 	nd->pd = ib_alloc_pd(nd->rn.hca, 0);
 	if (IS_ERR(nd->pd))
 		return PTR_ERR(nd->pd);
-	nd->send_cq = create_cq(nd, SENDS);
+	nd->send_cq = make_cq(nd, SENDS);
 	ret = PTR_ERR_OR_ZERO(nd->send_cq);
 	if (ret)
 		goto no_send_cq;
-	nd->recv_cq = create_cq(nd, RECEIVES);
+	nd->recv_cq = make_cq(nd, RECEIVES);
 	ret = PTR_ERR_OR_ZERO(nd->recv_cq);
 	if (ret)
 		goto no_recv_cq;
-	ret = create_qp(nd);
+	ret = make_qp(nd);
 	if (ret)
 		goto no_qp;
 	netif_napi_add(dev, &nd->napi, poll);
@@ -469,8 +468,8 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	nd->rn.hca = ib;
 	nd->rn.port_num = port;
 	nd->rn.send = send;
-	nd->rn.attach_mcast = attach_mcast;
-	nd->rn.detach_mcast = detach_mcast;
+	nd->rn.attach_mcast = join;
+	nd->rn.detach_mcast = leave;
 	nd->rn.set_id = set_id;
 	nd->rn.tx_timeout = tx_timeout;
 	dev->netdev_ops = &lower_ops;

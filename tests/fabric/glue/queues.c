@@ -6,7 +6,6 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
-#include <linux/vmalloc.h>
 
 static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -40,8 +39,8 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	spin_lock_init(&qp->rq_lock);
 	INIT_LIST_HEAD(&qp->active);
 	soft_rc_init(qp);
-	qp->sq = vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)));
-	qp->rq = vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
+	qp->sq = soft_vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)));
+	qp->rq = soft_vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
 	qp->queue_bytes =
 		PAGE_ALIGN(qp->sq_size * sizeof(*qp->sq)) + PAGE_ALIGN(qp->rq_size * sizeof(*qp->rq)) + sizeof(*qp);
 	ret = qp->sq && qp->rq ? 0 : -ENOMEM;
@@ -63,6 +62,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	atomic64_add(qp->queue_bytes, &hca->slot->counters.queue_bytes);
 	return 0;
 }
+ALLOW_ERROR_INJECTION(create_qp, ERRNO);
 
 /* Afterwards no engine looks at the QP, or will. */
 static void qp_retire(struct soft_qp *qp)
@@ -148,6 +148,7 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 	soft_engine_kick(qp);
 	return 0;
 }
+ALLOW_ERROR_INJECTION(modify_qp, ERRNO);
 
 static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init)
 {
@@ -318,6 +319,7 @@ static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct
 	local_bh_enable();
 	return ret;
 }
+ALLOW_ERROR_INJECTION(post_send, ERRNO);
 
 void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr)
 {
@@ -355,6 +357,7 @@ static int post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct
 		soft_engine_kick(qp);
 	return ret;
 }
+ALLOW_ERROR_INJECTION(post_recv, ERRNO);
 
 /* Multicast */
 
@@ -372,6 +375,7 @@ static int attach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 	spin_unlock_bh(&hca->groups_lock);
 	return 0;
 }
+ALLOW_ERROR_INJECTION(attach_mcast, ERRNO);
 
 static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 {

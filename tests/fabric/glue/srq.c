@@ -3,7 +3,6 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
-#include <linux/vmalloc.h>
 
 static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_udata *udata)
 {
@@ -14,12 +13,13 @@ static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct i
 	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MOST_QUEUE)
 		return -EINVAL;
 	srq->size = roundup_pow_of_two(max(init->attr.max_wr, 1U));
-	srq->ring = vzalloc(array_size(srq->size, sizeof(*srq->ring)));
+	srq->ring = soft_vzalloc(array_size(srq->size, sizeof(*srq->ring)));
 	if (!srq->ring)
 		return -ENOMEM;
 	spin_lock_init(&srq->lock);
 	return 0;
 }
+ALLOW_ERROR_INJECTION(create_srq, ERRNO);
 
 static int modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
@@ -74,6 +74,7 @@ static int post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr, const s
 		*bad = wr;
 	return ret;
 }
+ALLOW_ERROR_INJECTION(post_srq_recv, ERRNO);
 
 bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv)
 {

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Memory that is not to be had and verbs that fail, on kernels that can have it so: what was asked for is refused or
+# done, and when the faults are over everything works.
+DEBUG_KERNEL=1
+PORTS=2
+HOSTS=1
+
+memory=(failslab fail_page_alloc)
+fail_function=/sys/kernel/debug/fail_function
+setting() { echo "$3" >"/sys/kernel/debug/$1/$2"; } # KIND NAME VALUE
+
+# Faults hit what is asked for beneath the driver's code alone: ib_mad does not recover from receives that were refused.
+aim_at_driver() {
+    local first last kind
+    read -r first last < <(awk '$4 == "[ib_ipoib]" && $2 ~ /[tT]/ { print $1 }' /proc/kallsyms | sort | sed -n '1p;$p' | xargs)
+    for kind in "${memory[@]}"; do setting "$kind" ignore-gfp-wait N; done
+    for kind in "${memory[@]}" fail_function; do
+        setting "$kind" verbose 0
+        setting "$kind" require-start "0x$first"
+        setting "$kind" require-end "0x$last"
+    done
+    setting fail_page_alloc min-order 0
+}
+each_allocation_fails_once() { on 1 python3 /test/fail_nth.py "$@"; } # what to do: see there
+sometimes() { # KIND PERCENT
+    setting "$1" probability "$2"
+    setting "$1" times -1
+}
+never() { setting "$1" probability 0; }
+
+test_interface_comes_up() {
+    aim_at_driver
+    on 1 ip link set ib0 down
+    each_allocation_fails_once up ib0
+    on 1 ip link set ib0 up
+    both_work
+}
+
+test_child_by_file() {
+    aim_at_driver
+    each_allocation_fails_once write /sys/class/net/ib0/create_child 0x8001 /sys/class/net/ib0/delete_child 0x8001
+    both_work
+}
+
+test_child_by_rtnetlink() {
+    aim_at_driver
+    each_allocation_fails_once link ib0 blue 0x8001
+    both_work
+}
+
+test_mode() {
+    aim_at_driver
+    each_allocation_fails_once write /sys/class/net/ib0/mode connected /sys/class/net/ib0/mode datagram
+    both_work
+}
+
+test_rings() {
+    [ "$DRIVER" = ours ] || return 77
+    aim_at_driver
+    each_allocation_fails_once rings ib0 512 256 128
+    both_work
+}
+
+test_hca_is_plugged_in() {
+    aim_at_driver
+    at 2 write "$debug/1/plugged" 0
+    # Seconds each: a few of them only.
+    STRIDE=7 at 1 python3 /test/fail_nth.py write "$debug/1/plugged" 1 "$debug/1/plugged" 0
+    at 2 write "$debug/1/plugged" 1
+    add_host 2
+    both_work
+}
+
+# What the driver's work, polls and timers ask for, too.
+test_memory_is_scarce_under_traffic() {
+    aim_at_driver
+    local kind mode end=$((SECONDS + 30))
+    serve_iperf 2
+    for kind in "${memory[@]}"; do sometimes "$kind" 10; done
+    while [ $SECONDS -lt $end ]; do
+        for mode in connected datagram; do
+            set_mode 1 $mode || true
+            set_mode 2 $mode || true
+            on 1 timeout 10 iperf3 -c 10.0.0.2 -t 2 >/dev/null 2>&1 || true
+            on 1 ip link set ib0 down
+            on 1 ip link set ib0 up || true
+        done
+    done
+    for kind in "${memory[@]}"; do never "$kind"; done
+    for mode in 1 2; do
+        set_mode $mode datagram
+        on $mode ip link set "$(interface_of $mode)" up
+    done
+    stop_traffic
+    both_work
+}
+
+# The interface is brought up, has a child made, changes its mode and talks, while a verb fails.
+with_failing() { # VERB PERCENT
+    echo "soft_ib:$1" >$fail_function/inject
+    setting fail_function "soft_ib:$1/retval" "$(printf '%#x' -12)"
+    sometimes fail_function "$2"
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 up || echo "# $1 fails: the interface stays down"
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001 2>/dev/null || echo "# $1 fails: no child"
+    on 1 ip link set blue up 2>/dev/null || true
+    set_mode 1 connected || true
+    on 1 ping -q -W 1 -c 20 -i 0.05 10.0.0.2 >/dev/null || true
+    on 1 ip link del blue 2>/dev/null || true
+    set_mode 1 datagram || true
+    never fail_function
+    echo >$fail_function/inject
+    on 1 ip link set ib0 up
+    both_work
+}
+test_verbs_fail() {
+    aim_at_driver
+    local verb
+    for verb in alloc_pd create_cq create_srq create_qp modify_qp create_ah attach_mcast query_port; do with_failing $verb 100; done
+}
+test_verbs_fail_now_and_then() {
+    aim_at_driver
+    local verb
+    for verb in create_qp modify_qp create_ah attach_mcast post_send post_recv post_srq_recv req_notify_cq; do with_failing $verb 20; done
+}
