@@ -338,7 +338,7 @@ public:
     std::set<void*> memory;
     std::multiset<std::uint64_t> mappings;
     // The so-manyth mapping from now on fails.
-    unsigned int fail_mapping = 0;
+    int fail_mapping = 0;
     std::set<page_pool*> pools;
     std::vector<std::string> log, trace;
     std::set<shim_drop> reasons;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The communication manager, its peers, and the queue pairs of connections.
+#include "fakes_inside.hpp"
+
+#include <ipoib/connected.hpp>
+
+// What it does
+
+ib_cm_id* World::take_request()
+{
+    if (asked.empty())
+        return nullptr;
+    ib_cm_id* id = asked.front();
+    asked.erase(asked.begin());
+    return id;
+}
+
+void World::reply(ib_cm_id* id, std::uint32_t mtu, ipoib::IcrcOffer offer)
+{
+    ASSERT_NE(id, nullptr);
+    const ipoib::PrivateData data{{kernel::Be32(0x99), kernel::Be32(mtu)}, offer};
+    shim_cm_message message{};
+    message.event = SHIM_CM_REP;
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
+    EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
+}
+
+void World::message(ib_cm_id* id, shim_cm_event event, unsigned int reason)
+{
+    ASSERT_NE(id, nullptr);
+    shim_cm_message message{};
+    message.event = event;
+    message.reason = reason;
+    EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
+}
+
+ib_cm_id* World::new_cm_id(void* context)
+{
+    auto* id = new ib_cm_id;
+    id->context = context;
+    id->number = ++cm_ids_made;
+    cm_ids.insert(id);
+    return id;
+}
+
+ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu, bool reliable,
+                         ipoib::IcrcOffer offer)
+{
+    ib_cm_id* listener = nullptr;
+    for (ib_cm_id* id : cm_ids)
+        if (id->listens)
+            listener = id;
+    if (!listener)
+        return nullptr;
+    ib_cm_id* const id = new_cm_id(listener->context);
+    const ipoib::PrivateData data{{kernel::Be32(qpn), kernel::Be32(mtu)}, offer};
+    shim_cm_message message{};
+    message.event = SHIM_CM_REQ;
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
+    message.peer = from.native();
+    message.reliable = reliable;
+    if (!ipoib_cm_event(id, &message, id->context))
+        return id;
+    turned_away = id->reason;
+    cm_ids.erase(id);
+    delete id;
+    return nullptr;
+}
+
+// cm.h
+
+ib_cm_id* shim_cm_create(ib_device*, void* context)
+{
+    may_sleep();
+    if (is_last(world->fail_cm))
+        return error_pointer<ib_cm_id>(-12);
+    return world->new_cm_id(context);
+}
+void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
+void shim_cm_destroy(ib_cm_id* id)
+{
+    may_sleep();
+    EXPECT_EQ(world->cm_ids.erase(id), 1U) << "an identifier is destroyed twice";
+    std::erase(world->asked, id);
+    delete id;
+}
+int shim_cm_listen(ib_cm_id* id, std::uint64_t service_id)
+{
+    if (is_last(world->fail_cm))
+        return -16;
+    id->listens = service_id;
+    return 0;
+}
+int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
+{
+    may_sleep();
+    if (is_last(world->fail_cm))
+        return -12;
+    id->sent.emplace_back("REQ");
+    id->service_id = request->service_id;
+    id->qpn = request->qpn;
+    const auto* data = static_cast<const std::uint8_t*>(request->private_data);
+    id->private_data.assign(data, data + request->private_bytes);
+    world->asked.push_back(id);
+    return 0;
+}
+int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)
+{
+    may_sleep();
+    if (is_last(world->fail_cm))
+        return -12;
+    id->sent.emplace_back("REP");
+    id->qpn = reply->qpn;
+    id->rnr_retries = reply->rnr_retries;
+    const auto* data = static_cast<const std::uint8_t*>(reply->private_data);
+    id->private_data.assign(data, data + reply->private_bytes);
+    return 0;
+}
+int shim_cm_send_rtu(ib_cm_id* id)
+{
+    may_sleep();
+    id->sent.emplace_back("RTU");
+    return 0;
+}
+int shim_cm_send_drep(ib_cm_id* id)
+{
+    may_sleep();
+    id->sent.emplace_back("DREP");
+    return 0;
+}
+void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason reason)
+{
+    may_sleep();
+    id->sent.emplace_back("REJ");
+    id->reason = reason;
+}
+ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
+{
+    may_sleep();
+    if (out_of_memory())
+        return error_pointer<ib_qp>(-12);
+    auto* qp = new ib_qp;
+    qp->send_cq = wanted->send_cq;
+    qp->recv_cq = wanted->recv_cq;
+    qp->connected = true;
+    qp->context = wanted->context;
+    qp->srq = wanted->srq;
+    qp->number = 0x1000 + ++world->connections_made;
+    world->qps.push_back(qp);
+    return qp;
+}
+int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t)
+{
+    EXPECT_EQ(qp->state, "reset");
+    qp->state = "init";
+    return 0;
+}
+int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t rnr_timer)
+{
+    may_sleep();
+    EXPECT_EQ(qp->state, "init");
+    if (is_last(world->fail_cm))
+        return -22;
+    qp->state = "rtr";
+    qp->rnr_timer = rnr_timer;
+    return 0;
+}
+int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+{
+    EXPECT_EQ(qp->state, "rtr");
+    qp->state = "rts";
+    return 0;
+}

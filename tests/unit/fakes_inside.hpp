@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What the fakes share and tests don't see.
+#pragma once
+#include "fakes.hpp"
+
+#include <gtest/gtest.h>
+
+inline World* world = nullptr;
+
+inline void may_sleep() { EXPECT_EQ(world->spinning, 0) << "sleeps under a spinlock or with bottom halves off"; }
+
+// A countdown of World's comes to its end with this call; 0: there is none.
+inline bool is_last(int& countdown) { return countdown > 0 && --countdown == 0; }
+
+inline bool out_of_memory() { return is_last(world->fail_allocation); }
+
+// What a call returns for a pointer when it fails.
+template <typename Object>
+Object* error_pointer(int error)
+{
+    return reinterpret_cast<Object*>(std::intptr_t(error));
+}
+
+inline std::string text(const void* key, std::uint16_t bytes)
+{
+    return std::string(static_cast<const char*>(key), bytes);
+}
+
+void free_skb(sk_buff* skb);
+int register_as(const char* what);
+void unregister(const char* what);
+
+struct shim_work {
+    void (*run)(void*);
+    void* context;
+};
+struct shim_napi {
+    int (*poll)(void*, int);
+    void* context;
+    bool enabled;
+};

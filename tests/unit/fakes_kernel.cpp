@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What the kernel has for every driver: memory, locks, work, hash tables, the log, registration.
+#include "fakes_inside.hpp"
+
+#include <cstdarg>
+
+struct shim_spinlock {
+    bool held;
+};
+struct shim_mutex {
+    bool held;
+};
+struct shim_completion {
+    bool done;
+};
+struct workqueue_struct {
+    std::string name;
+};
+struct shim_hash {
+    std::map<std::string, shim_hash_node*>* nodes;
+};
+
+// memory.h
+
+static void* allocate(std::size_t bytes)
+{
+    if (out_of_memory())
+        return nullptr;
+    void* memory = ::operator new(bytes);
+    std::memset(memory, 0, bytes);
+    world->memory.insert(memory);
+    return memory;
+}
+
+void* shim_alloc(std::size_t bytes)
+{
+    may_sleep();
+    return allocate(bytes);
+}
+void* shim_alloc_atomic(std::size_t bytes) { return allocate(bytes); }
+void* shim_alloc_array(std::size_t count, std::size_t bytes)
+{
+    may_sleep();
+    return allocate(count * bytes);
+}
+void shim_free(void* memory)
+{
+    if (!memory)
+        return;
+    EXPECT_EQ(world->memory.erase(memory), 1U) << "memory is freed twice";
+    ::operator delete(memory);
+}
+
+// sync.h
+
+void shim_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { lock->held = false; }
+void shim_spinlock_lock_bh(shim_spinlock* lock)
+{
+    world->let_others_run();
+    EXPECT_FALSE(lock->held) << "a spinlock is taken twice";
+    lock->held = true;
+    ++world->spinning;
+}
+void shim_spinlock_unlock_bh(shim_spinlock* lock)
+{
+    lock->held = false;
+    --world->spinning;
+}
+void shim_spinlock_assert_held(const shim_spinlock* lock) { EXPECT_TRUE(lock->held); }
+void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { mutex->held = false; }
+void shim_mutex_lock(shim_mutex* mutex)
+{
+    may_sleep();
+    EXPECT_FALSE(mutex->held) << "a mutex is taken twice";
+    mutex->held = true;
+}
+void shim_mutex_unlock(shim_mutex* mutex) { mutex->held = false; }
+void shim_mutex_destroy(shim_mutex*) {}
+void shim_completion_init(shim_completion* completion) { completion->done = false; }
+void shim_completion_complete(shim_completion* completion) { completion->done = true; }
+void shim_completion_wait(shim_completion* completion)
+{
+    may_sleep();
+    world->answer_cancelled_paths();
+    EXPECT_TRUE(completion->done) << "waits for what never comes";
+}
+void shim_rcu_read_lock() {}
+void shim_rcu_read_unlock() {}
+void shim_rcu_synchronize()
+{
+    may_sleep();
+    ++world->grace_periods;
+}
+void shim_smp_mb() { world->let_others_run(); }
+void shim_bh_disable() { ++world->spinning; }
+void shim_bh_enable() { --world->spinning; }
+unsigned long shim_jiffies() { return world->now; }
+std::uint32_t shim_random_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
+unsigned long shim_jiffies_per_second() { return 100; }
+void shim_sleep_ms(unsigned int)
+{
+    may_sleep();
+    world->sleep();
+}
+void shim_rtnl_lock()
+{
+    EXPECT_FALSE(world->rtnl);
+    world->rtnl = true;
+}
+bool shim_rtnl_trylock() { return world->rtnl ? false : (world->rtnl = true); }
+void shim_rtnl_unlock()
+{
+    world->rtnl = false;
+    // The end of those that were unregistered under it.
+    while (!world->going.empty()) {
+        net_device* dev = world->going.front();
+        world->going.erase(world->going.begin());
+        ipoib_netdev_gone(dev);
+        delete dev;
+    }
+}
+std::uint32_t shim_random() { return 4; }
+
+// work.h
+
+workqueue_struct* shim_workqueue_create(const char* name)
+{
+    if (world->refuses("workqueue_create"))
+        return nullptr;
+    ++world->work_queues;
+    return new workqueue_struct{name};
+}
+void shim_workqueue_destroy(workqueue_struct* queue)
+{
+    --world->work_queues;
+    delete queue;
+}
+void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char* name)
+{
+    EXPECT_NE(strstr(name, "::"), nullptr);
+    *work = {run, context};
+}
+void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+{
+    EXPECT_NE(queue, nullptr);
+    for (const auto& queued : world->queued)
+        if (queued.work == work)
+            return;
+    world->queued.push_back({work, world->now + delay, queue});
+}
+void shim_work_requeue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+{
+    std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
+    shim_work_queue(queue, work, delay);
+}
+void shim_work_cancel(shim_work* work)
+{
+    may_sleep();
+    std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
+}
+
+// hash.h
+
+static std::string key_of(const shim_hash_node* node, std::uint16_t bytes)
+{
+    return text(reinterpret_cast<const char*>(node) + SHIM_SIZEOF_HASH_NODE, bytes);
+}
+
+int shim_hash_init(shim_hash* hash, std::uint16_t)
+{
+    if (world->refuses("hash_init"))
+        return -12;
+    hash->nodes = new std::map<std::string, shim_hash_node*>;
+    return 0;
+}
+void shim_hash_destroy(shim_hash* hash)
+{
+    EXPECT_TRUE(hash->nodes->empty()) << "a hash table is destroyed with elements in it";
+    delete hash->nodes;
+}
+shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t bytes)
+{
+    const auto it = hash->nodes->find(text(key, bytes));
+    return it == hash->nodes->end() ? nullptr : it->second;
+}
+int shim_hash_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+{
+    if (out_of_memory())
+        return -12;
+    return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
+}
+void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+{
+    EXPECT_EQ(hash->nodes->erase(key_of(node, bytes)), 1U);
+}
+
+// module.h
+
+void shim_log(const net_device*, shim_level level, const char* format, ...)
+{
+    if (level == SHIM_LOG_WARNING)
+        world->log.emplace_back(format);
+}
+int register_as(const char* what)
+{
+    if (world->refuses(what))
+        return -12;
+    world->registered.push_back(what);
+    return 0;
+}
+void unregister(const char* what) { EXPECT_EQ(std::erase(world->registered, what), 1U) << what; }
+
+int shim_client_register()
+{
+    if (const int error = register_as("client"))
+        return error;
+    // Who registers is not told what becomes of an HCA.
+    (void)ipoib_add_device(&world->ca, &world->state);
+    return 0;
+}
+void shim_client_unregister()
+{
+    unregister("client");
+    if (world->state)
+        ipoib_remove_device(&world->ca, std::exchange(world->state, nullptr));
+}
+std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
+bool shim_ib_port_is_ib(const ib_device* ca, std::uint32_t) { return ca->infiniband; }
+
+// trace.h
+
+void shim_trace_step(const net_device*, shim_trace_machine machine, const std::uint8_t*, const char* before,
+                     const char* after)
+{
+    EXPECT_LT(std::strlen(before), 12U);
+    EXPECT_LT(std::strlen(after), 12U);
+    static const char* const names[] = {"path", "group", "active", "passive"};
+    world->trace.push_back(std::string(names[machine]) + " " + before + " " + after);
+}
+void shim_trace_interface(const net_device*, const char* before, const char* after)
+{
+    world->trace.push_back(std::string("interface ") + before + " " + after);
+}
+void shim_trace_flush(const net_device*, const char* level) { world->trace.push_back(std::string("flush ") + level); }
+void shim_trace_ring(const net_device*, const char* ring, const char* what, unsigned int used, unsigned int size)
+{
+    EXPECT_LE(used, size);
+    world->trace.push_back(std::string(ring) + " " + what);
+}
+
+// dim.h
+
+void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+{
+    *dim = {apply, context};
+}
+void shim_dim_look(shim_dim* dim, std::uint16_t events, std::uint64_t packets, std::uint64_t)
+{
+    world->dim_looks.push_back({events, packets});
+    world->dim = dim;
+}
+void shim_dim_cancel(shim_dim*) { world->dim = nullptr; }
+
+// debugfs.h
+
+int shim_debugfs_start() { return register_as("debugfs"); }
+void shim_debugfs_stop() { unregister("debugfs"); }
+dentry* shim_debug_file_create(net_device*, ipoib_debug_file) { return nullptr; }
+void shim_debug_file_remove(dentry*) {}
+void shim_seq_printf(seq_file*, const char* format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    world->seq_text += text;
+}
+
+// netlink.h
+
+int shim_link_register() { return register_as("link"); }
+void shim_link_unregister() { unregister("link"); }
+void shim_extack(netlink_ext_ack*, const char* format, ...)
+{
+    char text[SHIM_EXTACK_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    world->extack = text;
+}

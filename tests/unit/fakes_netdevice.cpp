@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Netdevs, their queues and polls, and an HCA's own datapath.
+#include "fakes_inside.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+
+static_assert(sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
+
+// netdevice.h
+
+net_device* shim_netdev_create(ib_device*, std::uint32_t)
+{
+    if (world->refuses("netdev_create"))
+        return nullptr;
+    auto* dev = new net_device;
+    world->netdevs.push_back(dev);
+    return dev;
+}
+void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
+void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
+net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, const char* name)
+{
+    if (world->refuses("netdev_create_child"))
+        return nullptr;
+    auto* dev = new net_device;
+    dev->name = name;
+    world->netdevs.push_back(dev);
+    return dev;
+}
+void shim_netdev_use_one_queue(net_device*) {}
+void shim_tx_queue_always_allow(net_device*, unsigned int) {}
+void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
+void shim_netdev_set_child(net_device* dev)
+{
+    EXPECT_FALSE(dev->registered);
+    dev->child = true;
+}
+void shim_netdev_limit_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
+int shim_netdev_register(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    const int error = ipoib_ndo_init(dev);
+    dev->registered = !error;
+    return error;
+}
+void shim_netdev_unregister(net_device* dev, void*)
+{
+    EXPECT_TRUE(world->rtnl);
+    ipoib_ndo_stop(dev);
+    ipoib_ndo_uninit(dev);
+    dev->registered = false;
+    std::erase(world->netdevs, dev);
+    world->going.push_back(dev);
+}
+bool shim_netdev_is_ours(const net_device* dev) { return dev->ours; }
+bool shim_netdev_up(const net_device* dev) { return dev->up; }
+void shim_netdev_bring(net_device* dev, bool up)
+{
+    EXPECT_TRUE(world->rtnl);
+    // One that does not open stays down.
+    dev->up = up && ipoib_ndo_open(dev) == 0;
+    if (!up)
+        ipoib_ndo_stop(dev);
+}
+bool shim_may_administer(const net_device*) { return world->administrator; }
+bool shim_parse_int(const char* text, int* value) { return sscanf(text, "%i", value) == 1; }
+void shim_netdev_free(net_device* dev)
+{
+    std::erase(world->netdevs, dev);
+    delete dev;
+}
+const char* shim_netdev_name(const net_device* dev) { return dev->name.c_str(); }
+void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+{
+    std::memcpy(dev->address.data() + offset, address, bytes);
+}
+uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
+void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
+{
+    EXPECT_TRUE(world->rtnl);
+    if (world->refuses("netdev_change_mtu"))
+        return -16;
+    return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
+}
+unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
+bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
+bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
+const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address.data(); }
+bool shim_netdev_address_given(const net_device* dev) { return dev->address_given; }
+bool shim_netdev_has_address(net_device* dev, const sockaddr* address) { return dev->ip == address; }
+net_device* shim_netdev_hold_outermost(net_device* dev)
+{
+    ++dev->holds;
+    return dev;
+}
+void shim_netdev_address_changed(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    dev->address_changes += dev->registered;
+}
+void shim_netdev_notify_peers(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    ++dev->announcements;
+}
+void shim_netdev_update_features(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    ++dev->feature_updates;
+}
+void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
+{
+    ++world->spinning;
+    for (const auto& address : dev->multicast)
+        visit(context, address.bytes);
+    --world->spinning;
+}
+void shim_netdev_carrier_on(net_device* dev) { dev->carrier = true; }
+void shim_netdev_carrier_off(net_device* dev) { dev->carrier = false; }
+void shim_tx_queue_start(net_device* dev) { dev->stopped = false; }
+void shim_tx_queue_stop(net_device* dev) { dev->stopped = true; }
+void shim_tx_queue_wake(net_device* dev)
+{
+    dev->wakes += dev->stopped;
+    dev->stopped = false;
+}
+bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
+bool shim_tx_queue_held(const net_device* dev) { return dev->stopped || dev->limited; }
+void shim_tx_queue_disable(net_device* dev) { dev->stopped = true; }
+bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
+{
+    dev->queued_bytes += static_cast<int>(bytes);
+    return !more;
+}
+void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
+{
+    dev->queued_bytes -= static_cast<int>(bytes);
+    EXPECT_GE(dev->queued_bytes, 0);
+}
+void shim_tx_queue_reset(net_device* dev) { dev->queued_bytes = 0; }
+bool shim_xmit_more() { return world->more; }
+unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
+void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+{
+    *napi = {poll, context, false};
+}
+void shim_napi_remove(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
+void shim_napi_enable(shim_napi* napi) { napi->enabled = true; }
+void shim_napi_disable(shim_napi* napi)
+{
+    may_sleep();
+    napi->enabled = false;
+    std::erase(world->scheduled, napi);
+}
+void shim_napi_schedule(shim_napi* napi)
+{
+    if (std::find(world->scheduled.begin(), world->scheduled.end(), napi) == world->scheduled.end())
+        world->scheduled.push_back(napi);
+}
+bool shim_napi_complete(shim_napi*, int) { return true; }
+void shim_napi_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
+void shim_napi_receive_unmerged(shim_napi*, sk_buff* skb)
+{
+    world->received.push_back(skb);
+    ++world->unmerged;
+}
+bool shim_napi_holds_packets(const shim_napi*) { return world->gro_holds_packets; }
+unsigned long shim_neighbour_gc_interval() { return 3000; }
+int shim_restart_syscall() { return -513; }
+int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int written = vsnprintf(buffer, bytes, format, arguments);
+    va_end(arguments);
+    return written;
+}
+
+// lower.h
+
+int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32_t)
+{
+    if (!world->have_lower)
+        return -95;
+    if (out_of_memory())
+        return -12;
+    *lower = {dev};
+    ++world->lowers;
+    return 0;
+}
+void shim_lower_end(shim_lower*, net_device*) { --world->lowers; }
+int shim_lower_init(const shim_lower* lower, net_device* dev)
+{
+    EXPECT_EQ(lower->dev, dev);
+    dev->address[3] = 0x77;
+    dev->lower.push_back("init");
+    return 0;
+}
+void shim_lower_uninit(const shim_lower*, net_device* dev) { dev->lower.push_back("uninit"); }
+int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
+{
+    if (world->refuses("lower_open"))
+        return -5;
+    dev->lower.push_back("open");
+    return 0;
+}
+void shim_lower_stop(const shim_lower*, net_device* dev) { dev->lower.push_back("stop"); }
+int shim_lower_change_mtu(const shim_lower*, net_device* dev, unsigned int mtu)
+{
+    dev->mtu = mtu;
+    return 0;
+}
+void shim_lower_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
+void shim_lower_get_stats(const shim_lower*, net_device*, shim_stats* stats) { stats->tx_packets += 1000; }
+void shim_lower_set_mtu(net_device*, unsigned int) {}
+void shim_lower_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
+{
+    EXPECT_TRUE(world->ahs.contains(ah));
+    dev->lower.push_back("send");
+    free_skb(skb);
+}
+int shim_lower_attach(net_device* dev, ib_device*, const shim_gid*, std::uint16_t, bool set_qkey, std::uint32_t)
+{
+    dev->lower.push_back(set_qkey ? "attach broadcast" : "attach");
+    return 0;
+}
+void shim_lower_detach(net_device* dev, ib_device*, const shim_gid*, std::uint16_t) { dev->lower.push_back("detach"); }

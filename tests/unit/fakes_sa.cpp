@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The subnet administrator.
+#include "fakes_inside.hpp"
+
+#include <algorithm>
+
+#include <ipoib/mgid.hpp>
+
+// What it does
+
+void World::answer_cancelled_paths()
+{
+    // An answer may have another question asked.
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        if (!paths[i].open || !paths[i].cancelled)
+            continue;
+        paths[i].open = false;
+        sa_path_rec record{5};
+        paths[i].answered(status_of_cancelled, status_of_cancelled ? nullptr : &record, paths[i].context);
+    }
+}
+
+std::size_t World::open_paths() const
+{
+    return static_cast<std::size_t>(std::count_if(paths.begin(), paths.end(), [](const auto& p) { return p.open; }));
+}
+
+void World::answer_path(int status, std::uint16_t dlid)
+{
+    for (PathQuestion& question : paths) {
+        if (!question.open)
+            continue;
+        question.open = false;
+        sa_path_rec record{dlid};
+        question.answered(status, status ? nullptr : &record, question.context);
+        return;
+    }
+    ADD_FAILURE() << "no path was asked for";
+}
+
+ib_sa_multicast* World::join_of(const ipoib::Gid& mgid)
+{
+    for (ib_sa_multicast* join : open_joins)
+        if (ipoib::Gid::from(join->asked.mgid) == mgid)
+            return join;
+    return nullptr;
+}
+
+void World::answer_join(ib_sa_multicast* join, int status, std::uint16_t mlid)
+{
+    ASSERT_NE(join, nullptr);
+    std::erase(open_joins, join);
+    shim_mcmember member = join->asked;
+    member.mlid = mlid;
+    if (!join->with_parameters) {
+        member.qkey = 0xb1b;
+        member.mtu = group_mtu;
+        member.rate = 3;
+        member.sl = 1;
+        member.traffic_class = 2;
+        member.hop_limit = 3;
+        member.flow_label = 4;
+    }
+    if (join->answered(status, &member, join->context)) {
+        std::erase(memberships, join);
+        delete join;
+    }
+}
+
+void World::answer_broadcast(int status, std::uint8_t mtu)
+{
+    group_mtu = mtu;
+    answer_join(join_of(ipoib::broadcast_gid(ipoib::PKey(ca.pkey))), status, 0xc000);
+}
+
+// sa.h
+
+void shim_sa_register() { world->registered.push_back("sa"); }
+void shim_sa_unregister()
+{
+    EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end";
+    EXPECT_EQ(std::erase(world->registered, "sa"), 1U);
+}
+int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int limit_ms,
+                     void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+{
+    if (out_of_memory())
+        return -12;
+    if (world->sa_unknown)
+        return -11;
+    const int id = static_cast<int>(++world->path_questions);
+    world->paths.push_back({id, *question, limit_ms, answered, context});
+    *query = reinterpret_cast<ib_sa_query*>(std::intptr_t(id));
+    return id;
+}
+void shim_sa_cancel(int id, ib_sa_query*)
+{
+    for (PathQuestion& question : world->paths) {
+        if (question.id == id && question.open)
+            question.cancelled = true;
+    }
+}
+ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool with_parameters,
+                              int (*answered)(int, const shim_mcmember*, void*), void* context)
+{
+    may_sleep();
+    ++world->join_questions;
+    if (out_of_memory())
+        return error_pointer<ib_sa_multicast>(-12);
+    auto* join = new ib_sa_multicast{*member, with_parameters, answered, context};
+    world->open_joins.push_back(join);
+    world->memberships.push_back(join);
+    return join;
+}
+void shim_sa_leave(ib_sa_multicast* membership)
+{
+    may_sleep();
+    ++world->leaves;
+    if (world->answer_while_leaving) {
+        EXPECT_EQ(membership->answered(-110, &membership->asked, membership->context), 0) << "would be freed twice";
+    }
+    EXPECT_EQ(std::erase(world->memberships, membership), 1U) << "left twice";
+    std::erase(world->open_joins, membership);
+    delete membership;
+}
+unsigned int shim_mtu_bytes(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
+void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
+bool shim_sa_group_known(ib_device*, std::uint32_t, const shim_gid* mgid)
+{
+    return world->known_groups.contains(text(mgid, 16));
+}
+std::uint32_t shim_path_dlid(sa_path_rec* record) { return record->dlid; }
+std::uint8_t shim_path_sl(const sa_path_rec*) { return 1; }
+unsigned int shim_path_mbps(const sa_path_rec*) { return 40000; }

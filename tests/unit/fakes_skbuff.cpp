@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Packets, their memory, and the cutting of large ones.
+#include "fakes_inside.hpp"
+
+#include <numeric>
+#include <span>
+
+#include <ipoib/tcp.hpp>
+
+// skbuff.h
+
+static void free_page(page* one)
+{
+    ASSERT_EQ(one->pool ? one->pool->pages.erase(one) : world->loose_pages.erase(one), 1U) << "a page is freed twice";
+    delete one;
+}
+
+void free_skb(sk_buff* skb)
+{
+    ASSERT_EQ(world->skbs.erase(skb), 1U) << "an skb is freed twice";
+    for (page* one : skb->pages)
+        free_page(one);
+    if (skb->buffer)
+        free_page(skb->buffer);
+    delete skb;
+}
+
+unsigned char* shim_skb_data(const sk_buff* skb) { return const_cast<unsigned char*>(skb->bytes.data()) + skb->start; }
+unsigned int shim_skb_headlen(const sk_buff* skb) { return static_cast<unsigned int>(skb->bytes.size() - skb->start); }
+unsigned int shim_skb_len(const sk_buff* skb)
+{
+    return std::accumulate(skb->frags.begin(), skb->frags.end(), shim_skb_headlen(skb),
+                           [](unsigned int sum, auto& frag) { return sum + static_cast<unsigned int>(frag.size()); });
+}
+unsigned int shim_skb_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
+unsigned int shim_skb_frag_len(const sk_buff* skb, unsigned int frag)
+{
+    return static_cast<unsigned int>(skb->frags.at(frag).size());
+}
+unsigned char* shim_skb_push(sk_buff* skb, unsigned int bytes)
+{
+    EXPECT_GE(skb->start, bytes);
+    skb->start -= bytes;
+    return shim_skb_data(skb);
+}
+unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
+{
+    EXPECT_GE(shim_skb_len(skb), bytes);
+    skb->start += bytes;
+    return shim_skb_data(skb);
+}
+void shim_skb_reserve(sk_buff* skb, unsigned int bytes) { skb->start += bytes; }
+void shim_skb_put(sk_buff* skb, unsigned int bytes)
+{
+    if (!skb->buffer) {
+        skb->bytes.resize(skb->bytes.size() + bytes);
+        return;
+    }
+    EXPECT_LE(skb->start + bytes + shim_skb_buffer_tailroom(), skb->buffer->bytes.size());
+    // Until now the vector holds the whole buffer.
+    skb->bytes.assign(skb->buffer->bytes.begin(), skb->buffer->bytes.begin() + static_cast<long>(skb->start + bytes));
+}
+void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
+{
+    skb->mac_header.assign(shim_skb_data(skb), shim_skb_data(skb) + bytes);
+    skb->start += bytes;
+}
+int shim_skb_linearize(sk_buff* skb)
+{
+    if (out_of_memory())
+        return -12;
+    for (const auto& frag : skb->frags)
+        skb->bytes.insert(skb->bytes.end(), frag.begin(), frag.end());
+    skb->frags.clear();
+    return 0;
+}
+unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
+unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
+bool shim_skb_pull_headers(sk_buff*, unsigned int) { return !world->refuses("skb_pull_headers"); }
+bool shim_skb_wants_checksum(const sk_buff* skb) { return skb->wants_checksum; }
+int shim_skb_fill_checksum(sk_buff* skb)
+{
+    skb->wants_checksum = false;
+    return 0;
+}
+void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
+void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
+void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
+void shim_skb_checksum_verified(sk_buff* skb) { skb->verified = true; }
+void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
+{
+    skb->segments = segments;
+    skb->segment_bytes = segment_bytes;
+    // The headers were changed in the buffer.
+    const auto headers = skb->buffer->bytes.begin() + static_cast<long>(skb->start);
+    const auto& tcp = *reinterpret_cast<const ipoib::TcpHeader*>(&headers[sizeof(ipoib::Ipv4Header)]);
+    std::copy_n(headers, sizeof(ipoib::Ipv4Header) + (tcp.length >> 4) * 4U,
+                skb->bytes.begin() + static_cast<long>(skb->start));
+}
+void shim_skb_tx_timestamp(sk_buff*) {}
+void shim_skb_consume(sk_buff* skb, int) { free_skb(skb); }
+void shim_skb_drop(sk_buff* skb, shim_drop why)
+{
+    world->reasons.insert(why);
+    ++world->drops;
+    free_skb(skb);
+}
+void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
+{
+    may_sleep();
+    EXPECT_EQ(skb->dev, dev);
+    world->transmit(skb);
+}
+void shim_skb_orphan(sk_buff* skb) { skb->orphaned = true; }
+sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
+void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
+
+void shim_skb_set_note(sk_buff* skb, unsigned int note) { skb->note = note; }
+unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
+void shim_skb_update_pmtu(sk_buff*, unsigned int mtu) { world->updated_pmtus.push_back(mtu); }
+void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int mtu)
+{
+    may_sleep();
+    world->rejected_mtus.push_back(mtu);
+    free_skb(skb);
+}
+sk_buff* shim_skb_alloc(shim_napi*, unsigned int)
+{
+    if (out_of_memory())
+        return nullptr;
+    auto* skb = new sk_buff;
+    world->skbs.insert(skb);
+    return skb;
+}
+void shim_skb_add_page(sk_buff* skb, page* one, unsigned int offset, unsigned int bytes)
+{
+    const auto from = one->bytes.begin() + offset;
+    skb->bytes.insert(skb->bytes.end(), from, from + bytes);
+    skb->pages.push_back(one);
+}
+void shim_skb_mark_for_recycle(sk_buff*) {}
+page* shim_page_alloc()
+{
+    may_sleep();
+    if (world->fail_pages)
+        return nullptr;
+    auto* one = new page{nullptr, std::vector<std::uint8_t>(4096)};
+    world->loose_pages.insert(one);
+    return one;
+}
+void shim_page_free(page* one) { free_page(one); }
+
+page_pool* shim_pool_create(unsigned int, unsigned int order)
+{
+    if (world->refuses("pool_create"))
+        return error_pointer<page_pool>(-12);
+    auto* pool = new page_pool{order, {}, false};
+    world->pools.insert(pool);
+    return pool;
+}
+void shim_pool_destroy(page_pool* pool) { pool->destroyed = true; }
+page* shim_pool_get(page_pool* pool)
+{
+    if (world->fail_pages)
+        return nullptr;
+    auto* buffer = new page{pool, std::vector<std::uint8_t>(std::size_t(4096) << pool->order)};
+    pool->pages.insert(buffer);
+    return buffer;
+}
+void shim_pool_put(page_pool* pool, page* buffer, bool)
+{
+    ASSERT_EQ(pool->pages.erase(buffer), 1U);
+    delete buffer;
+}
+void* shim_page_address(page* buffer) { return buffer->bytes.data(); }
+sk_buff* shim_skb_build(page* buffer, unsigned int)
+{
+    if (out_of_memory())
+        return nullptr;
+    auto* skb = new sk_buff;
+    skb->buffer = buffer;
+    world->skbs.insert(skb);
+    return skb;
+}
+unsigned int shim_skb_buffer_headroom() { return 64; }
+unsigned int shim_skb_buffer_tailroom() { return 320; }
+unsigned int shim_page_size() { return 4096; }
+
+// tso.h
+
+namespace {
+
+// The data's pieces are the rest of the linear part and the fragments.
+struct Cut {
+    sk_buff* skb;
+    std::size_t piece, done;
+    std::uint32_t cut_bytes;
+};
+static_assert(sizeof(Cut) <= SHIM_SIZEOF_TSO);
+Cut& cut_of(shim_tso* tso) { return *reinterpret_cast<Cut*>(tso); }
+std::span<std::uint8_t> piece_of(const shim_tso* tso)
+{
+    const Cut& cut = *reinterpret_cast<const Cut*>(tso);
+    std::span<std::uint8_t> whole(cut.skb->bytes);
+    whole = cut.piece ? std::span<std::uint8_t>(cut.skb->frags.at(cut.piece - 1))
+                      : whole.subspan(cut.skb->start + cut.skb->header_bytes);
+    return whole.subspan(cut.done);
+}
+void next_piece(shim_tso* tso)
+{
+    Cut& cut = cut_of(tso);
+    while (cut.piece < cut.skb->frags.size() && piece_of(tso).empty()) {
+        ++cut.piece;
+        cut.done = 0;
+    }
+}
+
+} // namespace
+
+void shim_tso_begin(shim_tso* tso, sk_buff* skb)
+{
+    cut_of(tso) = {skb, 0, 0, 0};
+    next_piece(tso);
+}
+void shim_tso_write_headers(shim_tso* tso, const sk_buff* skb, void* headers, unsigned int data_bytes, bool last)
+{
+    std::memcpy(headers, skb->bytes.data() + skb->start, skb->header_bytes);
+    auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);
+    auto& tcp = *reinterpret_cast<ipoib::TcpHeader*>(&ip + 1);
+    ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(skb->header_bytes - 4 + data_bytes));
+    tcp.sequence = kernel::Be32(tcp.sequence.value() + cut_of(tso).cut_bytes);
+    if (!last)
+        tcp.flags &= static_cast<std::uint8_t>(~ipoib::tcp_psh);
+    cut_of(tso).cut_bytes += data_bytes;
+}
+void* shim_tso_data(const shim_tso* tso) { return piece_of(tso).data(); }
+unsigned int shim_tso_piece_bytes(const shim_tso* tso) { return static_cast<unsigned int>(piece_of(tso).size()); }
+void shim_tso_advance(shim_tso* tso, const sk_buff*, unsigned int bytes)
+{
+    cut_of(tso).done += bytes;
+    next_piece(tso);
+}
+std::uint32_t shim_tso_add_to_sum(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
+{
+    for (unsigned int i = 0; i < bytes; ++i)
+        sum += static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(data)[i]) << ((offset + i) % 2 ? 0 : 8);
+    return sum;
+}
+// Of the data alone.
+void shim_tso_fill_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int, std::uint32_t sum)
+{
+    auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);
+    sum = (sum >> 16) + (sum & 0xffff);
+    reinterpret_cast<ipoib::TcpHeader*>(&ip + 1)->checksum =
+        kernel::Be16(static_cast<std::uint16_t>(~((sum >> 16) + sum)));
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The World as a whole: its beginning and end, time, work and polls, packets that the stack sends.
+#include "fakes_inside.hpp"
+
+#include <algorithm>
+
+#include <ipoib/encapsulation.hpp>
+
+struct shim_parameters shim_parameters;
+static char no_names[] = "";
+
+World& World::get() { return *world; }
+
+World::World()
+{
+    world = this;
+    shim_parameters = {128, 256, 128, 0, 0, 0, 0, 1, no_names};
+}
+
+World::~World()
+{
+    for (sk_buff* skb : std::vector<sk_buff*>(received))
+        free_skb(skb);
+    EXPECT_TRUE(skbs.empty()) << skbs.size() << " skbs are left";
+    EXPECT_TRUE(ahs.empty()) << ahs.size() << " address handles are left";
+    EXPECT_TRUE(memory.empty()) << memory.size() << " allocations are left";
+    EXPECT_TRUE(mappings.empty()) << mappings.size() << " DMA mappings are left";
+    EXPECT_TRUE(memberships.empty()) << memberships.size() << " memberships are left";
+    EXPECT_TRUE(queued.empty()) << "work is left";
+    EXPECT_TRUE(netdevs.empty() && qps.empty());
+    EXPECT_TRUE(registered.empty() && work_queues == 0);
+    EXPECT_TRUE(cm_ids.empty()) << cm_ids.size() << " connection identifiers are left";
+    EXPECT_TRUE(srqs.empty() && loose_pages.empty());
+    for (page_pool* pool : pools) {
+        EXPECT_TRUE(pool->destroyed && pool->pages.empty()) << "a page pool is left, or pages of it";
+        delete pool;
+    }
+    world = nullptr;
+}
+
+void World::start() { ASSERT_EQ(ipoib_start(), 0); }
+
+void World::stop()
+{
+    if (!netdevs.empty() && netdevs.front()->registered && !netdevs.front()->stopped)
+        run_polls();
+    ipoib_stop();
+}
+
+void World::run_work()
+{
+    for (int guard = 0; guard < 10000; ++guard) {
+        const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) {
+            return q.due <= now && !std::count(busy_queues.begin(), busy_queues.end(), q.queue);
+        });
+        if (it == queued.end()) {
+            answer_cancelled_paths();
+            return;
+        }
+        shim_work* work = it->work;
+        busy_queues.push_back(it->queue);
+        queued.erase(it);
+        work->run(work->context);
+        busy_queues.pop_back();
+    }
+    ADD_FAILURE() << "work never ends";
+}
+
+void World::advance(unsigned long ticks)
+{
+    // Work that sleeps lets time pass, too.
+    for (const unsigned long end = now + ticks; !kernel::reached(end, now); ++now)
+        run_work();
+    run_work();
+}
+
+void World::run_polls()
+{
+    for (int guard = 0; guard < 10000 && !scheduled.empty(); ++guard) {
+        shim_napi* napi = scheduled.front();
+        scheduled.erase(scheduled.begin());
+        if (!napi->enabled)
+            continue;
+        if (napi->poll(napi->context, 64) == 64)
+            scheduled.push_back(napi);
+    }
+    EXPECT_TRUE(scheduled.empty()) << "polling never ends";
+}
+
+void World::sleep()
+{
+    run_polls();
+    ++now;
+    run_work();
+}
+
+bool World::refuses(const char* call)
+{
+    if (refused != call)
+        return false;
+    if (!granted)
+        return true;
+    --granted;
+    return false;
+}
+
+void World::let_others_run()
+{
+    if (!meanwhile)
+        return;
+    const int here = std::exchange(spinning, 0);
+    std::exchange(meanwhile, nullptr)();
+    spinning = here;
+}
+
+void World::event(shim_event event, std::uint32_t port)
+{
+    for (const auto& [_, handler] : ca.handlers)
+        handler.on_event(handler.context, event, port);
+}
+
+sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t payload)
+{
+    auto* skb = new sk_buff;
+    skb->bytes.resize(64 + payload);
+    skb->start = 64;
+    skb->dev = &dev();
+    skbs.insert(skb);
+    EXPECT_EQ(ipoib_header_create(skb, type, to.bytes), IPOIB_HEADER_BYTES);
+    return skb;
+}
+
+void World::transmit(sk_buff* skb, bool more_follow)
+{
+    more = more_follow;
+    ++spinning;
+    ipoib_ndo_start_xmit(skb, skb->dev);
+    --spinning;
+    more = false;
+}
+
+void World::bring_up()
+{
+    rtnl = true;
+    ASSERT_EQ(ipoib_ndo_open(&dev()), 0);
+    rtnl = false;
+    run_polls();
+    run_work();
+    answer_broadcast();
+    run_work();
+    ASSERT_TRUE(dev().carrier);
+}
