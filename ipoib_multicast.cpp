@@ -34,6 +34,17 @@ void GroupSet::drop(sk_buff* skb, shim_drop why)
     shim_skb_drop(skb, why);
 }
 
+bool GroupSet::send_now(Group& group, sk_buff* skb)
+{
+    ib_ah* ah = group.ah.load();
+    if (!ah)
+        return false;
+    group.last_used.store(shim_jiffies());
+    shim_skb_pull(skb, sizeof(HwAddr));
+    interface_.tx.send(skb, ah, HwAddr::multicast_qpn);
+    return true;
+}
+
 void GroupSet::send(sk_buff* skb, const HwAddr& to)
 {
     Gid mgid = to.gid();
@@ -41,14 +52,8 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     set_pkey(mgid, interface_.pkey());
     kernel::RcuGuard rcu;
     Group* group = groups_.find(rcu, mgid);
-    if (group) {
-        if (ib_ah* ah = group->ah.load()) {
-            group->last_used.store(shim_jiffies());
-            shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.tx.send(skb, ah, HwAddr::multicast_qpn);
-            return;
-        }
-    }
+    if (group && send_now(*group, skb))
+        return;
     kernel::Guard guard(lock_);
     if (!accepting_ || !broadcast_ || broadcast_->ah.load() == nullptr) {
         drop(skb, accepting_ ? SHIM_DROP_UNREACHABLE : SHIM_DROP_CLOSED);
@@ -57,6 +62,9 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     group = groups_.find(mgid);
     if (!group)
         group = add(mgid, true);
+    // Joined since it was looked at: nobody comes for what begins to wait now.
+    if (group && send_now(*group, skb))
+        return;
     if (!group || !group->waiting.push(skb, most_waiting)) {
         drop(skb, group ? SHIM_DROP_WAITING : SHIM_DROP_NO_MEMORY);
         return;

@@ -95,6 +95,8 @@ private:
     // Takes the machine's step after an answer; returns the packets that can go.
     kernel::PacketQueue settle(Group& group, GroupJoin::Event answer) TA_REQUIRES(mutex_);
     void transmit(kernel::PacketQueue packets);
+    // False: the group has no address handle yet. CONTEXT: as send(), an RCU reader.
+    bool send_now(Group& group, sk_buff* skb);
     void unlink(Group& group) TA_REQUIRES(lock_);
     // Ends an unlinked group.
     void leave(Group& group) TA_EXCLUDES(mutex_, lock_);

@@ -80,6 +80,18 @@ TEST_F(MulticastTest, sender_joins_send_only_and_waiting_packets_go)
     EXPECT_EQ(world.sent[0].qpn, HwAddr::multicast_qpn);
 }
 
+TEST_F(MulticastTest, a_packet_that_finds_its_group_joined_meanwhile_goes_at_once)
+{
+    open();
+    world.transmit(world.packet(to_group(7)));
+    world.run_work();
+    // When it was looked up, there was no address handle.
+    world.meanwhile = [&] { world.answer_join(world.join_of(group(7))); };
+    world.transmit(world.packet(to_group(7)));
+    EXPECT_EQ(world.qp().outstanding.size(), 2U);
+    world.complete_sends(2);
+}
+
 TEST_F(MulticastTest, at_most_64_packets_wait)
 {
     open();
