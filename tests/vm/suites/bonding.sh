@@ -80,7 +80,7 @@ start_tcp() {
     on 2 iperf3 -s -1 -B $self --daemon
     wait_for 5 listens 2 $self:5201
     # Slow, so that emulation has time for the rest.
-    on 1 timeout 90 iperf3 -c $self -t 60 --bidir -b 20M >/run/bond.tcp 2>&1 &
+    on 1 timeout $((90 * patience)) iperf3 -c $self -t $((60 * patience)) --bidir -b 20M >/run/bond.tcp 2>&1 &
     client=$!
     goes_on
 }
