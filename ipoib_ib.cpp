@@ -273,7 +273,7 @@ void TxRing::expect_completions()
         if (armed_.load_relaxed())
             return;
         armed_.store(true);
-        if (shim_cq_arm(interface_.send_cq()) > 0)
+        if (shim_cq_arm(interface_.send_cq()))
             notified();
     } else if (!reap_queued_.load_relaxed()) {
         reap_queued_.store(true);
@@ -659,7 +659,7 @@ int RxRing::poll(int budget)
         return done;
     if (adaptive())
         shim_dim_look(dim(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
-    if (napi_.complete(done) && shim_cq_arm(interface_.recv_cq()) > 0)
+    if (napi_.complete(done) && shim_cq_arm(interface_.recv_cq()))
         napi_.schedule();
     return done;
 }

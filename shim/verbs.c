@@ -92,7 +92,10 @@ SHIM int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc)
 	return ib_poll_cq(cq, entries, (struct ib_wc *)wc);
 }
 
-SHIM int shim_cq_arm(struct ib_cq *cq) { return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS); }
+SHIM bool shim_cq_arm(struct ib_cq *cq)
+{
+	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) != 0;
+}
 
 SHIM int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs)
 {

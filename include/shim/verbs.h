@@ -88,8 +88,8 @@ void shim_cq_destroy(struct ib_cq *cq);
 int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc);
 /* An event after so many entries or microseconds; -EOPNOTSUPP: the HCA can't. */
 int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs);
-/* Asks for the next event; positive: entries are there already, poll again. */
-int shim_cq_arm(struct ib_cq *cq);
+/* Asks for the next event. True: none comes, as entries are there already or the HCA does not take it; poll again. */
+bool shim_cq_arm(struct ib_cq *cq);
 
 struct shim_wc *shim_wc_at(struct shim_wc *wc, int index);
 uint64_t shim_wc_id(const struct shim_wc *wc);

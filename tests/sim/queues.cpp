@@ -104,11 +104,11 @@ int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
     return n;
 }
 int shim_cq_moderate(ib_cq*, unsigned int, unsigned int) { return -95; }
-int shim_cq_arm(ib_cq* cq)
+bool shim_cq_arm(ib_cq* cq)
 {
     world->scheduler.point();
     cq->armed = true;
-    return cq->entries.empty() ? 0 : 1;
+    return !cq->entries.empty();
 }
 
 shim_wc* shim_wc_at(shim_wc* wc, int index)

@@ -420,6 +420,19 @@ TEST_F(DatagramTest, room_that_is_made_while_the_queue_is_being_stopped_starts_i
     world.complete_sends(127);
 }
 
+TEST_F(DatagramTest, an_event_that_the_hca_does_not_promise_is_not_waited_for)
+{
+    world.fail_arming = 1;
+    for (int i = 0; i < 3; ++i)
+        ASSERT_TRUE(world.receive(frame()));
+    EXPECT_EQ(world.received.size(), 3U);
+    world.fail_arming = 1;
+    for (int i = 0; i < 127; ++i)
+        world.transmit(world.packet(peer(1)));
+    world.finish_sends(127);
+    EXPECT_TRUE(interface().tx.index().empty());
+}
+
 TEST_F(DatagramTest, header_without_a_destination_is_left_unwritten)
 {
     sk_buff* skb = world.packet(peer(1));

@@ -355,7 +355,7 @@ public:
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;
-    int fail_post = 0;
+    int fail_post = 0, fail_arming = 0;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false;
     int lowers = 0;

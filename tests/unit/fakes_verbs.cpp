@@ -174,10 +174,12 @@ int shim_cq_moderate(ib_cq*, unsigned int entries, unsigned int usecs)
     world->ca.moderated_usecs = usecs;
     return world->ca.moderation_error;
 }
-int shim_cq_arm(ib_cq* cq)
+bool shim_cq_arm(ib_cq* cq)
 {
+    if (is_last(world->fail_arming))
+        return true;
     cq->armed = true;
-    return cq->entries.empty() ? 0 : 1;
+    return !cq->entries.empty();
 }
 shim_wc* shim_wc_at(shim_wc* wc, int index)
 {
