@@ -90,6 +90,10 @@ void TxRing::stop()
     shim_rcu_synchronize();
     reap_.cancel();
     reap_queued_.store(false);
+}
+
+void TxRing::empty()
+{
     const std::uint32_t left = index_.used();
     if (left) {
         log_warning(interface_.dev(), "timing out; %u sends not completed", left);

@@ -381,8 +381,7 @@ kernel::Status Interface::start_queues()
         TRY(replace_queues(ring_sizes_));
     if (kernel::Status status = queue_pair_to_service(); !status.ok()) {
         log_warning(dev_, "failed to put the queue pair into service, error %d", status.code());
-        reset_queue_pair();
-        rx.empty();
+        empty_queues();
         return status;
     }
     tx.start();
@@ -412,20 +411,20 @@ void Interface::stop_queues()
     drain();
     rx.stop();
     tx.stop();
-    reset_queue_pair();
-    rx.empty();
+    empty_queues();
     connections.drop_broken_shared_queue();
     reaper.drain();
 }
 
-void Interface::reset_queue_pair()
+void Interface::empty_queues()
 {
-    const int error = shim_qp_to_reset(qp_);
-    if (!error)
-        return;
-    log_warning(dev_, "failed to move the queue pair to RESET, error %d", error);
-    // The HCA may have buffers of it still, which are freed next. start_queues() makes another.
-    shim_qp_destroy(std::exchange(qp_, nullptr));
+    // Until then the HCA may read and write what is freed here. Without a queue pair, start_queues() makes another.
+    if (const int error = shim_qp_to_reset(qp_)) {
+        log_warning(dev_, "failed to move the queue pair to RESET, error %d", error);
+        shim_qp_destroy(std::exchange(qp_, nullptr));
+    }
+    tx.empty();
+    rx.empty();
 }
 
 void Interface::drain()

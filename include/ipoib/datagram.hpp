@@ -49,12 +49,13 @@ public:
     kernel::Status create(unsigned int size, unsigned int sges);
     void destroy();
 
-    // Between these the NAPI poll runs. CONTEXT: process.
+    // Between these the NAPI poll runs. CONTEXT: process; stop() when it is closed and nothing transmits.
     void start();
     // Takes and wakes for no more packets; completions are handled still. CONTEXT: process.
     void close() { closed_.store(true); }
-    // Frees what was never completed. CONTEXT: process; closed, nothing transmits, the queue pair is out of service.
     void stop();
+    // Frees what was never completed. CONTEXT: process; the queue pair is out of service and the poll stopped.
+    void empty();
 
     // Sends the packet, which begins with its encapsulation, to qpn by way of ah; takes it in every case. The
     // doorbell waits for ring_doorbell(). CONTEXT: under the transmit lock and an RcuGuard that covers ah.

@@ -180,7 +180,7 @@ private:
     void stop_queues();
     kernel::Status queue_pair_to_service();
     // Of what it held the HCA has nothing afterwards.
-    void reset_queue_pair();
+    void empty_queues();
     void drain();
     kernel::Status create_queues();
     void destroy_queues();

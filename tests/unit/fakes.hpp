@@ -92,6 +92,7 @@ struct Sent {
     bool checksum = false;
     unsigned int segment_bytes = 0;
     std::vector<std::uint8_t> headers;
+    std::vector<std::uint64_t> addresses;
 };
 
 struct Completion {

@@ -107,6 +107,10 @@ static void unmap(std::uint64_t address)
     const auto it = world->mappings.find(address);
     ASSERT_NE(it, world->mappings.end()) << "unmapped twice, or never mapped";
     world->mappings.erase(it);
+    for (const ib_qp* qp : world->qps)
+        for (const Sent& sent : qp->outstanding)
+            EXPECT_EQ(std::count(sent.addresses.begin(), sent.addresses.end(), address), 0)
+                << "unmapped while the HCA may read it";
 }
 
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
@@ -326,7 +330,7 @@ int shim_post_send(ib_qp* qp, shim_send_wr* first)
     ++world->doorbells;
     for (shim_send_wr* wr = first; wr; wr = wr->next) {
         EXPECT_TRUE(qp->connected || world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
-        Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}, wr->checksum, wr->segment_bytes, {}};
+        Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}, wr->checksum, wr->segment_bytes, {}, {}};
         if (wr->header_bytes) {
             const auto* headers = static_cast<const std::uint8_t*>(wr->headers);
             sent.headers.assign(headers, headers + wr->header_bytes);
@@ -334,6 +338,7 @@ int shim_post_send(ib_qp* qp, shim_send_wr* first)
         for (unsigned int i = 0; i < wr->count; ++i) {
             const auto* from = reinterpret_cast<const std::uint8_t*>(wr->sges[i].address);
             sent.bytes.insert(sent.bytes.end(), from, from + wr->sges[i].length);
+            sent.addresses.push_back(wr->sges[i].address);
         }
         if (qp->state == "error") {
             if (!world->mute)

@@ -375,6 +375,19 @@ TEST_F(InterfaceTest, a_queue_pair_that_stays_in_service_is_told_and_given_up)
     EXPECT_EQ(world.qps.size(), 1U);
 }
 
+TEST_F(InterfaceTest, packets_that_were_never_sent_stay_until_the_hca_has_given_them_back)
+{
+    open();
+    world.transmit(world.packet(peer(1)));
+    world.answer_path();
+    ASSERT_EQ(world.qp().outstanding.size(), 1U);
+    world.mute = true;
+    // The fakes look at each mapping that is undone.
+    close();
+    EXPECT_TRUE(logged("timing out; %u sends not completed"));
+    EXPECT_TRUE(world.mappings.empty());
+}
+
 TEST_F(InterfaceTest, without_a_pool_of_buffers_it_does_not_open)
 {
     world.refused = "pool_create";
