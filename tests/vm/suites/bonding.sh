@@ -127,6 +127,7 @@ activate_each() { # HCA...
     done
 }
 test_active_slave_is_changed_forth_and_back_and_forth() {
+    bond_of_ports
     loses_little activate_each 3 2 3
     wait_for 10 reaches 1 fd09::2
     ping_ok 2 fd09::1
@@ -135,6 +136,7 @@ test_active_slave_is_changed_forth_and_back_and_forth() {
 # Away and back, before and after the peer has sent something to the other port: nothing that it keeps of the old path
 # may be used.
 test_active_slave_is_flipped_twice_and_traffic_follows() {
+    bond_of_ports
     for _ in 1 2 3; do
         activate 2
         activate 3
@@ -151,6 +153,7 @@ pull_each() { # HCA...
     for hca; do pull "$hca"; done
 }
 test_link_down_moves_traffic_forth_and_back_and_forth() {
+    bond_of_ports
     activate 2
     settles_on 2
     loses_little pull_each 2 3 2
@@ -158,6 +161,7 @@ test_link_down_moves_traffic_forth_and_back_and_forth() {
 }
 
 test_tcp_flows_on_through_failovers() {
+    bond_of_ports
     start_tcp
     local hca
     for hca in 2 3 2; do
@@ -178,6 +182,7 @@ test_tcp_flows_on_through_failovers() {
 }
 
 test_both_ports_down_and_up() {
+    bond_of_ports
     trap plug_both EXIT
     knob 2 link 0
     knob 3 link 0
@@ -194,6 +199,7 @@ test_both_ports_down_and_up() {
 }
 
 test_children_are_slaves_too() {
+    bond_of_ports
     use_bond_of_children
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip addr add $peer/24 dev blue
@@ -204,10 +210,11 @@ test_children_are_slaves_too() {
     settles_on 2
     activate_each 3 2
     pull 2
+    on 2 ip link del bond1
 }
 
 test_released_ports_work_alone() {
-    on 2 ip link del bond1
+    bond_of_ports
     on 2 ip link set ib2 nomaster
     settles_on 2
     on 2 ip link del bond0
