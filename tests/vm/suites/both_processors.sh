@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Both processors in the same interface at once: senders on either, while its state is read and changed.
+PORTS=2
+HOSTS=1
+
+# Of some thousand accesses KCSAN watches one, for some microseconds: here, one of some hundred, for longer.
+look_closely() {
+    [ -d /sys/module/kcsan ] || return 0
+    write /sys/module/kcsan/parameters/skip_watch 200
+    write /sys/module/kcsan/parameters/udelay_task 300
+    write /sys/module/kcsan/parameters/udelay_interrupt 100
+}
+
+flood_from_both() { # COUNT [ping's arguments]
+    local cpu pids=()
+    for cpu in 0 1; do
+        on 1 taskset -c $cpu ping -q -f -c "$1" "${@:2}" 10.0.0.2 >/dev/null &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+}
+while_both_send() { # COMMAND...
+    flood_from_both 2000 &
+    local senders=$!
+    while kill -0 $senders 2>/dev/null; do "$@" || return 1; done
+    wait $senders
+}
+
+test_pings() {
+    look_closely
+    flood_from_both 2000
+    flood_from_both 200 -s 20000
+    both_work
+}
+
+test_tcp() {
+    look_closely
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -t 5 -P 4 -A 0 >/run/one &
+    local one=$!
+    on 2 iperf3 -s -B 10.0.0.2 -p 5202 --daemon --one-off
+    wait_for 5 listens 2 :5202
+    on 1 iperf3 -c 10.0.0.2 -p 5202 -t 5 -P 4 -A 1 --bidir >/run/other
+    wait $one
+    grep -q receiver /run/one
+    grep -q receiver /run/other
+}
+
+test_connections() {
+    look_closely
+    set_mode 1 connected
+    set_mode 2 connected
+    both_work
+    flood_from_both 2000
+    flood_from_both 200 -s 50000
+    iperf 1 2 -t 3 -P 4 --bidir
+    set_mode 1 datagram
+    set_mode 2 datagram
+    both_work
+}
+
+read_all() {
+    on 1 ip -s -d link show ib0 >/dev/null
+    on 1 ethtool -S ib0 >/dev/null
+    on 1 ip neigh show dev ib0 >/dev/null
+    cat /sys/kernel/debug/ipoib/ib0_* >/dev/null
+}
+test_state_is_read() {
+    look_closely
+    while_both_send read_all
+    both_work
+}
+
+change_all() {
+    on 1 ethtool -C ib0 rx-usecs 16 rx-frames 16
+    on 1 ethtool -K ib0 gro off
+    on 1 ethtool -C ib0 rx-usecs 0 rx-frames 0
+    on 1 ethtool -K ib0 gro on
+    on 1 timeout 1 python3 group.py listen-many 30 ib0 >/dev/null || true
+}
+test_settings_change() {
+    look_closely
+    while_both_send change_all
+    both_work
+}
