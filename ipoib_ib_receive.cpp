@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The datagram data path (RFC 4391): received datagrams and their buffers. Nothing here takes a lock, and buffers alone
+// are allocated.
+#include <algorithm>
+
+#include <ipoib/datagram.hpp>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <shim/trace.h>
+
+namespace ipoib {
+
+RxRing::RxRing(Interface& interface) : interface_(interface)
+{
+    shim_dim_init(
+        dim(),
+        [](void* context, unsigned int usecs, unsigned int frames) {
+            (void)static_cast<Interface*>(context)->moderate({usecs, frames}).ok();
+        },
+        &interface);
+}
+
+kernel::Status RxRing::create(unsigned int size)
+{
+    size_ = size;
+    batch_ = std::max(1U, std::min(most_reposts, size / 4));
+    if (!slots_.allocate(size))
+        return kernel::no_memory;
+    return {};
+}
+
+kernel::Status RxRing::fill(unsigned int ib_mtu)
+{
+    ib_mtu_ = ib_mtu;
+    const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
+    const unsigned int buffer_bytes = shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom();
+    for (page_order_ = 0; shim_page_size() << page_order_ < buffer_bytes;)
+        ++page_order_;
+    pool_ = shim_pool_create(size_, page_order_);
+    if (int error = shim_pointer_error(pool_)) {
+        pool_ = nullptr;
+        return error;
+    }
+    for (unsigned int i = 0; i < size_; ++i) {
+        Slot& slot = slots_[i];
+        slot.sge.length = wire_bytes;
+        slot.sge.lkey = interface_.lkey();
+        shim_recv_wr_init(slot.native(), i, &slot.sge, 1);
+        if (!refill(slot)) {
+            log_warning(interface_.dev(), "no memory for receive buffer %u of %u", i, size_);
+            return kernel::no_memory;
+        }
+        repost(slot);
+    }
+    post_reposts();
+    if (outstanding_.load() != size_)
+        return kernel::invalid;
+    return {};
+}
+
+void RxRing::start() { napi_.start(); }
+
+void RxRing::stop()
+{
+    napi_.disable();
+    shim_dim_cancel(dim());
+}
+
+void RxRing::empty()
+{
+    first_ = last_ = nullptr;
+    reposts_ = 0;
+    outstanding_.store(0);
+    if (!pool_)
+        return;
+    for (unsigned int i = 0; i < size_; ++i) {
+        Slot& slot = slots_[i];
+        if (!slot.buffer)
+            continue;
+        shim_dma_unmap_from_device(interface_.ca(), slot.sge.address, slot.sge.length);
+        shim_pool_put(pool_, slot.buffer, false);
+        slot.buffer = nullptr;
+    }
+    shim_pool_destroy(pool_);
+    pool_ = nullptr;
+}
+
+bool RxRing::refill(Slot& slot)
+{
+    page* buffer = shim_pool_get(pool_);
+    if (!buffer)
+        return false;
+    auto* start = static_cast<std::byte*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
+    const std::uint64_t address = shim_dma_map_from_device(interface_.ca(), start, slot.sge.length);
+    if (shim_dma_failed(interface_.ca(), address)) {
+        shim_pool_put(pool_, buffer, false);
+        return false;
+    }
+    slot.buffer = buffer;
+    slot.sge.address = address;
+    return true;
+}
+
+void RxRing::repost(Slot& slot)
+{
+    shim_recv_wr_set_next(slot.native(), nullptr);
+    if (last_)
+        shim_recv_wr_set_next(last_->native(), slot.native());
+    else
+        first_ = &slot;
+    last_ = &slot;
+    if (++reposts_ >= batch_)
+        post_reposts();
+}
+
+unsigned int count_from(const shim_recv_wr* wr)
+{
+    unsigned int count = 0;
+    for (; wr; wr = shim_recv_wr_next(wr))
+        ++count;
+    return count;
+}
+
+void RxRing::post_reposts()
+{
+    if (!first_)
+        return;
+    outstanding_.store(outstanding_.load_relaxed() + reposts_);
+    doorbells.add();
+    shim_recv_wr* refused;
+    if (const int error = shim_post_recv(interface_.qp(), first_->native(), &refused)) [[unlikely]] {
+        log_warning(interface_.dev(), "post_recv failed, error %d", error);
+        outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
+        interface_.restart_queues();
+    }
+    first_ = last_ = nullptr;
+    reposts_ = 0;
+}
+
+bool RxRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
+{
+    if (shim_wc_source_qpn(wc) != interface_.qpn() || shim_wc_slid(wc) != interface_.lid())
+        return false;
+    return !shim_wc_has_grh(wc) || grh.sgid.same_interface_id(interface_.gid());
+}
+
+void RxRing::handle(const shim_wc* wc)
+{
+    const std::uint64_t index = shim_wc_id(wc);
+    if (index & (PageRing::tag | Connections::drain_tag)) {
+        interface_.connections.received(wc);
+        return;
+    }
+    if (index >= size_) [[unlikely]] {
+        log_warning(interface_.dev(), "receive completion for index %llu of %u", static_cast<unsigned long long>(index),
+                    size_);
+        return;
+    }
+    log_data(interface_.dev(), "recv completion: id %llu, status: %d", static_cast<unsigned long long>(index),
+             shim_wc_status(wc));
+    outstanding_.store(outstanding_.load_relaxed() - 1);
+    Slot& slot = slots_[index];
+    if (!shim_wc_ok(wc)) [[unlikely]] {
+        // Out of service: the buffer stays in its slot until empty().
+        if (shim_wc_flushed(wc))
+            return;
+        log_warning(interface_.dev(), "failed recv event (status=%d, wrid=%llu vend_err %#x)", shim_wc_status(wc),
+                    static_cast<unsigned long long>(index), shim_wc_vendor_error(wc));
+        errors.add();
+        repost(slot);
+        return;
+    }
+    const unsigned int wire_bytes = shim_wc_bytes(wc);
+    if (wire_bytes < sizeof(Grh) + sizeof(Encapsulation) || wire_bytes > slot.sge.length) [[unlikely]] {
+        errors.add();
+        repost(slot);
+        return;
+    }
+    page* const buffer = slot.buffer;
+    const std::uint64_t mapped = slot.sge.address;
+    // What LRO may merge stays in its page.
+    if (wire_bytes <= sizeof(Grh) + copybreak && !shim_netdev_lro(interface_.dev())) {
+        shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
+        (void)deliver(buffer, wc, true);
+        shim_dma_sync_for_device(interface_.ca(), mapped, wire_bytes);
+        repost(slot);
+        return;
+    }
+    if (!refill(slot)) [[unlikely]] {
+        dropped.add();
+        shim_trace_ring(interface_.dev(), "receive", "no memory", outstanding(), size_);
+        repost(slot);
+        return;
+    }
+    shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
+    repost(slot);
+    if (!deliver(buffer, wc, false))
+        shim_pool_put(pool_, buffer, true);
+}
+
+sk_buff* RxRing::copy(const void* message, unsigned int bytes)
+{
+    sk_buff* skb = shim_skb_alloc(napi_.native(), sizeof(HwAddr) + bytes);
+    if (!skb) [[unlikely]]
+        return nullptr;
+    copied.add();
+    shim_skb_put(skb, sizeof(HwAddr) + bytes);
+    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), message, bytes);
+    return skb;
+}
+
+sk_buff* RxRing::build(page* buffer, unsigned int bytes)
+{
+    sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
+    if (!skb) [[unlikely]]
+        return nullptr;
+    // The GRH's last bytes become the link header.
+    shim_skb_reserve(skb, shim_skb_buffer_headroom() + sizeof(Grh) - sizeof(HwAddr));
+    shim_skb_put(skb, sizeof(HwAddr) + bytes);
+    return skb;
+}
+
+bool RxRing::deliver(page* buffer, const shim_wc* wc, bool stays)
+{
+    auto* const start = static_cast<std::uint8_t*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
+    const Grh& grh = *reinterpret_cast<const Grh*>(start);
+    const bool to_group = shim_wc_has_grh(wc) && grh.dgid.multicast();
+    if (to_group && sent_by_ourselves(wc, grh))
+        return false;
+    shim_packet_type type = SHIM_PACKET_HOST;
+    if (to_group)
+        type = grh.dgid == interface_.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
+
+    std::uint8_t* const message = start + sizeof(Grh);
+    const unsigned int message_bytes = shim_wc_bytes(wc) - sizeof(Grh);
+    const auto& encapsulation = *reinterpret_cast<const Encapsulation*>(message);
+    std::uint8_t* const ip = message + sizeof(Encapsulation);
+    const unsigned int ip_bytes = message_bytes - sizeof(Encapsulation);
+    const bool verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
+    SegmentMerger::Segment segment;
+    if (!stays && verified && type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
+        encapsulation.type.value() == static_cast<std::uint16_t>(EtherType::ipv4)) {
+        segment = SegmentMerger::Segment(ip, ip_bytes);
+        const auto offset = static_cast<unsigned int>(ip - static_cast<std::uint8_t*>(shim_page_address(buffer)));
+        if (merger_.append(segment, buffer, offset)) {
+            packets.add();
+            bytes.add(ip_bytes);
+            merged.add();
+            return true;
+        }
+    }
+
+    sk_buff* skb = stays ? copy(message, message_bytes) : build(buffer, message_bytes);
+    if (!skb) [[unlikely]] {
+        dropped.add();
+        return false;
+    }
+    // The link header that sniffers see is a hard header with no destination.
+    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
+    shim_skb_set_protocol(skb, encapsulation.type.value());
+    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_skb_set_device(skb, interface_.dev());
+    shim_skb_set_packet_type(skb, type);
+    if (verified)
+        shim_skb_checksum_verified(skb);
+
+    packets.add();
+    bytes.add(ip_bytes);
+    if (type == SHIM_PACKET_MULTICAST)
+        multicast.add();
+    if (!merger_.hold(segment, skb))
+        pass_up(skb);
+    return true;
+}
+
+int RxRing::poll(int budget)
+{
+    int done = 0;
+    while (done < budget) {
+        const int wanted = std::min(Completions::most, budget - done);
+        const int got = shim_cq_poll(interface_.recv_cq(), wanted, completions_.first());
+        alone_ = done == 0 && got == 1;
+        for (int i = 0; i < got; ++i)
+            handle(completions_.at(i));
+        if (got > 0)
+            done += got;
+        if (got < wanted)
+            break;
+    }
+    merger_.deliver_all();
+    if (interface_.tx.outstanding() != 0)
+        interface_.tx.napi().schedule();
+    if (done == budget)
+        return done;
+    if (adaptive())
+        shim_dim_look(dim(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
+    if (napi_.complete(done) && shim_cq_arm(interface_.recv_cq()))
+        napi_.schedule();
+    return done;
+}
+
+} // namespace ipoib

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Connections that peers ask for, on scripted fakes: accepted or turned away, their messages, their end.
+#include "connected_test.hpp"
+
+#include <shim/cm.h>
+
+namespace ipoib {
+namespace {
+
+class PassiveTest : public ConnectedTest {
+protected:
+    // The mode does not matter to who accepts.
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+    }
+    ib_cm_id* listener()
+    {
+        const auto it = std::find_if(world.cm_ids.begin(), world.cm_ids.end(), [](auto* id) { return id->listens; });
+        return it == world.cm_ids.end() ? nullptr : *it;
+    }
+    void is_given_up_after_five_seconds()
+    {
+        run_for(400);
+        EXPECT_EQ(connections(), 1U);
+        run_for(200);
+        EXPECT_EQ(connections(), 0U);
+        world.mute = false;
+    }
+    std::vector<std::uint8_t> message(std::size_t payload)
+    {
+        std::vector<std::uint8_t> bytes(4 + payload);
+        bytes[0] = 0x08;
+        for (std::size_t i = 4; i < bytes.size(); ++i)
+            bytes[i] = static_cast<std::uint8_t>(i * 7);
+        return bytes;
+    }
+    // Copied if up to 256 bytes, or else in pages that hold so many bytes of the message first, and then all they can.
+    void receive_all_sizes(ib_qp* qp, std::size_t first_bytes)
+    {
+        const std::size_t sizes[] = {1,    20,   251,  252,  253,  3687, 3688, 3689,
+                                     4091, 4092, 4093, 7784, 7785, 8188, 8189, 65520};
+        for (const std::size_t size : sizes) {
+            const auto bytes = message(size);
+            ASSERT_TRUE(world.receive_message(*qp, bytes));
+            ASSERT_FALSE(world.received.empty());
+            const sk_buff* skb = world.received.back();
+            ASSERT_EQ(shim_skb_len(skb), size);
+            EXPECT_EQ(std::memcmp(shim_skb_data(skb), bytes.data() + 4, size), 0) << size;
+            EXPECT_EQ(skb->protocol, 0x0800);
+            EXPECT_EQ(skb->mac_header.size(), 24U);
+            EXPECT_EQ(skb->mac_header[20], 0x08);
+            const std::size_t rest = size + 4 > first_bytes ? size + 4 - first_bytes : 0;
+            const std::size_t pages = size + 4 <= 256 ? 0 : 1 + (rest + 4095) / 4096;
+            EXPECT_EQ(skb->pages.size() + (skb->buffer != nullptr), pages) << size;
+        }
+        EXPECT_EQ(statistics().rx_packets, std::size(sizes));
+    }
+    // The queue pair of a connection that a peer made.
+    ib_qp* accept(std::uint8_t port, std::uint32_t qpn)
+    {
+        id = world.request(gid(port), qpn);
+        return id ? world.qps.back() : nullptr;
+    }
+    ib_cm_id* id = nullptr;
+};
+
+TEST_F(PassiveTest, a_request_is_accepted_in_any_mode)
+{
+    ib_qp* qp = accept(1, 0x100);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_EQ(id->sent, std::vector<std::string>{"REP"});
+    EXPECT_EQ(id->qpn, qp->number);
+    EXPECT_EQ(qp->state, "rts");
+    EXPECT_EQ(qp->rnr_timer, 12);
+    EXPECT_EQ(id->rnr_retries, 6);
+    const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
+    EXPECT_EQ(id->private_data, introduction);
+    EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
+    EXPECT_TRUE(shows("passive"));
+}
+
+TEST_F(PassiveTest, buffers_are_made_for_the_first_connection_only)
+{
+    EXPECT_TRUE((*world.srqs.begin())->receives.empty());
+    EXPECT_TRUE(world.loose_pages.empty());
+    accept(1, 0x100);
+    accept(2, 0x100);
+    EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
+}
+
+TEST_F(PassiveTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096 - 64 - 20 - 320); }
+
+TEST_F(PassiveTest, the_ring_goes_round)
+{
+    ib_qp* qp = accept(1, 0x100);
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(i % 2 ? 100 : 6000)));
+    EXPECT_EQ(statistics().rx_packets, 1000U);
+}
+
+TEST_F(PassiveTest, without_memory_a_message_is_dropped_and_the_ring_stays)
+{
+    ib_qp* qp = accept(1, 0x100);
+    world.fail_pages = true;
+    for (int i = 0; i < 600; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(6000)));
+    EXPECT_EQ(statistics().rx_dropped, 600U);
+    world.fail_pages = false;
+    world.fail_allocation = 1;
+    ASSERT_TRUE(world.receive_message(*qp, message(100)));
+    EXPECT_EQ(statistics().rx_dropped, 601U);
+    ASSERT_TRUE(world.receive_message(*qp, message(100)));
+    EXPECT_EQ(statistics().rx_packets, 1U);
+}
+
+TEST_F(PassiveTest, messages_without_content_are_counted_and_dropped)
+{
+    ib_qp* qp = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*qp, {}));
+    ASSERT_TRUE(world.receive_message(*qp, {8, 0, 0, 0}));
+    ASSERT_TRUE(world.receive_message(*qp, message(100), 1));
+    EXPECT_EQ(statistics().rx_errors, 3U);
+    EXPECT_EQ(statistics().rx_packets, 0U);
+}
+
+TEST_F(PassiveTest, a_peer_that_leaves_is_released)
+{
+    accept(1, 0x100);
+    world.message(id, SHIM_CM_DREQ);
+    EXPECT_EQ(id->sent.back(), "DREP");
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_FALSE(shows("passive"));
+}
+
+TEST_F(PassiveTest, every_way_to_end_releases)
+{
+    for (const auto event : {SHIM_CM_REJ, SHIM_CM_DREP, SHIM_CM_REP_ERROR, SHIM_CM_DREQ_ERROR, SHIM_CM_TIMEWAIT_EXIT}) {
+        accept(1, 0x100);
+        world.message(id, SHIM_CM_RTU);
+        EXPECT_EQ(connections(), 1U);
+        world.message(id, event);
+        run_for(3);
+        EXPECT_EQ(connections(), 0U) << event;
+    }
+}
+
+TEST_F(PassiveTest, a_queue_pair_that_breaks_by_itself_is_released)
+{
+    ib_qp* qp = accept(1, 0x100);
+    shim_qp_to_error(qp);
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had)
+{
+    accept(1, 0x100);
+    accept(1, 0x200);
+    accept(1, 0x100);
+    run_for(3);
+    EXPECT_EQ(connections(), 2U);
+}
+
+TEST_F(PassiveTest, a_mute_queue_pair_is_given_up_after_five_seconds)
+{
+    accept(1, 0x100);
+    world.mute = true;
+    world.message(id, SHIM_CM_DREQ);
+    is_given_up_after_five_seconds();
+}
+
+TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
+{
+    const ib_qp* qp = accept(1, 0x100);
+    world.mute = true;
+    world.message(id, SHIM_CM_DREQ);
+    run_for(1);
+    // All it had came back; what is sent behind that does not.
+    ipoib_last_wqe_reached(qp->context);
+    is_given_up_after_five_seconds();
+}
+
+TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
+{
+    ib_qp* const qp = accept(1, 0x100);
+    const std::size_t all = qp->srq->receives.size();
+    world.receives_until_failure = 0;
+    for (int i = 0; i < 16; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(10)));
+    EXPECT_EQ(qp->srq->receives.size(), all - 16);
+    // The restart.
+    world.run_work();
+    EXPECT_EQ(connections(), 0U);
+    ASSERT_NE(accept(1, 0x100), nullptr);
+    EXPECT_EQ(world.qps.back()->srq->receives.size(), all);
+}
+
+TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
+{
+    ib_qp* qp = accept(1, 0x100);
+    run_for(50000);
+    EXPECT_EQ(connections(), 1U);
+    ASSERT_TRUE(world.receive_message(*qp, message(10)));
+    run_for(50000);
+    EXPECT_EQ(connections(), 1U);
+    run_for(6000);
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PassiveTest, malformed_introductions_are_turned_away)
+{
+    EXPECT_EQ(world.request(gid(1), 0x100, 0), nullptr);
+    EXPECT_EQ(world.turned_away, 28U);
+    EXPECT_EQ(world.request(gid(1), 0x100, 4), nullptr);
+    EXPECT_EQ(world.request(gid(1), 0), nullptr);
+    EXPECT_EQ(world.request(gid(1), 0x100, 65524, false), nullptr);
+    EXPECT_EQ(world.turned_away, 9U);
+    EXPECT_TRUE(shows("turned_away 4 malformed 3"));
+    EXPECT_EQ(connections(), 0U);
+    // What is above the 24 bits may be anything.
+    EXPECT_NE(world.request(gid(1), 0xff000100), nullptr);
+}
+
+TEST_F(PassiveTest, a_flood_of_requests_is_limited)
+{
+    unsigned int taken = 0;
+    for (std::uint32_t i = 1; i <= 2000; ++i)
+        taken += world.request(gid(1), i) != nullptr;
+    EXPECT_EQ(taken, 1024U);
+    EXPECT_EQ(world.turned_away, 3U);
+    run_for(100);
+    for (std::uint32_t i = 1; i <= 2000; ++i)
+        taken += world.request(gid(2), i) != nullptr;
+    EXPECT_EQ(taken, 1024U + 256U);
+}
+
+TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
+{
+    world.fail_pages = true;
+    EXPECT_EQ(world.request(gid(9), 0x900), nullptr);
+    EXPECT_EQ(world.turned_away, 3U);
+    world.fail_pages = false;
+    for (int i = 1; i <= 2; ++i) {
+        world.fail_cm = i;
+        const auto* made = world.request(gid(1), 0x100);
+        EXPECT_EQ(made == nullptr, i == 1) << "only what comes after the REP is released later";
+        world.fail_cm = 0;
+        run_for(3);
+        EXPECT_EQ(connections(), 0U);
+    }
+    for (int i = 1; i <= 3; ++i) {
+        world.fail_allocation = i;
+        world.request(gid(1), 0x100);
+        world.fail_allocation = 0;
+    }
+}
+
+TEST_F(PassiveTest, a_completion_of_no_buffer_is_told_and_ignored)
+{
+    ib_qp* qp = accept(1, 0x100);
+    qp->recv_cq->push({PageRing::tag | 256, 0, 100, 0, 0, false, qp});
+    world.run_polls();
+    EXPECT_TRUE(world.received.empty());
+    EXPECT_EQ(world.log.back(), "cm receive completion for index %u of %u");
+}
+
+TEST_F(PassiveTest, the_listener_hears_requests_alone)
+{
+    for (const shim_cm_event event : {SHIM_CM_DREQ, SHIM_CM_REJ, SHIM_CM_TIMEWAIT_EXIT})
+        world.message(listener(), event);
+    EXPECT_TRUE(listener()->sent.empty());
+    EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PassiveTest, a_request_that_comes_while_the_interface_closes_is_turned_away)
+{
+    void* const context = listener()->context;
+    close();
+    ib_cm_id* late = world.new_cm_id(context);
+    const PrivateData data{{kernel::Be32(0x100), kernel::Be32(65524)}, {}};
+    shim_cm_message message{};
+    message.event = SHIM_CM_REQ;
+    message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
+    message.reliable = true;
+    EXPECT_NE(ipoib_cm_event(late, &message, context), 0);
+    EXPECT_EQ(late->reason, static_cast<unsigned int>(SHIM_CM_REJ_NO_RESOURCES));
+    shim_cm_destroy(late);
+}
+
+// Without a shared receive queue
+
+class OwnRingTest : public PassiveTest {
+protected:
+    void SetUp() override
+    {
+        world.have_srq = false;
+        PassiveTest::SetUp();
+        shim_parameters.max_nonsrq_conn_qp = 3;
+    }
+};
+
+TEST_F(OwnRingTest, each_connection_has_its_own_buffers)
+{
+    ib_qp* one = accept(1, 0x100);
+    ib_qp* two = accept(2, 0x100);
+    EXPECT_EQ(one->receives.size(), 64U);
+    EXPECT_EQ(two->receives.size(), 64U);
+    for (int i = 0; i < 300; ++i)
+        ASSERT_TRUE(world.receive_message(i % 2 ? *one : *two, message(5000)));
+    EXPECT_EQ(statistics().rx_packets, 300U);
+    world.message(id, SHIM_CM_DREQ);
+    run_for(3);
+    EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(OwnRingTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }
+
+TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
+{
+    for (std::uint8_t i = 1; i <= 3; ++i)
+        ASSERT_NE(accept(i, 0x100), nullptr);
+    EXPECT_EQ(accept(4, 0x100), nullptr);
+    EXPECT_EQ(world.turned_away, 1U);
+    run_for(1500);
+    EXPECT_EQ(accept(4, 0x100), nullptr) << "its turn comes when the oldest is gone";
+    run_for(3);
+    EXPECT_NE(accept(4, 0x100), nullptr);
+}
+
+// With one that the HCA has and does not give
+
+class RefusedQueueTest : public PassiveTest {
+protected:
+    void SetUp() override
+    {
+        world.refuse_srq = true;
+        shim_parameters.max_nonsrq_conn_qp = 3;
+        PassiveTest::SetUp();
+    }
+};
+
+TEST_F(RefusedQueueTest, each_connection_has_its_own_buffers_and_their_completions_room)
+{
+    const ib_qp* one = accept(1, 0x100);
+    const ib_qp* two = accept(2, 0x100);
+    EXPECT_EQ(one->receives.size() + two->receives.size(), 128U);
+    // The datagrams' receives, those of three connections, and their drains.
+    EXPECT_EQ(one->recv_cq->size, 256U + 3 * 64 + 64);
+    EXPECT_EQ(world.log.size(), 1U);
+}
+
+} // namespace
+} // namespace ipoib

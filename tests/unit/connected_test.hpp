@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An interface in connected mode, for the tests of connections.
+#pragma once
+
+#include "driver_test.hpp"
+
+namespace ipoib {
+
+class ConnectedTest : public DriverTest {
+protected:
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+        set_mode("connected");
+    }
+    void set_mode(const char* mode)
+    {
+        ASSERT_EQ(ipoib_attribute_store(&world.dev(), IPOIB_ATTRIBUTE_MODE, mode, std::strlen(mode)),
+                  static_cast<long>(std::strlen(mode)));
+        world.run_work();
+    }
+    static HwAddr capable(std::uint8_t port, std::uint32_t qpn = 0x100)
+    {
+        return HwAddr::of(HwAddr::flag_rc, qpn, gid(port));
+    }
+    // The first packet: path and REQ are asked for.
+    ib_cm_id* ask(const HwAddr& to, std::size_t payload = 60)
+    {
+        world.transmit(world.packet(to, 0x0800, payload));
+        if (world.open_paths())
+            world.answer_path();
+        world.run_work();
+        return world.take_request();
+    }
+    // The queue pair of the connection that was made.
+    ib_qp* connect(const HwAddr& to)
+    {
+        world.reply(ask(to));
+        ib_qp* qp = world.qps.back();
+        world.complete_messages(*qp, qp->outstanding.size());
+        return qp;
+    }
+    void run_for(unsigned long ticks)
+    {
+        for (unsigned long i = 0; i < ticks; ++i) {
+            world.advance(1);
+            world.run_polls();
+        }
+    }
+    std::string table()
+    {
+        world.seq_text.clear();
+        ipoib_debug_show(&world.dev(), IPOIB_DEBUG_CM, nullptr);
+        return world.seq_text;
+    }
+    bool shows(const char* text) { return table().find(text) != std::string::npos; }
+    // One UD queue pair is there always.
+    std::size_t connections() const { return world.qps.size() - 1; }
+};
+
+} // namespace ipoib
