@@ -8,6 +8,12 @@ kernel_kb() {
     awk '$1 == "MemTotal:" { n += $2 } $1 ~ /^(MemFree|Buffers|Cached|AnonPages|SReclaimable|PageTables):$/ { n -= $2 }
         $1 == "count:" { n -= 4 * $2 } END { print n }' /proc/meminfo /proc/zoneinfo
 }
+# Slabs that can't be given back, less what processors keep for themselves, and KASAN of what was freed.
+unreclaimable_slab_kb() {
+    local shrink
+    for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
+    awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo
+}
 slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 0 }' /proc/slabinfo; } # NAME
 verbs_objects() { # one line for each kind
     rdma resource show | awk '{ for (i = 3; i < NF; i += 2) n[$i] += $(i + 1) } END { for (i in n) print "verbs_" i, n[i] }' | sort
@@ -18,12 +24,14 @@ interfaces() { # of all namespaces
     for host in $(seq "$PORTS"); do on "$host" ip -o link; done
 }
 sample() { # NAME
-    local shrink
     mkdir -p $samples
     sync
     echo 3 >/proc/sys/vm/drop_caches
-    # What processors keep for themselves counts as used.
-    for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
+    {
+        echo "unreclaimable_slab_kb $(unreclaimable_slab_kb)"
+        echo "kernel_kb $(kernel_kb)"
+        echo "packets $(slab_objects skbuff)"
+    } >"$samples/memory.$1"
     {
         verbs_objects
         echo "connections $(rdma resource show qp | grep -c 'type RC')"
@@ -34,11 +42,6 @@ sample() { # NAME
         echo "users_of_ib_ipoib $(cat /sys/module/ib_ipoib/refcnt)"
         echo "users_of_soft_ib $(cat /sys/module/soft_ib/refcnt)"
     } >"$samples/objects.$1"
-    {
-        echo "kernel_kb $(kernel_kb)"
-        echo "unreclaimable_slab_kb $(awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo)"
-        echo "packets $(slab_objects skbuff)"
-    } >"$samples/memory.$1"
 }
 compared() { # objects|memory: samples before and after
     [ "$(find $samples -name "$1.*" | wc -l)" = 2 ] || fail "there are no two samples"

@@ -103,7 +103,8 @@ test_full_ring_shows_in_the_trace() {
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before
     before=$(on 1 cat $limit)
     on 1 sh -c "echo 1000000 >$limit"
-    knob 1 delay_us 20000
+    # Long enough for the sender to fill it.
+    knob 1 delay_us $((patience * 40000))
     trace ipoib/ipoib_ring iperf 1 2 -u -b 0 -l 100 -P 4 -t 2
     on 1 sh -c "echo $before >$limit"
     knob 1 delay_us 0
