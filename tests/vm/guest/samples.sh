@@ -8,11 +8,13 @@ kernel_kb() {
     awk '$1 == "MemTotal:" { n += $2 } $1 ~ /^(MemFree|Buffers|Cached|AnonPages|SReclaimable|PageTables):$/ { n -= $2 }
         $1 == "count:" { n -= 4 * $2 } END { print n }' /proc/meminfo /proc/zoneinfo
 }
-# Slabs that can't be given back, less what processors keep for themselves, and KASAN of what was freed.
-unreclaimable_slab_kb() {
+# Objects in slabs, less those of the kernel's checkers. What was freed is not counted, though processors keep it for
+# themselves, KASAN for a while, and files that are closed in a cache.
+slab_kb() {
     local shrink
+    echo 3 >/proc/sys/vm/drop_caches
     for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
-    awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo
+    awk 'NR > 2 && $1 !~ /^(kmemleak|debug_objects)_/ { n += $2 * $4 } END { print int(n / 1024) }' /proc/slabinfo
 }
 slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 0 }' /proc/slabinfo; } # NAME
 verbs_objects() { # one line for each kind
@@ -26,9 +28,8 @@ interfaces() { # of all namespaces
 sample() { # NAME
     mkdir -p $samples
     sync
-    echo 3 >/proc/sys/vm/drop_caches
     {
-        echo "unreclaimable_slab_kb $(unreclaimable_slab_kb)"
+        echo "slab_kb $(slab_kb)"
         echo "kernel_kb $(kernel_kb)"
         echo "packets $(slab_objects skbuff)"
     } >"$samples/memory.$1"

@@ -18,13 +18,13 @@ without_leak() {
     local before slab vm slab_now
     ping_ok 1 10.0.0.2 -s 60000
     ping_ok 2 10.0.0.1 -s 60000
-    before=$(objects) slab=$(unreclaimable_slab_kb) vm=$(vmalloc_kb)
+    before=$(objects) slab=$(slab_kb) vm=$(vmalloc_kb)
     "$1"
     wait_for 30 reaches 1 10.0.0.2
     wait_for 30 reaches 2 10.0.0.1
     as_before() { [ "$(objects)" = "$before" ]; }
     wait_for 30 as_before || { diff <(echo "$before") <(objects) | sed 's/^/# /'; return 1; }
-    slab_now=$(unreclaimable_slab_kb)
+    slab_now=$(slab_kb)
     echo "# slab $slab -> $slab_now kB, vmalloc $vm -> $(vmalloc_kb) kB"
     [ $((slab_now - slab)) -lt 8000 ] && [ $(($(vmalloc_kb) - vm)) -lt 2000 ]
 }

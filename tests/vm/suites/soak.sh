@@ -285,6 +285,6 @@ test_objects_are_as_many_as_before() {
 test_memory_is_as_much_as_before() {
     compared memory
     [ "$(grown kernel_kb)" -le 4096 ]
-    [ "$(grown unreclaimable_slab_kb)" -le 1024 ]
+    [ "$(grown slab_kb)" -le 1024 ]
     [ "$(grown packets)" -le 128 ]
 }
