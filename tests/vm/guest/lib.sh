@@ -144,6 +144,9 @@ load_drivers() { load_driver && { ! two_machines || there load_driver; }; }
 unload_driver() { rmmod ib_ipoib; }
 parameter() { cat "/sys/module/ib_ipoib/parameters/$1"; }
 
+# What a suite has done before each of its tests, which may be run alone: nothing, unless it says so itself.
+before_each() { :; }
+
 # Hosts
 
 interface_of() { echo "ib$(($1 - 1))"; }

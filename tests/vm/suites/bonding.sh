@@ -85,7 +85,7 @@ start_tcp() {
     goes_on
 }
 
-bond_of_ports() {
+before_each() {
     ! on 2 test -e /sys/class/net/bond0 || return 0
     modprobe bonding max_bonds=0
     on 2 ip addr flush dev ib1
@@ -95,7 +95,6 @@ bond_of_ports() {
 }
 
 test_bond_of_two_ports_pings() {
-    bond_of_ports
     [ "$(option mode)" = "active-backup 1" ]
     [ "$(option fail_over_mac)" = "active 1" ]
     on 2 ip addr add fd09::2/64 dev bond0 nodad
@@ -127,7 +126,6 @@ activate_each() { # HCA...
     done
 }
 test_active_slave_is_changed_forth_and_back_and_forth() {
-    bond_of_ports
     loses_little activate_each 3 2 3
     wait_for 10 reaches 1 fd09::2
     ping_ok 2 fd09::1
@@ -136,7 +134,6 @@ test_active_slave_is_changed_forth_and_back_and_forth() {
 # Away and back, before and after the peer has sent something to the other port: nothing that it keeps of the old path
 # may be used.
 test_active_slave_is_flipped_twice_and_traffic_follows() {
-    bond_of_ports
     for _ in 1 2 3; do
         activate 2
         activate 3
@@ -153,7 +150,6 @@ pull_each() { # HCA...
     for hca; do pull "$hca"; done
 }
 test_link_down_moves_traffic_forth_and_back_and_forth() {
-    bond_of_ports
     activate 2
     settles_on 2
     loses_little pull_each 2 3 2
@@ -161,7 +157,6 @@ test_link_down_moves_traffic_forth_and_back_and_forth() {
 }
 
 test_tcp_flows_on_through_failovers() {
-    bond_of_ports
     start_tcp
     local hca
     for hca in 2 3 2; do
@@ -182,7 +177,6 @@ test_tcp_flows_on_through_failovers() {
 }
 
 test_both_ports_down_and_up() {
-    bond_of_ports
     trap plug_both EXIT
     knob 2 link 0
     knob 3 link 0
@@ -199,7 +193,6 @@ test_both_ports_down_and_up() {
 }
 
 test_children_are_slaves_too() {
-    bond_of_ports
     use_bond_of_children
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip addr add $peer/24 dev blue
@@ -214,7 +207,6 @@ test_children_are_slaves_too() {
 }
 
 test_released_ports_work_alone() {
-    bond_of_ports
     on 2 ip link set ib2 nomaster
     settles_on 2
     on 2 ip link del bond0

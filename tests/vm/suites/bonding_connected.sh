@@ -11,7 +11,6 @@ xfail_stock_tcp_flows_on_through_failovers='NETDEV WATCHDOG on the peer, now and
 # Its slaves are given the bond's MTU, which is Ethernet's at first.
 test_full_mtu_goes_through_each_port() {
     local hca
-    bond_of_ports
     on 2 ip link set bond0 mtu 65520
     [ "$(on 2 cat /sys/class/net/ib1/mtu)" = 65520 ]
     for hca in 3 2; do

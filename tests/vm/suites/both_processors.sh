@@ -6,7 +6,7 @@ PORTS=2
 HOSTS=1
 
 # Of some thousand accesses KCSAN watches one, for some microseconds: here, one of some hundred, for longer.
-look_closely() {
+before_each() {
     [ -d /sys/module/kcsan ] || return 0
     write /sys/module/kcsan/parameters/skip_watch 200
     write /sys/module/kcsan/parameters/udelay_task 300
@@ -29,14 +29,12 @@ while_both_send() { # COMMAND...
 }
 
 test_pings() {
-    look_closely
     flood_from_both 2000
     flood_from_both 200 -s 20000
     both_work
 }
 
 test_tcp() {
-    look_closely
     serve_iperf 2
     on 1 iperf3 -c 10.0.0.2 -t 5 -P 4 -A 0 >/run/one &
     local one=$!
@@ -49,15 +47,12 @@ test_tcp() {
 }
 
 test_connections() {
-    look_closely
-    set_mode 1 connected
-    set_mode 2 connected
+    MODE=connected set_modes
     both_work
     flood_from_both 2000
     flood_from_both 200 -s 50000
     iperf 1 2 -t 3 -P 4 --bidir
-    set_mode 1 datagram
-    set_mode 2 datagram
+    MODE=datagram set_modes
     both_work
 }
 
@@ -68,7 +63,6 @@ read_all() {
     cat /sys/kernel/debug/ipoib/ib0_* >/dev/null
 }
 test_state_is_read() {
-    look_closely
     while_both_send read_all
     both_work
 }
@@ -81,7 +75,6 @@ change_all() {
     on 1 timeout 1 python3 group.py listen-many 30 ib0 >/dev/null || true
 }
 test_settings_change() {
-    look_closely
     while_both_send change_all
     both_work
 }

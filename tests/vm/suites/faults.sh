@@ -12,7 +12,7 @@ fail_function=/sys/kernel/debug/fail_function
 setting() { echo "$3" >"/sys/kernel/debug/$1/$2"; } # KIND NAME VALUE
 
 # Faults hit what is asked for beneath the driver's code alone: ib_mad does not recover from receives that were refused.
-aim_at_driver() {
+before_each() {
     local first last kind
     read -r first last < <(awk '$4 == "[ib_ipoib]" && $2 ~ /[tT]/ { print $1 }' /proc/kallsyms | sort | sed -n '1p;$p' | xargs)
     for kind in "${memory[@]}"; do setting "$kind" ignore-gfp-wait N; done
@@ -31,7 +31,6 @@ sometimes() { # KIND PERCENT
 never() { setting "$1" probability 0; }
 
 test_interface_comes_up() {
-    aim_at_driver
     on 1 ip link set ib0 down
     each_allocation_fails_once up ib0
     on 1 ip link set ib0 up
@@ -39,32 +38,27 @@ test_interface_comes_up() {
 }
 
 test_child_by_file() {
-    aim_at_driver
     each_allocation_fails_once write /sys/class/net/ib0/create_child 0x8001 /sys/class/net/ib0/delete_child 0x8001
     both_work
 }
 
 test_child_by_rtnetlink() {
-    aim_at_driver
     each_allocation_fails_once link ib0 blue 0x8001
     both_work
 }
 
 test_mode() {
-    aim_at_driver
     each_allocation_fails_once write /sys/class/net/ib0/mode connected /sys/class/net/ib0/mode datagram
     both_work
 }
 
 test_rings() {
     [ "$DRIVER" = ours ] || return 77
-    aim_at_driver
     each_allocation_fails_once rings ib0 512 256 128
     both_work
 }
 
 test_hca_is_plugged_in() {
-    aim_at_driver
     at 2 write "$debug/1/plugged" 0
     # Seconds each: a few of them only.
     STRIDE=7 at 1 python3 /test/fail_nth.py write "$debug/1/plugged" 1 "$debug/1/plugged" 0
@@ -75,7 +69,6 @@ test_hca_is_plugged_in() {
 
 # What the driver's work, polls and timers ask for, too.
 test_memory_is_scarce_under_traffic() {
-    aim_at_driver
     local kind mode end=$((SECONDS + 30))
     serve_iperf 2
     for kind in "${memory[@]}"; do sometimes "$kind" 10; done
@@ -116,12 +109,10 @@ with_failing() { # VERB PERCENT
     both_work
 }
 test_verbs_fail() {
-    aim_at_driver
     local verb
     for verb in alloc_pd create_cq create_srq create_qp modify_qp create_ah attach_mcast query_port; do with_failing $verb 100; done
 }
 test_verbs_fail_now_and_then() {
-    aim_at_driver
     local verb
     for verb in create_qp modify_qp create_ah attach_mcast post_send post_recv post_srq_recv req_notify_cq; do with_failing $verb 20; done
 }
