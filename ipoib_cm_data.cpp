@@ -85,10 +85,10 @@ void SendPool::ring_doorbell()
         return;
     shim_send_wr_signal(last_->native());
     doorbells.add();
-    const int error = shim_post_send(open_->qp, first_->native());
+    const int error = shim_post_send(open_->qp, first_->native(), nullptr);
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
-        // What was posted of the chain is not known: the queue pair goes, and its sends with it.
+        // The queue pair goes, and its sends with it, posted or not.
         log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
         open_->post_failed.store(true);
         interface_.connections.look_soon();
@@ -191,7 +191,7 @@ kernel::Status PageRing::create(unsigned int size, unsigned int pages)
     pages_ = std::min(pages, most_pages);
     headroom_ = pages_ == most_pages ? shim_skb_buffer_headroom() + sizeof(HwAddr) : 0;
     first_bytes_ = shim_page_size() - (builds_in_page() ? headroom_ + shim_skb_buffer_tailroom() : 0);
-    batch_ = std::max(1U, std::min(most_reposts, size / 4));
+    reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
     for (unsigned int i = 0; i < size; ++i) {
@@ -218,51 +218,36 @@ void PageRing::empty()
         for (unsigned int page = 0; page < pages_; ++page)
             remove_page(slots_[i], page);
     slots_.reset();
-    first_ = last_ = nullptr;
-    reposts_ = 0;
-    outstanding_.store(0);
+    reposts_.reset();
 }
 
 kernel::Status PageRing::post_to(ib_srq* srq, ib_qp* qp)
 {
     srq_ = srq;
     qp_ = qp;
-    for (unsigned int i = 0; i + 1 < size_; ++i)
-        shim_recv_wr_set_next(slots_[i].native(), slots_[i + 1].native());
-    shim_recv_wr_set_next(slots_[size_ - 1].native(), nullptr);
-    return post(slots_[0], size_);
+    for (unsigned int i = 0; i < size_; ++i)
+        (void)reposts_.add(slots_[i].native());
+    return post();
 }
 
-kernel::Status PageRing::post(Slot& first, unsigned int count)
+kernel::Status PageRing::post()
 {
-    outstanding_.store(outstanding_.load_relaxed() + count);
-    shim_recv_wr* refused;
-    const int error =
-        srq_ ? shim_srq_post_recv(srq_, first.native(), &refused) : shim_post_recv(qp_, first.native(), &refused);
-    if (error) [[unlikely]]
-        outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
-    return error;
+    return reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
+        return srq_ ? shim_srq_post_recv(srq_, first, refused) : shim_post_recv(qp_, first, refused);
+    });
 }
 
 void PageRing::repost(Slot& slot)
 {
-    shim_recv_wr_set_next(slot.native(), nullptr);
-    if (last_)
-        shim_recv_wr_set_next(last_->native(), slot.native());
-    else
-        first_ = &slot;
-    last_ = &slot;
-    if (++reposts_ < batch_)
+    if (!reposts_.add(slot.native()))
         return;
     interface_.rx.doorbells.add();
-    if (const kernel::Status status = post(*first_, reposts_); !status.ok()) [[unlikely]] {
+    if (const kernel::Status status = post(); !status.ok()) [[unlikely]] {
         // A ring of its own ends with its connection.
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
         if (srq_)
             interface_.connections.shared_queue_broke();
     }
-    first_ = last_ = nullptr;
-    reposts_ = 0;
 }
 
 void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
@@ -273,7 +258,7 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
         return;
     }
     log_connected_data(interface_.dev(), "cm recv completion: id %u, status: %d", index, shim_wc_status(wc));
-    outstanding_.store(outstanding_.load_relaxed() - 1);
+    reposts_.completed();
     Slot& slot = slots_[index];
     if (shim_wc_ok(wc)) [[likely]] {
         const unsigned long now = shim_jiffies();
@@ -290,7 +275,7 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
     // The shared queue lives on; a ring of its own ends with its queue pair.
     if (srq_) {
         repost(slot);
-    } else if (outstanding_.load_relaxed() == 0) {
+    } else if (reposts_.outstanding() == 0) {
         from.flushed.store(true);
         interface_.connections.look_soon();
     }

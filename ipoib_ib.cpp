@@ -94,12 +94,12 @@ void TxRing::stop()
 
 void TxRing::empty()
 {
-    const std::uint32_t left = index_.used();
-    if (left) {
+    if (const unsigned int left = posted())
         log_warning(interface_.dev(), "timing out; %u sends not completed", left);
+    if (!index_.empty())
         finish_to(index_.head(), 0);
-    }
     unposted_ = index_.head();
+    refused_.store(0);
     shim_tx_queue_reset(interface_.dev());
 }
 
@@ -244,15 +244,19 @@ void TxRing::ring_doorbell()
         return;
     shim_send_wr_signal(slots_[index_.slot(end - 1)].native());
     doorbells.add();
-    const int error = shim_post_send(interface_.qp(), slots_[index_.slot(unposted_)].native());
-    unposted_ = end;
+    shim_send_wr* refused;
+    const int error = shim_post_send(interface_.qp(), slots_[index_.slot(unposted_)].native(), &refused);
     if (error) [[unlikely]] {
-        // What was posted of the chain is not known, so nothing of it can be freed before the queue is restarted.
+        // Sends before it may complete without a report. All stay until the queue is restarted.
         log_warning(interface_.dev(), "post_send failed, error %d", error);
+        while (unposted_ != end && slots_[index_.slot(unposted_)].native() != refused)
+            ++unposted_;
+        refused_.store(end - unposted_);
         close();
         shim_tx_queue_stop(interface_.dev());
         interface_.restart_queues();
     }
+    unposted_ = end;
     expect_completions();
 }
 

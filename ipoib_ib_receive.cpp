@@ -24,7 +24,7 @@ RxRing::RxRing(Interface& interface) : interface_(interface)
 kernel::Status RxRing::create(unsigned int size)
 {
     size_ = size;
-    batch_ = std::max(1U, std::min(most_reposts, size / 4));
+    reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
     return {};
@@ -51,12 +51,9 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
             log_warning(interface_.dev(), "no memory for receive buffer %u of %u", i, size_);
             return kernel::no_memory;
         }
-        repost(slot);
+        (void)reposts_.add(slot.native());
     }
-    post_reposts();
-    if (outstanding_.load() != size_)
-        return kernel::invalid;
-    return {};
+    return post();
 }
 
 void RxRing::start() { napi_.start(); }
@@ -69,9 +66,7 @@ void RxRing::stop()
 
 void RxRing::empty()
 {
-    first_ = last_ = nullptr;
-    reposts_ = 0;
-    outstanding_.store(0);
+    reposts_.reset();
     if (!pool_)
         return;
     for (unsigned int i = 0; i < size_; ++i) {
@@ -104,38 +99,19 @@ bool RxRing::refill(Slot& slot)
 
 void RxRing::repost(Slot& slot)
 {
-    shim_recv_wr_set_next(slot.native(), nullptr);
-    if (last_)
-        shim_recv_wr_set_next(last_->native(), slot.native());
-    else
-        first_ = &slot;
-    last_ = &slot;
-    if (++reposts_ >= batch_)
-        post_reposts();
-}
-
-unsigned int count_from(const shim_recv_wr* wr)
-{
-    unsigned int count = 0;
-    for (; wr; wr = shim_recv_wr_next(wr))
-        ++count;
-    return count;
-}
-
-void RxRing::post_reposts()
-{
-    if (!first_)
-        return;
-    outstanding_.store(outstanding_.load_relaxed() + reposts_);
-    doorbells.add();
-    shim_recv_wr* refused;
-    if (const int error = shim_post_recv(interface_.qp(), first_->native(), &refused)) [[unlikely]] {
-        log_warning(interface_.dev(), "post_recv failed, error %d", error);
-        outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
+    if (reposts_.add(slot.native()) && !post().ok()) [[unlikely]]
         interface_.restart_queues();
-    }
-    first_ = last_ = nullptr;
-    reposts_ = 0;
+}
+
+kernel::Status RxRing::post()
+{
+    doorbells.add();
+    const int error = reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
+        return shim_post_recv(interface_.qp(), first, refused);
+    });
+    if (error) [[unlikely]]
+        log_warning(interface_.dev(), "post_recv failed, error %d", error);
+    return error;
 }
 
 bool RxRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
@@ -159,7 +135,7 @@ void RxRing::handle(const shim_wc* wc)
     }
     log_data(interface_.dev(), "recv completion: id %llu, status: %d", static_cast<unsigned long long>(index),
              shim_wc_status(wc));
-    outstanding_.store(outstanding_.load_relaxed() - 1);
+    reposts_.completed();
     Slot& slot = slots_[index];
     if (!shim_wc_ok(wc)) [[unlikely]] {
         // Out of service: the buffer stays in its slot until empty().

@@ -431,11 +431,11 @@ void Interface::drain()
 {
     const unsigned long deadline = shim_jiffies() + kernel::seconds(drain_timeout_seconds);
     while (!kernel::reached(deadline, shim_jiffies())) {
-        if (tx.index().empty() && rx.outstanding() == 0)
+        if (tx.posted() == 0 && rx.outstanding() == 0)
             return;
         shim_sleep_ms(1);
     }
-    log_warning(dev_, "timing out; %u sends %u receives not completed", tx.index().used(), rx.outstanding());
+    log_warning(dev_, "timing out; %u sends %u receives not completed", tx.posted(), rx.outstanding());
 }
 
 // Events and flushes

@@ -263,11 +263,15 @@ SHIM void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *ne
 	wr->wr.wr.next = next ? &next->wr.wr : NULL;
 }
 
-SHIM int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first)
+SHIM int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused)
 {
-	const struct ib_send_wr *bad;
+	/* Who says nothing of it took none. */
+	const struct ib_send_wr *bad = &first->wr.wr;
+	const int error = ib_post_send(qp, &first->wr.wr, &bad);
 
-	return ib_post_send(qp, &first->wr.wr, &bad);
+	if (refused)
+		*refused = error ? container_of(bad, struct shim_send_wr, wr.wr) : NULL;
+	return error;
 }
 
 SHIM void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count)

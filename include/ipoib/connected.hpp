@@ -9,6 +9,7 @@
 #include <ipoib/address.hpp>
 #include <ipoib/mapped_packet.hpp>
 #include <ipoib/passive_life.hpp>
+#include <ipoib/receive_chain.hpp>
 #include <kernel/endian.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
@@ -191,7 +192,7 @@ public:
     void handle(const shim_wc* wc, PassiveConnection& from);
 
     bool created() const { return static_cast<bool>(slots_); }
-    unsigned int outstanding() const { return outstanding_.load(); }
+    unsigned int outstanding() const { return reposts_.outstanding(); }
 
 private:
     struct Slot {
@@ -202,7 +203,6 @@ private:
         alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
         shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
     };
-    static constexpr unsigned int most_reposts = 16;
 
     bool builds_in_page() const { return headroom_ != 0; }
     unsigned int longest() const { return first_bytes_ + (pages_ - 1) * shim_page_size(); }
@@ -212,7 +212,7 @@ private:
     bool map(shim_sge& sge, unsigned int index, page* page) const;
     bool add_page(Slot& slot, unsigned int index);
     void remove_page(Slot& slot, unsigned int index);
-    kernel::Status post(Slot& first, unsigned int count);
+    kernel::Status post();
     void repost(Slot& slot);
     void deliver(Slot& slot, unsigned int bytes, bool without_checksum);
     sk_buff* copy(const Slot& slot, unsigned int bytes);
@@ -228,14 +228,10 @@ private:
     unsigned int headroom_ = 0;
     // Bytes of data that it takes.
     unsigned int first_bytes_ = 0;
-    unsigned int batch_ = 1;
     ib_srq* srq_ = nullptr;
     ib_qp* qp_ = nullptr;
     kernel::Array<Slot> slots_;
-    Slot* first_ = nullptr;
-    Slot* last_ = nullptr;
-    unsigned int reposts_ = 0;
-    kernel::Published<unsigned int> outstanding_;
+    ReceiveChain reposts_;
     // What get_fresh() got. Not on the stack, which kernels zero.
     page* fresh_[most_pages];
     shim_sge fresh_sge_[most_pages];

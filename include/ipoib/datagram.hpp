@@ -6,6 +6,7 @@
 
 #include <generated/layout.h>
 #include <ipoib/mapped_packet.hpp>
+#include <ipoib/receive_chain.hpp>
 #include <ipoib/segment_merger.hpp>
 #include <ipoib/segmenter.hpp>
 #include <kernel/memory.hpp>
@@ -32,9 +33,6 @@ public:
 private:
     alignas(SHIM_ALIGNOF_WC) std::byte storage_[SHIM_SIZEOF_WC * most] = {};
 };
-
-// Of a chain of receives: those from this one on.
-unsigned int count_from(const shim_recv_wr* wr);
 
 class TxRing {
 public:
@@ -73,6 +71,8 @@ public:
     void expect_completions();
     // Posted and not handled, connections' included.
     unsigned int outstanding() const;
+    // Sends of this ring that the HCA is to give back. CONTEXT: closed.
+    unsigned int posted() const { return index_.used() - refused_.load(); }
     // The completion queue got entries. CONTEXT: any.
     void notified()
     {
@@ -131,6 +131,8 @@ private:
     std::uint32_t unposted_ = 0;
     // Between service and service, or until the restart that a failed post asked for.
     kernel::Published<bool> closed_{true};
+    // The last of the ring, which that post did not give to the HCA.
+    kernel::Published<std::uint32_t> refused_;
     Completions completions_;
     kernel::Napi<&TxRing::poll> napi_;
     // Of packets, in bytes: taken, under the transmit lock; and handled, by the poll.
@@ -170,7 +172,7 @@ public:
     bool adaptive() const { return adaptive_.load_relaxed(); }
 
     // Buffers that the HCA has.
-    unsigned int outstanding() const { return outstanding_.load(); }
+    unsigned int outstanding() const { return reposts_.outstanding(); }
     // The largest datagram that buffers are made for.
     unsigned int ib_mtu() const { return ib_mtu_; }
     int poll(int budget);
@@ -196,7 +198,6 @@ private:
         alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
         shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
     };
-    static constexpr unsigned int most_reposts = 16;
 
     // Gives the slot a new buffer; false: no memory, and the slot keeps what it has.
     bool refill(Slot& slot);
@@ -206,7 +207,7 @@ private:
     sk_buff* build(page* buffer, unsigned int bytes);
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
     void repost(Slot& slot);
-    void post_reposts();
+    kernel::Status post();
 
     Interface& interface_;
     unsigned int size_ = 0;
@@ -214,12 +215,7 @@ private:
     unsigned int page_order_ = 0;
     page_pool* pool_ = nullptr;
     kernel::Array<Slot> slots_;
-    // A chain of slots that are ready and not posted yet; posted batch_ at a time.
-    Slot* first_ = nullptr;
-    Slot* last_ = nullptr;
-    unsigned int reposts_ = 0;
-    unsigned int batch_ = 1;
-    kernel::Published<unsigned int> outstanding_;
+    ReceiveChain reposts_;
     SegmentMerger merger_{*this};
     Completions completions_;
     // The poll has one completion to handle.

@@ -136,8 +136,8 @@ void shim_send_wr_set_flags(struct shim_send_wr *wr, bool signaled, bool checksu
 void shim_send_wr_signal(struct shim_send_wr *wr);
 /* next may be NULL. */
 void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next);
-/* CONTEXT: any. Posts the chain. */
-int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first);
+/* CONTEXT: any. Posts the chain. After an error, none from the refused one on was taken. refused may be NULL. */
+int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused);
 
 void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count);
 void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next);

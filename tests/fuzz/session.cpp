@@ -101,9 +101,9 @@ void Session::play(std::span<const Operation> operations)
 
 void Session::have_everything()
 {
-    world_.fail_allocation = world_.fail_cm = world_.fail_post = 0;
+    world_.fail_allocation = world_.fail_cm = 0;
     world_.fail_mapping = world_.fail_qps = 0;
-    world_.receives_until_failure = -1;
+    world_.sends_until_failure = world_.receives_until_failure = -1;
     world_.fail_pages = world_.refuse_srq = world_.mute = world_.answer_while_leaving = false;
     world_.status_of_cancelled = -4;
     world_.administrator = true;

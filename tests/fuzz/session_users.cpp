@@ -352,7 +352,7 @@ void Session::lack_memory()
         world_.fail_mapping = static_cast<unsigned int>(nth);
         break;
     case 3:
-        world_.fail_post = nth;
+        world_.sends_until_failure = nth - 1;
         break;
     case 4:
         world_.receives_until_failure = nth - 1;

@@ -266,7 +266,7 @@ void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
 void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
 
-int shim_post_send(ib_qp* qp, shim_send_wr* first)
+int shim_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     world->scheduler.point();
     SIM_CHECK(world->qps.contains(qp->serial), "a send is posted to a queue pair that is gone");
@@ -274,8 +274,9 @@ int shim_post_send(ib_qp* qp, shim_send_wr* first)
               "a send is posted to a queue pair in state %d", static_cast<int>(qp->state));
     Random& random = world->scheduler.random();
     for (shim_send_wr* wr = first; wr; wr = wr->next) {
-        // The driver is not told how much of the chain was taken.
         if (random.one_in(qp->ca->post_error_one_in)) {
+            if (refused)
+                *refused = wr;
             qp->kick();
             return -12;
         }

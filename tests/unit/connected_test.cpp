@@ -305,7 +305,7 @@ TEST_F(ConnectedTest, events_after_the_end_change_nothing)
 TEST_F(ConnectedTest, a_post_that_fails_breaks_the_connection)
 {
     ib_qp* qp = connect(capable(1));
-    world.fail_post = 1;
+    world.sends_until_failure = 0;
     world.transmit(world.packet(capable(1)));
     EXPECT_EQ(qp->state, "rts");
     // What was posted before goes with it, and nothing is heard of it.
@@ -321,7 +321,7 @@ TEST_F(ConnectedTest, a_post_that_fails_breaks_the_connection)
 TEST_F(ConnectedTest, a_release_goes_on_when_another_connection_has_work_meanwhile)
 {
     connect(capable(1));
-    world.fail_post = 1;
+    world.sends_until_failure = 0;
     world.transmit(world.packet(capable(1)));
     world.mute = true;
     world.run_work();

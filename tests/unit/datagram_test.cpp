@@ -194,7 +194,7 @@ TEST_F(DatagramTest, stop_frees_what_was_never_completed)
 
 TEST_F(DatagramTest, failed_post_restarts_the_queues)
 {
-    world.fail_post = 1;
+    world.sends_until_failure = 0;
     world.transmit(world.packet(peer(1)));
     EXPECT_TRUE(world.dev().stopped);
     world.transmit(world.packet(peer(1)));
@@ -205,6 +205,18 @@ TEST_F(DatagramTest, failed_post_restarts_the_queues)
     world.answer_broadcast();
     world.run_work();
     meet(peer(1));
+}
+
+TEST_F(DatagramTest, sends_that_the_hca_refused_are_not_waited_for)
+{
+    world.sends_until_failure = 1;
+    for (int i = 0; i < 3; ++i)
+        world.transmit(world.packet(peer(1)), i < 2);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+    EXPECT_EQ(world.skbs.size(), 3U) << "the first may be sent still, and who waits for it waits for them";
+    world.run_work();
+    EXPECT_TRUE(world.skbs.empty());
+    EXPECT_EQ(world.log.size(), 1U) << "the failed post; no sends that were not completed";
 }
 
 TEST_F(DatagramTest, oversized_packet_is_dropped_and_its_sender_told)

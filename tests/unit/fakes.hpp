@@ -298,7 +298,7 @@ public:
     std::vector<std::string> registered;
     unsigned int work_queues = 0;
     // So many more are taken, and then one chain is refused from there on; -1: none is.
-    int receives_until_failure = -1;
+    int sends_until_failure = -1, receives_until_failure = -1;
     // A queue pair in its error state says nothing, and flushes nothing.
     bool mute = false;
     std::vector<unsigned int> rejected_mtus, updated_pmtus;
@@ -356,7 +356,7 @@ public:
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;
-    int fail_post = 0, fail_arming = 0;
+    int fail_arming = 0;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false;
     int lowers = 0;

@@ -323,12 +323,18 @@ void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
 }
 void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
-int shim_post_send(ib_qp* qp, shim_send_wr* first)
+int shim_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
-    if (is_last(world->fail_post))
-        return -12;
     ++world->doorbells;
     for (shim_send_wr* wr = first; wr; wr = wr->next) {
+        if (world->sends_until_failure == 0) {
+            world->sends_until_failure = -1;
+            if (refused)
+                *refused = wr;
+            return -12;
+        }
+        if (world->sends_until_failure > 0)
+            --world->sends_until_failure;
         EXPECT_TRUE(qp->connected || world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
         Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}, wr->checksum, wr->segment_bytes, {}, {}};
         if (wr->header_bytes) {

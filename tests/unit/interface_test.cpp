@@ -399,6 +399,19 @@ TEST_F(InterfaceTest, without_a_pool_of_buffers_it_does_not_open)
     open();
 }
 
+TEST_F(InterfaceTest, receives_that_the_hca_refuses_keep_it_from_opening)
+{
+    world.receives_until_failure = 20;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), -12);
+    world.rtnl = false;
+    EXPECT_EQ(world.qp().state, "reset");
+    EXPECT_TRUE(world.mappings.empty());
+    world.run_work();
+    EXPECT_EQ(world.qp().state, "reset") << "it is not up, so nothing is tried again";
+    open();
+}
+
 TEST_F(InterfaceTest, a_gid_that_is_not_to_be_had_leaves_the_address)
 {
     const auto before = world.dev().address;
