@@ -23,7 +23,8 @@ void put32(std::uint8_t* at, std::uint32_t value)
     put16(at + 2, value);
 }
 
-std::uint64_t add(std::uint64_t a, std::uint64_t b)
+// With the carry added to the end (RFC 1071).
+std::uint64_t add_around(std::uint64_t a, std::uint64_t b)
 {
     std::uint64_t total;
     const bool carry = __builtin_add_overflow(a, b, &total);
@@ -43,12 +44,14 @@ std::uint64_t sum(const std::uint8_t* bytes, std::uint32_t count)
     std::uint64_t total = 0;
     // Four at a time: no HCA takes its host's time for this, so it is to be short.
     for (; count >= 32; bytes += 32, count -= 32)
-        total = add(add(add(add(total, word_at(bytes)), word_at(bytes + 8)), word_at(bytes + 16)), word_at(bytes + 24));
+        total = add_around(
+            add_around(add_around(add_around(total, word_at(bytes)), word_at(bytes + 8)), word_at(bytes + 16)),
+            word_at(bytes + 24));
     for (; count >= 8; bytes += 8, count -= 8)
-        total = add(total, word_at(bytes));
+        total = add_around(total, word_at(bytes));
     std::uint8_t rest[8] = {};
     std::memcpy(rest, bytes, count);
-    return add(total, word_at(rest));
+    return add_around(total, word_at(rest));
 }
 
 // In memory order, as sum() is.
@@ -107,8 +110,8 @@ bool fabric_fill_checksums(std::uint8_t* payload, std::uint32_t bytes)
     if (!packet.transport)
         return false;
     std::memset(packet.checksum(), 0, 2);
-    std::uint16_t value =
-        static_cast<std::uint16_t>(~fold(add(packet.pseudo_header(), sum(packet.transport, packet.transport_bytes))));
+    std::uint16_t value = static_cast<std::uint16_t>(
+        ~fold(add_around(packet.pseudo_header(), sum(packet.transport, packet.transport_bytes))));
     // UDP's zero says that there is none.
     if (value == 0 && packet.protocol == udp)
         value = 0xffff;
@@ -124,7 +127,7 @@ bool fabric_checksums_hold(const std::uint8_t* payload, std::uint32_t bytes)
         return false;
     if (packet.protocol == udp && get16(packet.checksum()) == 0)
         return false;
-    return fold(add(packet.pseudo_header(), sum(packet.transport, packet.transport_bytes))) == 0xffff;
+    return fold(add_around(packet.pseudo_header(), sum(packet.transport, packet.transport_bytes))) == 0xffff;
 }
 
 void fabric_make_segment(std::uint8_t* payload, std::uint32_t bytes, std::uint32_t index, std::uint32_t offset,
