@@ -226,11 +226,22 @@ at_the_end() { # of a test, however it ends
     end_traffic
 }
 
-# The starting configuration at rest: no traffic, no connection, every interface just up.
+# Receive buffers for connections are there from the first one on, until the rings are made anew.
+renew_rings() { # HOST
+    local dev rx
+    rx=$(parameter recv_queue_size)
+    for dev in $(on "$1" ls /sys/class/net | grep '^ib'); do
+        on "$1" ethtool -G "$dev" rx $((rx / 2))
+        on "$1" ethtool -G "$dev" rx "$rx"
+    done
+}
+
+# The starting configuration at rest: no traffic, no connection, every interface just up, its rings new.
 settle() {
     end_traffic
     each_host to_start
     each_host down
+    [ "$DRIVER" != ours ] || each_host renew_rings
     each_host up
     each_host wait_for 60 addresses_ready
     no_connections() { ! rdma resource show qp | says 'type RC'; }
