@@ -183,6 +183,16 @@ TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
     is_given_up_after_five_seconds();
 }
 
+// The poll may not have looked yet at what was received before.
+TEST_F(PassiveTest, a_drain_that_the_hca_refuses_is_given_up_after_five_seconds)
+{
+    accept(1, 0x100);
+    world.sends_until_failure = 0;
+    world.message(id, SHIM_CM_DREQ);
+    is_given_up_after_five_seconds();
+    EXPECT_EQ(world.sends_until_failure, -1);
+}
+
 TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
 {
     ib_qp* const qp = accept(1, 0x100);
