@@ -98,8 +98,8 @@ int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
     for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front()) {
         Completion& entry = shim_wc_at(wc, n)->entry;
         entry = cq->entries.front();
-        if (entry.send)
-            entry.qp->seen = entry.number + 1;
+        if (const auto it = world->qps.find(entry.qp_serial); entry.send && it != world->qps.end())
+            it->second->seen = entry.number + 1;
     }
     return n;
 }
@@ -166,7 +166,8 @@ void shim_qp_destroy(ib_qp* qp)
     may_sleep("ib_destroy_qp");
     SIM_CHECK(qp->groups.empty(), "a queue pair is destroyed while attached to groups");
     SIM_CHECK(world->qps.erase(qp->serial) == 1, "a queue pair is destroyed twice");
-    qp->forget_completions();
+    if (qp->ca->cleans_queues)
+        qp->forget_completions();
     qp->ca->qps.erase(qp->number);
     --qp->pd->users;
     --qp->send_cq->users;
@@ -203,7 +204,7 @@ int shim_qp_to_reset(ib_qp* qp)
     qp->sends.clear();
     qp->receives.clear();
     qp->seen = qp->posted;
-    if (qp->ca->cleans_on_reset)
+    if (qp->ca->cleans_queues)
         qp->forget_completions();
     return 0;
 }

@@ -28,7 +28,8 @@ struct ib_device {
     std::vector<std::uint16_t> pkeys{0xffff, 0x8001, 0, 0};
     unsigned int mtu = 2048;
     unsigned int max_srq_sges = 16, max_sges = 18;
-    bool cleans_on_reset = true;
+    // Of the completions of a queue pair that is reset or destroyed.
+    bool cleans_queues = true;
 
     struct Handler {
         shim_event_handler* handler;

@@ -39,7 +39,7 @@ World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
         ca->mtu = shim_mtu_bytes(mtu_code);
         ca->max_srq_sges = shared_queues ? srq_sges : 0;
         ca->max_sges = random.one_in(4) ? 3 : 18;
-        ca->cleans_on_reset = !random.one_in(4);
+        ca->cleans_queues = !random.one_in(4);
         ca->next_qpn = static_cast<std::uint32_t>(0x40 + random.below(60));
         devices.push_back(std::move(ca));
     }
