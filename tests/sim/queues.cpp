@@ -31,6 +31,13 @@ namespace {
 
 constexpr unsigned int grh_bytes = 40;
 
+// nullptr: it was destroyed meanwhile.
+ib_qp* queue_pair_of(const Completion& entry)
+{
+    const auto it = world->qps.find(entry.qp_serial);
+    return it == world->qps.end() ? nullptr : it->second;
+}
+
 template <class T>
 T* error_pointer(int error)
 {
@@ -98,8 +105,8 @@ int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
     for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front()) {
         Completion& entry = shim_wc_at(wc, n)->entry;
         entry = cq->entries.front();
-        if (const auto it = world->qps.find(entry.qp_serial); entry.send && it != world->qps.end())
-            it->second->seen = entry.number + 1;
+        if (ib_qp* const qp = entry.send ? queue_pair_of(entry) : nullptr)
+            qp->seen = entry.number + 1;
     }
     return n;
 }
@@ -127,9 +134,9 @@ std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qp
 std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
 void* shim_wc_qp_context(const shim_wc* wc)
 {
-    const auto it = world->qps.find(wc->entry.qp_serial);
-    SIM_CHECK(it != world->qps.end(), "a completion is looked at when its queue pair is gone");
-    return it->second->context;
+    const ib_qp* const qp = queue_pair_of(wc->entry);
+    SIM_CHECK(qp, "a completion is looked at when its queue pair is gone");
+    return qp->context;
 }
 
 // The datagram queue pair
@@ -166,8 +173,7 @@ void shim_qp_destroy(ib_qp* qp)
     may_sleep("ib_destroy_qp");
     SIM_CHECK(qp->groups.empty(), "a queue pair is destroyed while attached to groups");
     SIM_CHECK(world->qps.erase(qp->serial) == 1, "a queue pair is destroyed twice");
-    if (qp->ca->cleans_queues)
-        qp->forget_completions();
+    qp->forget_completions();
     qp->ca->qps.erase(qp->number);
     --qp->pd->users;
     --qp->send_cq->users;
@@ -178,6 +184,8 @@ void shim_qp_destroy(ib_qp* qp)
 }
 void ib_qp::forget_completions()
 {
+    if (!ca->cleans_queues)
+        return;
     for (ib_cq* cq : {send_cq, recv_cq})
         std::erase_if(cq->entries, [this](const Completion& entry) { return entry.qp == this; });
 }
@@ -204,8 +212,7 @@ int shim_qp_to_reset(ib_qp* qp)
     qp->sends.clear();
     qp->receives.clear();
     qp->seen = qp->posted;
-    if (qp->ca->cleans_queues)
-        qp->forget_completions();
+    qp->forget_completions();
     return 0;
 }
 int shim_qp_recover_send(ib_qp* qp)

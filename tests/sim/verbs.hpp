@@ -175,6 +175,7 @@ struct ib_qp {
     bool take(const std::vector<std::uint8_t>& bytes, sim::Completion completion);
     // The HCA can't: what it would have been written into comes back with an error.
     bool fail_to_take();
+    // If the HCA does so.
     void forget_completions();
 };
 
