@@ -75,11 +75,16 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
 
 Group* GroupSet::add(const Gid& mgid, bool send_only)
 {
+    if (send_only && send_only_count_ == most_send_only) {
+        log_warning(interface_.dev(), "%u groups to send to, and no more", send_only_count_);
+        return nullptr;
+    }
     auto group = kernel::make_owned_atomic<Group>(*this, mgid, send_only);
     if (!group || !groups_.insert(*group).ok())
         return nullptr;
     group->last_used.store(shim_jiffies());
     all_.push_back(*group);
+    send_only_count_ += send_only;
     return group.release();
 }
 
@@ -364,6 +369,7 @@ void GroupSet::unlink(Group& group)
 {
     groups_.remove(group);
     static_cast<kernel::ListNode<Group>&>(group).unlink();
+    send_only_count_ -= group.join.send_only();
     if (&group == broadcast_)
         broadcast_ = nullptr;
 }

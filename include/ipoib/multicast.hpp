@@ -49,6 +49,9 @@ class GroupSet {
 public:
     // Packets that wait for one group.
     static constexpr unsigned int most_waiting = 64;
+    // Groups that we only send to: a subnet has so many multicast LIDs (IBA 4.1.3). Whoever sends to us over IPv6
+    // chooses the addresses that we look for, each in a group of its own.
+    static constexpr unsigned int most_send_only = 0x3fff;
 
     explicit GroupSet(Interface& interface) : interface_(interface), joins_(*this), sync_(*this) {}
 
@@ -85,6 +88,7 @@ private:
     static void visit_listed(void* context, const std::uint8_t* address);
     void list(const HwAddr& address) TA_EXCLUDES(lock_);
 
+    // nullptr: no memory, or one send-only group too many.
     Group* add(const Gid& mgid, bool send_only) TA_REQUIRES(lock_);
     // The next group that is to ask now, moved to its asking state; nullptr: none, and next_retry_ is set.
     Group* next_to_ask() TA_EXCLUDES(lock_);
@@ -111,6 +115,7 @@ private:
     kernel::HashTable<Gid, Group> groups_;
     kernel::List<Group> all_ TA_GUARDED(lock_);
     Group* broadcast_ TA_GUARDED(lock_) = nullptr;
+    unsigned int send_only_count_ TA_GUARDED(lock_) = 0;
     bool accepting_ TA_GUARDED(lock_) = false;
     // When the earliest back-off ends, if one is running.
     unsigned long next_retry_ TA_GUARDED(lock_) = 0;

@@ -22,14 +22,15 @@ protected:
     static Gid gid(std::uint8_t n) { return Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, n}}; }
     // A neighbour: its port and its queue pair.
     static HwAddr peer(std::uint8_t port, std::uint32_t qpn = 0x100) { return HwAddr::of(0, qpn, gid(port)); }
-    static Gid group(std::uint8_t n)
+    static Gid group(std::uint16_t n)
     {
         Gid mgid = broadcast_gid(PKey(0xffff));
-        mgid.bytes[12] = mgid.bytes[13] = mgid.bytes[14] = 0;
-        mgid.bytes[15] = n;
+        mgid.bytes[12] = mgid.bytes[13] = 0;
+        mgid.bytes[14] = static_cast<std::uint8_t>(n >> 8);
+        mgid.bytes[15] = static_cast<std::uint8_t>(n);
         return mgid;
     }
-    static HwAddr to_group(std::uint8_t n) { return HwAddr::of(0, HwAddr::multicast_qpn, group(n)); }
+    static HwAddr to_group(std::uint16_t n) { return HwAddr::of(0, HwAddr::multicast_qpn, group(n)); }
     // Sends to a peer whose path is known afterwards.
     void meet(const HwAddr& address, std::uint16_t dlid = 5)
     {

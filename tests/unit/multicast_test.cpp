@@ -300,6 +300,27 @@ TEST_F(MulticastTest, unused_send_only_group_is_left)
     EXPECT_EQ(world.leaves, 1U);
 }
 
+TEST_F(MulticastTest, send_only_groups_have_a_limit_and_unused_ones_make_room)
+{
+    open();
+    const std::size_t before = world.memory.size();
+    for (std::uint16_t i = 0; i < GroupSet::most_send_only; ++i)
+        world.transmit(world.packet(to_group(i + 2)));
+    EXPECT_EQ(world.drops, 0U);
+    const HwAddr one_more = to_group(GroupSet::most_send_only + 2);
+    world.transmit(world.packet(one_more));
+    EXPECT_EQ(world.drops, 1U);
+    // Those that the stack listens to do not count.
+    set_groups({1});
+    EXPECT_NE(world.join_of(group(1)), nullptr);
+    set_groups({});
+    world.advance(3 * 3000 + 10);
+    EXPECT_EQ(world.drops, 1U + GroupSet::most_send_only) << "with their groups";
+    EXPECT_EQ(world.memory.size(), before);
+    world.transmit(world.packet(one_more));
+    EXPECT_EQ(world.drops, 1U + GroupSet::most_send_only);
+}
+
 TEST_F(MulticastTest, packet_gets_the_links_pkey)
 {
     open();
