@@ -70,6 +70,7 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
         return;
     }
     group->last_used.store(shim_jiffies());
+    nominate(*group);
     joins_.requeue(interface_.work_queue);
 }
 
@@ -85,6 +86,7 @@ Group* GroupSet::add(const Gid& mgid, bool send_only)
     group->last_used.store(shim_jiffies());
     all_.push_back(*group);
     send_only_count_ += send_only;
+    nominate(*group);
     return group.release();
 }
 
@@ -109,8 +111,10 @@ void GroupSet::rejoin_all()
     kernel::Guard guard(lock_);
     if (!accepting_)
         return;
-    for (Group& group : all_)
+    for (Group& group : all_) {
         group.forgotten = true;
+        nominate(group);
+    }
     joins_.requeue(interface_.work_queue);
 }
 
@@ -119,9 +123,16 @@ GroupJoin::Step GroupSet::step(Group& group, GroupJoin::Event event)
     return traced_step(interface_.dev(), SHIM_TRACE_GROUP, group.key(), group.join, event);
 }
 
+void GroupSet::nominate(Group& group)
+{
+    static_cast<kernel::ListNode<Candidates>&>(group).unlink();
+    candidates_.push_back(group);
+}
+
 bool GroupSet::due(Group& group, unsigned long now)
 {
     using Event = GroupJoin::Event;
+    static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     // The answer that is on its way may be from before: it is waited for, and asked for again.
     if (group.join.state() != GroupJoin::State::joining && std::exchange(group.forgotten, false) &&
         step(group, Event::forgotten).action == GroupJoin::Action::ask)
@@ -133,9 +144,9 @@ bool GroupSet::due(Group& group, unsigned long now)
     case GroupJoin::State::backoff:
         if (kernel::reached(group.retry_at, now))
             return step(group, Event::retry_due).action == GroupJoin::Action::ask;
-        if (!retry_pending_ || kernel::reached(group.retry_at, next_retry_))
+        if (backing_off_.empty() || kernel::reached(group.retry_at, next_retry_))
             next_retry_ = group.retry_at;
-        retry_pending_ = true;
+        backing_off_.push_back(group);
         return false;
     case GroupJoin::State::joining:
     case GroupJoin::State::joined:
@@ -148,25 +159,25 @@ Group* GroupSet::next_to_ask()
 {
     const unsigned long now = shim_jiffies();
     kernel::Guard guard(lock_);
-    retry_pending_ = false;
     if (!accepting_)
         return nullptr;
     if (!broadcast_) {
         broadcast_ = add(interface_.broadcast().gid(), false);
         if (!broadcast_) {
-            retry_pending_ = true;
-            next_retry_ = now + kernel::seconds(1);
+            joins_.queue(interface_.work_queue, kernel::seconds(1));
             return nullptr;
         }
     }
+    if (!backing_off_.empty() && kernel::reached(next_retry_, now))
+        candidates_.take(backing_off_);
     if (due(*broadcast_, now))
         return broadcast_;
     // The others are asked for in the broadcast group's terms.
     if (broadcast_->join.state() != GroupJoin::State::joined)
         return nullptr;
-    for (Group& group : all_)
-        if (due(group, now))
-            return &group;
+    while (Group* group = candidates_.front())
+        if (due(*group, now))
+            return group;
     return nullptr;
 }
 
@@ -193,7 +204,7 @@ void GroupSet::run_joins()
         ask(*group);
     }
     kernel::Guard guard(lock_);
-    if (accepting_ && retry_pending_) {
+    if (accepting_ && !backing_off_.empty()) {
         const unsigned long now = shim_jiffies();
         joins_.queue(interface_.work_queue, kernel::reached(next_retry_, now) ? 0 : next_retry_ - now);
     }
@@ -352,6 +363,7 @@ kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
         break;
     }
     // The next join, or the next retry.
+    nominate(group);
     if (accepting_)
         joins_.requeue(interface_.work_queue);
     return ready;
@@ -380,6 +392,9 @@ void GroupSet::leave(Group& group)
     {
         kernel::Guard guard(mutex_);
         membership = std::exchange(group.membership, nullptr);
+        // Until now an answer could still nominate it.
+        kernel::Guard candidates_guard(lock_);
+        static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     }
     if (membership)
         shim_sa_leave(membership);

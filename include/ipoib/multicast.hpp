@@ -18,8 +18,13 @@ namespace ipoib {
 
 class Interface;
 class GroupSet;
+// A list of those that may have to ask.
+class Candidates;
 
-class Group : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNode<Group> {
+class Group : public kernel::Hashed<Gid>,
+              public Retirable,
+              public kernel::ListNode<Group>,
+              public kernel::ListNode<Candidates> {
 public:
     Group(GroupSet& set, const Gid& mgid, bool send_only)
         : Hashed(mgid), Retirable(free_retired<Group>, Until::grace_period), set(set), join(send_only)
@@ -90,9 +95,12 @@ private:
 
     // nullptr: no memory, or one send-only group too many.
     Group* add(const Gid& mgid, bool send_only) TA_REQUIRES(lock_);
-    // The next group that is to ask now, moved to its asking state; nullptr: none, and next_retry_ is set.
+    // Something has happened to the group: run_joins() is to see whether it asks.
+    void nominate(Group& group) TA_REQUIRES(lock_);
+    // The next group that is to ask now, moved to its asking state; nullptr: none.
     Group* next_to_ask() TA_EXCLUDES(lock_);
     GroupJoin::Step step(Group& group, GroupJoin::Event event) TA_REQUIRES(lock_);
+    // Takes the group off its list of candidates, or to the other; true: it asks, and was moved to its asking state.
     bool due(Group& group, unsigned long now) TA_REQUIRES(lock_);
     void ask(Group& group) TA_REQUIRES(mutex_);
     kernel::Status use(Group& group, const shim_mcmember& member) TA_REQUIRES(mutex_);
@@ -117,9 +125,11 @@ private:
     Group* broadcast_ TA_GUARDED(lock_) = nullptr;
     unsigned int send_only_count_ TA_GUARDED(lock_) = 0;
     bool accepting_ TA_GUARDED(lock_) = false;
-    // When the earliest back-off ends, if one is running.
+    // Those that something has happened to, so that it is not looked for among all; and those that wait for the end of
+    // their back-off, which is at next_retry_ or later.
+    kernel::List<Group, Candidates> candidates_ TA_GUARDED(lock_);
+    kernel::List<Group, Candidates> backing_off_ TA_GUARDED(lock_);
     unsigned long next_retry_ TA_GUARDED(lock_) = 0;
-    bool retry_pending_ TA_GUARDED(lock_) = false;
     kernel::Work<&GroupSet::run_joins> joins_;
     kernel::Work<&GroupSet::sync_with_stack> sync_;
 };
