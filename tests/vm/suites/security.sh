@@ -100,6 +100,20 @@ test_requests_from_addresses_that_nobody_has_cost_little() {
     flood 2 10.0.0.1 500
 }
 
+groups_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_mcg; }
+
+# Over IPv6 we look for each address in a group of its own: whoever asks from ever new ones has us send to as many.
+test_groups_that_are_only_sent_to_cost_little() {
+    local started=$SECONDS block
+    for block in $(seq 8); do
+        seq 250 | sed "s/^/239.20.$block./" | on 2 python3 /test/group.py send-many ib1
+    done
+    echo "# $(groups_of_host_2) groups after $((SECONDS - started)) s"
+    [ "$(groups_of_host_2)" -ge 2000 ]
+    flood 1 10.0.0.2 500
+    flood 2 10.0.0.1 500
+}
+
 xfail_stock_and_nothing_of_them_stays='it keeps paths until it is restarted'
 test_and_nothing_of_them_stays() {
     local before
@@ -115,6 +129,7 @@ test_and_nothing_of_them_stays() {
     # With a manager that says at once that there is none.
     storm 3000
     wait_for 30 few_paths
+    [ "$(groups_of_host_2)" -le 10 ] || fail "$(groups_of_host_2) groups"
     sysctl -qw "net.ipv4.neigh.default.gc_interval=$before"
     both_work
 }
