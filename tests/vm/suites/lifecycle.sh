@@ -88,8 +88,12 @@ test_hca_unplug_20_times() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
+# A killed program's socket says goodbye to a peer that was unplugged, and keeps its namespace until it is heard.
+no_socket_says_goodbye() { [ -z "$(on 1 ss -Htn exclude time-wait exclude listening)" ]; }
+
 test_namespace_deleted_with_the_interface_inside() {
     stop_traffic
+    wait_for 60 no_socket_says_goodbye
     ip netns del h1
     wait_for 30 born_as 1
     add_host 1
