@@ -274,9 +274,8 @@ int GroupSet::answer(Group& group, int status, const shim_mcmember& member)
             return 0;
         if (status == 0)
             status = use(group, member).code();
-        if (status)
-            group.membership = nullptr;
         if (status) {
+            group.membership = nullptr;
             refusals.add();
             const bool expected = status == kernel::timed_out || status == kernel::try_again ||
                                   (status == kernel::invalid && group.join.send_only());
