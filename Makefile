@@ -54,13 +54,17 @@ demo: vm-modules ## a pinging, iperf3-ing IPoIB link in a VM, from nothing
 shell: vm-modules ## that VM's console
 	tests/vm/shell --kernel $(KERNEL) --driver $(DRIVER)
 
-test: ## the test command: unit tests, simulator, then the VM suites
-	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-sim" \
-	    "$(MAKE) --no-print-directory test-vm"
+test: ## the test command: unit tests, threads, simulator, then the VM suites
+	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-threads" \
+	    "$(MAKE) --no-print-directory test-sim" "$(MAKE) --no-print-directory test-vm"
 
 test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs that fuzzers found
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" "tests/vm/test-splat"
+
+test-threads: ## the driver on real threads, under ThreadSanitizer: what is done without locks
+	@tests/vm/need g++ libgtest-dev
+	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/threads
 
 test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRST=n, or SEED=n to see one again
 	@tests/vm/need g++
@@ -133,4 +137,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-sim scale coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help

@@ -39,15 +39,16 @@ void SendPool::send(ActiveConnection& to, sk_buff* skb)
         interface_.reject_too_long(skb, to.mtu - sizeof(Encapsulation));
         return;
     }
-    const std::uint32_t here = available_.tail();
-    const std::uint32_t index = free_slots_[available_.slot(here)];
-    Slot& slot = slots_[index];
     // Connections have none of an HCA's offloads: what the stack made ready for them, before the mode changed or
     // because other peers need no checksum, is finished here.
     const bool plain = !shim_skb_segment_bytes(skb) &&
                        (to.without_checksums || !shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
-    if (available_.empty() || interface_.tx.closed() || !plain || !slot.map(interface_.ca(), skb, 0, sges_))
-        [[unlikely]] {
+    const bool ready = plain && !interface_.tx.closed() && !available_.empty();
+    // The entry was written before the head that covers it, so it is read after that.
+    const std::uint32_t here = available_.tail();
+    const std::uint32_t index = ready ? free_slots_[available_.slot(here)] : 0;
+    Slot& slot = slots_[index];
+    if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]] {
         interface_.tx_dropped.add();
         shim_skb_drop(skb, interface_.tx.why_dropped());
         return;

@@ -46,10 +46,10 @@ void Hca::remove(Interface& interface)
     static_cast<kernel::ListNode<OfHca>&>(interface).unlink();
 }
 
-void Hca::change_gid(Gid& gid, const Gid& to)
+void Hca::change_gid(PublishedGid& gid, const Gid& to)
 {
     kernel::Guard guard(lock_);
-    gid = to;
+    gid.store(to);
 }
 
 net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const sockaddr* address)

@@ -81,9 +81,9 @@ kernel::Status Interface::open()
 {
     const bool found = pkey_found_.load_relaxed();
     if (!found)
-        log_warning(dev_, "P_Key 0x%04x is not found", pkey_.value());
+        log_warning(dev_, "P_Key 0x%04x is not found", pkey().value());
     if (gid_index() < 0)
-        log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", gid_.bytes);
+        log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", gid().bytes);
     TRY(perform(found ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
     bring_children(true);
     return {};
@@ -149,6 +149,7 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
         return error;
     }
     qkey_.store(link_.qkey);
+    traffic_class_.store(link_.traffic_class);
     longest_frame_.store(std::min(frame, max_ib_mtu_));
     if (accelerated_)
         shim_lower_set_mtu(dev_, ip_mtu(longest_frame()));

@@ -184,7 +184,7 @@ bool PathTable::send_question(Path& path)
         .dgid = path.key().native(),
         .sgid = interface_.gid().native(),
         .pkey = interface_.pkey().value(),
-        .traffic_class = interface_.link().traffic_class,
+        .traffic_class = interface_.traffic_class(),
     };
     questions.add();
     // An answer that comes at once waits for our lock.
@@ -318,15 +318,14 @@ void PathTable::flush()
         for (Path& path : all_) {
             unlink(path);
             gone.push_back(path);
+            // Its answer is -EINTR now, or under way and waits for our lock. Only we free paths here: it stays.
+            if (path.query)
+                shim_sa_cancel(path.query_id, path.query);
         }
         wait = waiting_for_answers_ = open_questions_ != 0;
         if (wait)
             no_open_questions_.reset();
     }
-    // Their answers are -EINTR now, or under way. Only we free paths here: those on our list stay.
-    for (Path& path : gone)
-        if (path.query)
-            shim_sa_cancel(path.query_id, path.query);
     if (wait)
         no_open_questions_.wait();
     {

@@ -31,17 +31,17 @@ kernel::Status Interface::read_pkey()
     std::uint16_t value = 0, index = 0;
     bool found;
     if (parent_) {
-        found = shim_ib_find_pkey(ca_, port_, pkey_.value(), &index) == 0;
+        found = shim_ib_find_pkey(ca_, port_, pkey().value(), &index) == 0;
     } else {
         TRY(shim_ib_query_pkey(ca_, port_, 0, &value));
         found = PKey(value).valid();
-        pkey_ = found ? PKey(value).as_full_member() : PKey();
+        pkey_.store(found ? PKey(value).as_full_member().value() : 0);
         if (!found)
             log_warning(dev_, "P_Key 0x%04x is Invalid", value);
     }
     pkey_index_.store(index);
     pkey_found_.store(found);
-    const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey_));
+    const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey()));
     if (!(broadcast() == address)) {
         std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
         shim_netdev_address_changed(dev_);
@@ -59,16 +59,16 @@ void Interface::read_gid()
     Gid gid = Gid::from(native);
     // The subnet's prefix is the port's in any case.
     if (guid_chosen_)
-        gid.set_interface_id(gid_);
-    if (gid == gid_)
+        gid.set_interface_id(this->gid());
+    if (gid == this->gid())
         return;
     hca_.change_gid(gid_, gid);
-    shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid_.bytes, Gid::size);
+    shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid.bytes, Gid::size);
 }
 
 int Interface::gid_index() const
 {
-    const shim_gid native = gid_.native();
+    const shim_gid native = gid().native();
     std::uint16_t index = 0;
     return shim_ib_find_gid(ca_, port_, &native, &index) == 0 ? index : -1;
 }
@@ -76,15 +76,15 @@ int Interface::gid_index() const
 void Interface::choose_guid(const Gid& like)
 {
     shim_gid native;
-    Gid chosen = gid_;
+    Gid chosen = gid();
     chosen.set_interface_id(like);
     hca_.change_gid(gid_, chosen);
-    guid_chosen_ = shim_ib_query_gid(ca_, port_, 0, &native) != 0 || !Gid::from(native).same_interface_id(gid_);
+    guid_chosen_ = shim_ib_query_gid(ca_, port_, 0, &native) != 0 || !Gid::from(native).same_interface_id(gid());
 }
 
 kernel::Status Interface::set_address(const HwAddr& address)
 {
-    const HwAddr now = HwAddr::of(flags(), qpn_, gid_);
+    const HwAddr now = HwAddr::of(flags(), qpn_, gid());
     if (shim_netdev_up(dev_))
         return kernel::busy;
     if (!now.same_but_guid(address) || address.gid().same_interface_id(Gid())) {
@@ -94,7 +94,7 @@ kernel::Status Interface::set_address(const HwAddr& address)
     choose_guid(address.gid());
     show_address();
     for (Interface& child : children_) {
-        child.choose_guid(gid_);
+        child.choose_guid(gid());
         child.show_address();
         shim_netdev_address_changed(child.dev_);
         child.flush_light_.queue();
@@ -139,10 +139,10 @@ kernel::Status Interface::prepare()
     const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
     read_gid();
     if (parent_)
-        choose_guid(parent_->gid_);
+        choose_guid(parent_->gid());
     // A GUID may come with the request for the interface; programs that make addresses up know of no port's.
     if (shim_netdev_address_given(dev_)) {
-        const Gid port_gid = gid_;
+        const Gid port_gid = gid();
         choose_guid(given);
         if (gid_index() < 0) {
             log_warning(dev_, "GID %pI6 is none of the port's: the address that was asked for is ignored", given.bytes);
@@ -252,7 +252,7 @@ void Interface::destroy()
 
 void Interface::show_address()
 {
-    const HwAddr address = HwAddr::of(flags(), qpn_, gid_);
+    const HwAddr address = HwAddr::of(flags(), qpn_, gid());
     shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
 }
 
@@ -384,6 +384,8 @@ kernel::Status Interface::start_queues()
         empty_queues();
         return status;
     }
+    // Whoever takes the transmit lock after this sees the rings as they are. The poll may wake the queue at once.
+    shim_tx_queue_disable(dev_);
     tx.start();
     rx.start();
     if (kernel::Status status = connections.start(); !status.ok()) {
@@ -511,14 +513,14 @@ void Interface::flush_heavy()
         return;
     shim_trace_flush(dev_, "heavy");
     const bool found_before = pkey_found_.load_relaxed();
-    const PKey before = pkey_;
+    const PKey before = pkey();
     const std::uint16_t index_before = pkey_index();
     // bring_down() must know the groups by the P_Key that they were joined with: they carry their own MGID.
     if (!read_pkey().ok())
         (void)perform(InterfaceLife::Event::pkey_gone).ok();
     else if (!found_before)
         (void)perform(InterfaceLife::Event::pkey_found).ok();
-    else if (!(before == pkey_) || index_before != pkey_index())
+    else if (!(before == pkey()) || index_before != pkey_index())
         (void)perform(InterfaceLife::Event::restart).ok();
 }
 

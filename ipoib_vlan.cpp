@@ -46,7 +46,7 @@ kernel::Status Interface::create_child(int number)
         log_warning(dev_, "P_Key %d is none that a child can have: 0x0001 to 0xffff, but not 0x8000", number);
         return kernel::invalid;
     }
-    if (same_partition(pkey, pkey_) || child_of(pkey)) {
+    if (same_partition(pkey, this->pkey()) || child_of(pkey)) {
         log_warning(dev_, "P_Key 0x%04x has an interface already", pkey.value());
         return kernel::not_unique;
     }

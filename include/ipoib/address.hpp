@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include <kernel/rcu.hpp>
 #include <shim/verbs.h>
 
 namespace ipoib {
@@ -50,6 +51,30 @@ struct Gid {
     unsigned int group(unsigned int i) const { return static_cast<unsigned int>(bytes[2 * i] << 8 | bytes[2 * i + 1]); }
     bool operator==(const Gid&) const = default;
     bool operator<(const Gid& other) const { return std::memcmp(bytes, other.bytes, sizeof(bytes)) < 0; }
+};
+
+// A GID that one side changes under its lock while others read it at any time. Prefix and interface ID are each read in
+// one piece; a reader may see one of them changed and the other not yet.
+class PublishedGid {
+public:
+    Gid load() const
+    {
+        Gid gid;
+        const std::uint64_t halves[] = {prefix_.load_relaxed(), interface_id_.load_relaxed()};
+        std::memcpy(gid.bytes, halves, Gid::size);
+        return gid;
+    }
+    void store(const Gid& gid)
+    {
+        std::uint64_t halves[2];
+        std::memcpy(halves, gid.bytes, Gid::size);
+        prefix_.store(halves[0]);
+        interface_id_.store(halves[1]);
+    }
+
+private:
+    // In wire order.
+    kernel::Published<std::uint64_t> prefix_, interface_id_;
 };
 
 // Flags, the 24-bit UD QPN, the port's GID; for a group: the multicast QPN and the MGID.

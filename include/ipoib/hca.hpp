@@ -29,7 +29,7 @@ public:
     void add(Interface& interface) TA_EXCLUDES(lock_);
     void remove(Interface& interface) TA_EXCLUDES(lock_);
     // Changes an interface's GID, which find() compares. CONTEXT: RTNL.
-    void change_gid(Gid& gid, const Gid& to) TA_EXCLUDES(lock_);
+    void change_gid(PublishedGid& gid, const Gid& to) TA_EXCLUDES(lock_);
     // The netdev, held for the caller, for which a request came in on the port with this P_Key, for this GID (nullptr:
     // any) and, where several would do, this IP address (nullptr: any): the interface, or what it is enslaved to at
     // layer 2. nullptr: none. CONTEXT: process, with or without RTNL.

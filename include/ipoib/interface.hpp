@@ -51,7 +51,7 @@ public:
     // Of a P_Key, beside parent.
     Interface(net_device* dev, Interface& parent, PKey pkey)
         : dev_(dev), hca_(parent.hca_), ca_(parent.ca_), port_(parent.port_), parent_(&parent),
-          pkey_(pkey.as_full_member())
+          pkey_(pkey.as_full_member().value())
     {
     }
     // The lower half ends with it.
@@ -144,10 +144,13 @@ public:
     // Of the link; every datagram carries it.
     std::uint32_t qkey() const { return qkey_.load_relaxed(); }
     std::uint16_t lid() const { return lid_.load_relaxed(); }
-    PKey pkey() const { return pkey_; }
-    const Gid& gid() const { return gid_; }
+    PKey pkey() const { return PKey(pkey_.load_relaxed()); }
+    Gid gid() const { return gid_.load(); }
     HwAddr broadcast() const { return HwAddr::from(shim_netdev_broadcast(dev_)); }
+    // CONTEXT: under GroupSet's mutex.
     const LinkParameters& link() const { return link_; }
+    // The link's, for questions about paths. CONTEXT: any.
+    std::uint8_t traffic_class() const { return traffic_class_.load_relaxed(); }
     // The largest packet of the broadcast group, encapsulation included.
     unsigned int longest_frame() const { return longest_frame_.load_relaxed(); }
     bool port_active() const;
@@ -248,11 +251,11 @@ private:
     bool made_by_file_ = false;
     // Between init() and uninit().
     bool alive_ = false;
-    PKey pkey_;
+    kernel::Published<std::uint16_t> pkey_;
     // The port's table has it, there.
     kernel::Published<bool> pkey_found_;
     kernel::Published<std::uint16_t> pkey_index_;
-    Gid gid_;
+    PublishedGid gid_;
     // Its GUID is the administrator's choice, not the port's first.
     bool guid_chosen_ = false;
     unsigned int max_ib_mtu_ = 0;
@@ -276,6 +279,7 @@ private:
 
     LinkParameters link_;
     kernel::Published<std::uint32_t> qkey_;
+    kernel::Published<std::uint8_t> traffic_class_;
     kernel::Published<std::uint16_t> lid_;
     kernel::Published<unsigned int> longest_frame_;
 

@@ -31,13 +31,14 @@ public:
     template <class Post>
     int post(Post post)
     {
-        // Before a completion can say that one is back.
+        // Before a completion can say that one is back: the poll adds that again, while who filled a ring still posts.
+        shim_recv_wr* const first = first_;
         outstanding_.store(outstanding_.load_relaxed() + length_);
+        forget();
         shim_recv_wr* refused;
-        const int error = post(first_, &refused);
+        const int error = post(first, &refused);
         if (error) [[unlikely]]
             outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
-        forget();
         return error;
     }
     // One came back.

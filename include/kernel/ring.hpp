@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Where a ring's producer and consumer stand. Both counters run freely through 2^32; only differences and the low
-// bits mean something.
+// bits mean something. Each has one writer at a time, which releases what it wrote to the slots; whoever reads one
+// acquires that. A third party reads both at different times: used() and free() are estimates to it.
 // INVARIANT: 0 <= head - tail <= size, modulo 2^32; size is a power of two.
 #pragma once
 #include <bit>
@@ -21,7 +22,7 @@ public:
     }
 
     std::uint32_t size() const { return size_; }
-    std::uint32_t head() const { return head_.load_relaxed(); }
+    std::uint32_t head() const { return head_.load(); }
     std::uint32_t tail() const { return tail_.load(); }
     std::uint32_t used() const { return head() - tail(); }
     std::uint32_t free() const { return size_ - used(); }
@@ -29,7 +30,7 @@ public:
     std::uint32_t slot(std::uint32_t index) const { return index & (size_ - 1); }
 
     // The producer filled count more slots.
-    void produce(std::uint32_t count = 1) { head_.store(head() + count); }
+    void produce(std::uint32_t count = 1) { head_.store(head_.load_relaxed() + count); }
     // The consumer emptied all slots before index.
     void consume_to(std::uint32_t index) { tail_.store(index); }
     // index is between tail (inclusive) and head (exclusive).

@@ -432,6 +432,28 @@ TEST_F(DatagramTest, room_that_is_made_while_the_queue_is_being_stopped_starts_i
     world.complete_sends(127);
 }
 
+// The barrier in expect_completions(): a poll that ends there sees the send that was just posted, and what the sender
+// reads afterwards is from after that poll.
+TEST_F(DatagramTest, sends_meet_the_end_of_the_poll)
+{
+    world.transmit(world.packet(peer(1)));
+    bool met = false;
+    world.meanwhile = [&] {
+        EXPECT_EQ(interface().tx.outstanding(), 2U);
+        world.finish_sends(1);
+        world.advance(2);
+        world.run_polls();
+        EXPECT_EQ(interface().tx.outstanding(), 1U);
+        met = true;
+    };
+    world.transmit(world.packet(peer(1)));
+    EXPECT_TRUE(met);
+    world.finish_sends(1);
+    world.advance(2);
+    world.run_polls();
+    EXPECT_EQ(interface().tx.outstanding(), 0U);
+}
+
 TEST_F(DatagramTest, an_event_that_the_hca_does_not_promise_is_not_waited_for)
 {
     world.fail_arming = 1;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The communication manager between interfaces of one HCA. Messages of all identifiers come one after the other, from
+// the fabric's thread.
+#include "kernel.hpp"
+
+#include <algorithm>
+
+struct ib_cm_id {
+    std::atomic<void*> context;
+    std::uint64_t listens = 0;
+    unsigned int number;
+    // The other end, 0: none yet; and its queue pair.
+    unsigned int peer = 0;
+    std::uint32_t peer_qpn = 0;
+};
+
+namespace {
+
+// Guards the identifiers and what they say; never held while a message is handled.
+std::mutex lock;
+std::condition_variable handled;
+std::list<ib_cm_id*> ids;
+unsigned int next_number = 1;
+// Whose message is being handled.
+const ib_cm_id* handling = nullptr;
+thread_local bool in_handler = false;
+
+struct Message {
+    unsigned int to, from;
+    shim_cm_event event;
+    std::uint32_t qpn;
+    std::uint8_t private_data[SHIM_CM_REP_PRIVATE_BYTES];
+};
+
+ib_cm_id* create(void* context)
+{
+    auto* id = new ib_cm_id{};
+    id->context = context;
+    id->number = next_number++;
+    ids.push_back(id);
+    return id;
+}
+
+void destroy(ib_cm_id* id)
+{
+    ids.remove(id);
+    delete id;
+}
+
+void deliver(const Message& message)
+{
+    shim_cm_message news{};
+    news.event = message.event;
+    news.private_data = message.private_data;
+    news.remote_qpn = message.qpn;
+    news.reliable = true;
+    (void)shim_ib_query_gid(&Machine::get().ca, 1, 0, &news.peer);
+    std::unique_lock guard(lock);
+    const auto it = std::find_if(ids.begin(), ids.end(), [&](ib_cm_id* id) { return id->number == message.to; });
+    if (it == ids.end())
+        return;
+    ib_cm_id* id = *it;
+    if (message.event == SHIM_CM_REQ)
+        id = create(id->context);
+    if (message.event == SHIM_CM_REQ || message.event == SHIM_CM_REP) {
+        id->peer = message.from;
+        id->peer_qpn = message.qpn;
+    }
+    handling = id;
+    guard.unlock();
+    in_handler = true;
+    const int end = ipoib_cm_event(id, &news, id->context);
+    in_handler = false;
+    guard.lock();
+    handling = nullptr;
+    if (end)
+        destroy(id);
+    handled.notify_all();
+}
+
+void send(unsigned int to, shim_cm_event event, unsigned int from, std::uint32_t qpn = 0, const void* data = nullptr,
+          std::size_t bytes = 0)
+{
+    auto* message = new Message{to, from, event, qpn, {}};
+    if (data)
+        std::memcpy(message->private_data, data, bytes);
+    Machine::get().fabric->add({nullptr,
+                                [](void* context) {
+                                    auto* const arrived = static_cast<Message*>(context);
+                                    deliver(*arrived);
+                                    delete arrived;
+                                },
+                                message, shim_jiffies()});
+}
+
+} // namespace
+
+ib_cm_id* shim_cm_create(ib_device*, void* context)
+{
+    std::lock_guard guard(lock);
+    return create(context);
+}
+void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
+void shim_cm_destroy(ib_cm_id* id)
+{
+    std::unique_lock guard(lock);
+    if (!in_handler)
+        handled.wait(guard, [id] { return handling != id; });
+    if (id->peer)
+        send(id->peer, SHIM_CM_DREQ, id->number);
+    destroy(id);
+}
+int shim_cm_listen(ib_cm_id* id, std::uint64_t service_id)
+{
+    std::lock_guard guard(lock);
+    id->listens = service_id;
+    return 0;
+}
+int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
+{
+    std::lock_guard guard(lock);
+    const auto it = std::find_if(ids.begin(), ids.end(),
+                                 [request](ib_cm_id* other) { return other->listens == request->service_id; });
+    if (it == ids.end())
+        send(id->number, SHIM_CM_REJ, 0);
+    else
+        send((*it)->number, SHIM_CM_REQ, id->number, request->qpn, request->private_data, request->private_bytes);
+    return 0;
+}
+int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)
+{
+    std::lock_guard guard(lock);
+    send(id->peer, SHIM_CM_REP, id->number, reply->qpn, reply->private_data, reply->private_bytes);
+    return 0;
+}
+int shim_cm_send_rtu(ib_cm_id*) { return 0; }
+int shim_cm_send_drep(ib_cm_id*) { return 0; }
+void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason)
+{
+    std::lock_guard guard(lock);
+    send(id->peer, SHIM_CM_REJ, id->number);
+}
+
+ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
+{
+    ib_qp* const qp = create_qp(wanted->send_cq, wanted->recv_cq, wanted->srq, wanted->context);
+    qp->connected.store(true);
+    return qp;
+}
+int shim_rc_qp_to_init(ib_qp*, std::uint32_t, std::uint16_t) { return 0; }
+int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
+{
+    std::lock_guard guard(lock);
+    qp->remote.store(id->peer_qpn);
+    return 0;
+}
+int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+{
+    qp->state.store(ib_qp::ready);
+    return 0;
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The netdev, its queue, NAPI and the processors that run it, packets and their pages.
+#include "kernel.hpp"
+
+#include <cstdlib>
+#include <new>
+
+#include <gtest/gtest.h>
+#include <ipoib/encapsulation.hpp>
+
+// netdevice.h
+
+static std::mutex rtnl;
+
+void shim_rtnl_lock() { rtnl.lock(); }
+bool shim_rtnl_trylock() { return rtnl.try_lock(); }
+void shim_rtnl_unlock()
+{
+    net_device* gone = std::exchange(Machine::get().going, false) ? Machine::get().netdev : nullptr;
+    rtnl.unlock();
+    if (gone)
+        ipoib_netdev_gone(gone);
+}
+
+net_device* shim_netdev_create(ib_device*, std::uint32_t) { return Machine::get().netdev = new net_device; }
+void shim_netdev_free(net_device*) {}
+void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
+void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
+void shim_netdev_use_one_queue(net_device*) {}
+void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
+int shim_netdev_register(net_device* dev) { return ipoib_ndo_init(dev); }
+void shim_netdev_unregister(net_device* dev, void*)
+{
+    if (dev->up.exchange(false))
+        (void)ipoib_ndo_stop(dev);
+    ipoib_ndo_uninit(dev);
+    Machine::get().going = true;
+}
+bool shim_netdev_is_ours(const net_device*) { return true; }
+bool shim_netdev_up(const net_device* dev) { return dev->up.load(); }
+const char* shim_netdev_name(const net_device*) { return "ib0"; }
+const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address; }
+bool shim_netdev_address_given(const net_device*) { return false; }
+void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+{
+    std::memcpy(dev->address + offset, address, bytes);
+}
+void shim_netdev_address_changed(net_device*) {}
+void shim_netdev_notify_peers(net_device*) {}
+std::uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast; }
+unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu.load(); }
+void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
+void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
+int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
+{
+    return ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
+}
+bool shim_netdev_rx_checksum(const net_device*) { return true; }
+bool shim_netdev_lro(const net_device*) { return false; }
+void shim_netdev_update_features(net_device*) {}
+void shim_netdev_for_each_multicast(net_device*, void (*)(void*, const std::uint8_t*), void*) {}
+void shim_netdev_carrier_on(net_device* dev) { dev->carrier.store(true); }
+void shim_netdev_carrier_off(net_device* dev) { dev->carrier.store(false); }
+unsigned long shim_neighbour_gc_interval() { return 50; }
+
+// The queue. Its state bit orders nothing by itself, as the kernel's bit operations without a result do not.
+
+void shim_tx_queue_start(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
+void shim_tx_queue_stop(net_device* dev) { dev->stopped.store(true, std::memory_order_relaxed); }
+void shim_tx_queue_wake(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
+bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped.load(std::memory_order_relaxed); }
+bool shim_tx_queue_held(const net_device* dev) { return shim_tx_queue_stopped(dev); }
+void shim_tx_queue_disable(net_device* dev)
+{
+    std::lock_guard guard(dev->transmit_lock);
+    shim_tx_queue_stop(dev);
+}
+static thread_local bool more_follow = false;
+bool shim_xmit_more() { return more_follow; }
+bool shim_tx_queue_sent(net_device*, unsigned int, bool more) { return !more; }
+void shim_tx_queue_completed(net_device*, unsigned int, unsigned int) {}
+void shim_tx_queue_reset(net_device*) {}
+void shim_tx_queue_always_allow(net_device*, unsigned int) {}
+unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
+
+bool transmit(sk_buff* skb, bool more)
+{
+    net_device& dev = *skb->dev;
+    shim_bh_disable();
+    bool sent = false;
+    {
+        std::lock_guard guard(dev.transmit_lock);
+        if (!shim_tx_queue_stopped(&dev)) {
+            more_follow = more;
+            ipoib_ndo_start_xmit(skb, &dev);
+            more_follow = false;
+            sent = true;
+        }
+    }
+    shim_bh_enable();
+    return sent;
+}
+
+bool transmit_soon(sk_buff* skb, bool more)
+{
+    const unsigned long deadline = shim_jiffies() + 8000;
+    while (!transmit(skb, more)) {
+        if (kernel::reached(deadline, shim_jiffies())) {
+            free_packet(skb);
+            return false;
+        }
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+// NAPI
+
+struct shim_napi {
+    enum : unsigned int { scheduled = 1, missed = 2, disabled = 4, running = 8 };
+    int (*poll)(void*, int);
+    void* context;
+    std::atomic<unsigned int> state;
+    unsigned int place;
+};
+static_assert(sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
+
+namespace {
+
+std::atomic<shim_napi*> contexts[64];
+// The poll that this processor runs said that it is over.
+thread_local bool completed;
+
+} // namespace
+
+void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+{
+    new (napi) shim_napi{poll, context, shim_napi::scheduled | shim_napi::running, 0};
+    for (shim_napi* none = nullptr; !contexts[napi->place].compare_exchange_strong(none, napi); none = nullptr)
+        ++napi->place;
+}
+void shim_napi_remove(shim_napi* napi)
+{
+    contexts[napi->place].store(nullptr);
+    shim_rcu_synchronize();
+}
+void shim_napi_enable(shim_napi* napi) { napi->state.store(0); }
+void shim_napi_disable(shim_napi* napi)
+{
+    unsigned int state = napi->state.fetch_or(shim_napi::disabled) | shim_napi::disabled;
+    while (state & shim_napi::scheduled ||
+           !napi->state.compare_exchange_weak(state, state | shim_napi::scheduled | shim_napi::running)) {
+        std::this_thread::yield();
+        state = napi->state.load();
+    }
+}
+void shim_napi_schedule(shim_napi* napi)
+{
+    unsigned int state = napi->state.load();
+    while (!(state & shim_napi::disabled) &&
+           !napi->state.compare_exchange_weak(state, state & shim_napi::scheduled ? state | shim_napi::missed
+                                                                                  : state | shim_napi::scheduled)) {}
+}
+bool shim_napi_complete(shim_napi* napi, int)
+{
+    unsigned int state = napi->state.load();
+    unsigned int next;
+    do {
+        next = state & ~unsigned(shim_napi::missed | shim_napi::running | shim_napi::scheduled);
+        if (state & shim_napi::missed)
+            next |= shim_napi::scheduled;
+    } while (!napi->state.compare_exchange_weak(state, next));
+    completed = true;
+    return !(next & shim_napi::scheduled);
+}
+void shim_napi_receive(shim_napi*, sk_buff* skb)
+{
+    skb->dev->received.fetch_add(1, std::memory_order_relaxed);
+    free_packet(skb);
+}
+void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb) { shim_napi_receive(napi, skb); }
+bool shim_napi_holds_packets(const shim_napi*) { return false; }
+
+bool poll_all()
+{
+    bool any = false;
+    shim_rcu_read_lock();
+    for (auto& place : contexts) {
+        shim_napi* const napi = place.load();
+        if (!napi)
+            continue;
+        unsigned int state = napi->state.load(std::memory_order_relaxed);
+        if (!(state & shim_napi::scheduled) || state & shim_napi::running ||
+            !napi->state.compare_exchange_strong(state, state | shim_napi::running))
+            continue;
+        any = true;
+        completed = false;
+        (void)napi->poll(napi->context, 64);
+        if (completed)
+            continue;
+        // It has more to do, unless it is to end.
+        if (napi->state.load() & shim_napi::disabled)
+            (void)shim_napi_complete(napi, 0);
+        else
+            napi->state.fetch_and(~unsigned(shim_napi::running));
+    }
+    shim_rcu_read_unlock();
+    return any;
+}
+
+// skbuff.h
+
+sk_buff* make_packet(net_device& dev, const ipoib::HwAddr& to, unsigned int payload)
+{
+    const unsigned int room = 64;
+    auto* memory = static_cast<std::uint8_t*>(std::calloc(1, room + payload));
+    auto* skb = new sk_buff{memory, memory + room, payload, nullptr, &dev, 0, 0, {}};
+    EXPECT_EQ(ipoib_header_create(skb, 0x0800, to.bytes), IPOIB_HEADER_BYTES);
+    return skb;
+}
+void free_packet(sk_buff* skb)
+{
+    for (unsigned int i = 0; i < skb->page_count; ++i)
+        shim_page_free(skb->pages[i]);
+    std::free(skb->memory);
+    delete skb;
+}
+
+unsigned char* shim_skb_data(const sk_buff* skb) { return skb->data; }
+unsigned int shim_skb_len(const sk_buff* skb) { return skb->len; }
+unsigned int shim_skb_headlen(const sk_buff* skb) { return skb->len; }
+unsigned int shim_skb_frags(const sk_buff*) { return 0; }
+unsigned char* shim_skb_push(sk_buff* skb, unsigned int bytes)
+{
+    skb->len += bytes;
+    return skb->data -= bytes;
+}
+unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
+{
+    skb->len -= bytes;
+    return skb->data += bytes;
+}
+void shim_skb_put(sk_buff* skb, unsigned int bytes) { skb->len += bytes; }
+void shim_skb_reserve(sk_buff* skb, unsigned int bytes) { skb->data += bytes; }
+void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes) { shim_skb_pull(skb, bytes); }
+unsigned int shim_skb_segment_bytes(const sk_buff*) { return 0; }
+bool shim_skb_wants_checksum(const sk_buff*) { return false; }
+void shim_skb_set_protocol(sk_buff*, std::uint16_t) {}
+void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
+void shim_skb_set_packet_type(sk_buff*, shim_packet_type) {}
+void shim_skb_checksum_verified(sk_buff*) {}
+void shim_skb_tx_timestamp(sk_buff*) {}
+void shim_skb_consume(sk_buff* skb, int) { free_packet(skb); }
+void shim_skb_drop(sk_buff* skb, shim_drop) { free_packet(skb); }
+void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
+{
+    skb->dev = dev;
+    if (!transmit(skb))
+        free_packet(skb);
+}
+void shim_skb_update_pmtu(sk_buff*, unsigned int) {}
+void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int) { free_packet(skb); }
+void shim_skb_set_note(sk_buff* skb, unsigned int note) { skb->note = note; }
+unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
+void shim_skb_orphan(sk_buff*) {}
+sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
+void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
+
+struct page_pool {};
+
+page_pool* shim_pool_create(unsigned int, unsigned int) { return new page_pool; }
+void shim_pool_destroy(page_pool* pool) { delete pool; }
+page* shim_pool_get(page_pool*) { return shim_page_alloc(); }
+void shim_pool_put(page_pool*, page* page, bool) { shim_page_free(page); }
+page* shim_page_alloc() { return new page{static_cast<std::uint8_t*>(std::malloc(shim_page_size()))}; }
+void shim_page_free(page* page)
+{
+    std::free(page->memory);
+    delete page;
+}
+void* shim_page_address(page* page) { return page->memory; }
+sk_buff* shim_skb_build(page* page, unsigned int)
+{
+    return new sk_buff{nullptr, page->memory, 0, nullptr, nullptr, 0, 1, {page}};
+}
+sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
+{
+    auto* memory = static_cast<std::uint8_t*>(std::malloc(bytes));
+    return new sk_buff{memory, memory, 0, nullptr, nullptr, 0, 0, {}};
+}
+void shim_skb_add_page(sk_buff* skb, page* page, unsigned int, unsigned int bytes)
+{
+    skb->pages[skb->page_count++] = page;
+    (void)bytes;
+}
+void shim_skb_mark_for_recycle(sk_buff*) {}
+unsigned int shim_skb_buffer_headroom() { return 64; }
+unsigned int shim_skb_buffer_tailroom() { return 256; }
+unsigned int shim_page_size() { return 4096; }

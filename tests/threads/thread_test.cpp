@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What the driver does without locks, done by several threads at once. ThreadSanitizer fails the test that has a race.
+#include <gtest/gtest.h>
+
+#include <ipoib/interface.hpp>
+
+#include "kernel.hpp"
+
+namespace {
+
+std::atomic<unsigned int> races{0};
+
+} // namespace
+
+extern "C" void __tsan_on_report(void*) { races.fetch_add(1); }
+
+namespace ipoib {
+
+class ThreadTest : public testing::Test {
+protected:
+    void SetUp() override
+    {
+        races.store(0);
+        machine.open();
+    }
+    void TearDown() override
+    {
+        machine.close();
+        EXPECT_EQ(races.load(), 0U) << "ThreadSanitizer reported races";
+    }
+    Interface& interface() { return Interface::of(&machine.dev()); }
+    // The interface itself, under as many addresses as there are GIDs.
+    HwAddr peer(std::uint8_t n, std::uint8_t flags = 0)
+    {
+        return HwAddr::of(flags, interface().qpn(), Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, n}});
+    }
+    template <class Done>
+    static bool comes(Done done)
+    {
+        const unsigned long deadline = shim_jiffies() + 8000;
+        while (!done()) {
+            if (kernel::reached(deadline, shim_jiffies()))
+                return false;
+            shim_sleep_ms(1);
+        }
+        return true;
+    }
+    // So many threads, each of which does this so many times.
+    template <class Action>
+    static void on_threads(unsigned int count, unsigned int times, Action action)
+    {
+        std::vector<std::thread> threads;
+        for (unsigned int i = 0; i < count; ++i)
+            threads.emplace_back([=] {
+                for (unsigned int n = 0; n < times; ++n)
+                    action(i, n);
+            });
+        for (std::thread& thread : threads)
+            thread.join();
+    }
+
+    Machine machine;
+};
+
+TEST_F(ThreadTest, datagrams_are_sent_and_completed)
+{
+    std::atomic<unsigned int> stuck{0};
+    std::atomic<bool> over{false};
+    std::thread watcher([&, this] {
+        shim_stats stats{};
+        while (!over.load())
+            ipoib_ndo_get_stats(&machine.dev(), &stats);
+    });
+    on_threads(2, 4000, [&, this](unsigned int thread, unsigned int n) {
+        if (!transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(1 + thread))), n % 8 != 7))
+            stuck.fetch_add(1);
+    });
+    over.store(true);
+    watcher.join();
+    EXPECT_EQ(stuck.load(), 0U);
+    EXPECT_TRUE(comes([this] { return interface().tx.outstanding() == 0; }));
+}
+
+// A port's event, as often as the flush that it asks for is done.
+TEST_F(ThreadTest, address_changes_while_packets_come_and_go)
+{
+    std::atomic<bool> over{false};
+    std::thread port([&, this] {
+        while (!over.load()) {
+            {
+                std::lock_guard guard(machine.ca.lock);
+                machine.ca.gid.raw[7] ^= 1;
+                machine.ca.on_event(machine.ca.event_context, SHIM_EVENT_GID_CHANGE, 1);
+            }
+            shim_sleep_ms(1);
+        }
+    });
+    const HwAddr everybody = HwAddr::from(machine.dev().broadcast);
+    on_threads(2, 3000, [&, this](unsigned int, unsigned int n) {
+        const HwAddr to = n % 3 ? everybody : peer(static_cast<std::uint8_t>(n));
+        EXPECT_TRUE(transmit_soon(make_packet(machine.dev(), to)));
+    });
+    over.store(true);
+    port.join();
+}
+
+TEST_F(ThreadTest, full_ring_wakes_its_queue)
+{
+    on_threads(3, 8000, [this](unsigned int thread, unsigned int n) {
+        EXPECT_TRUE(transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(thread))), n % 80 != 79));
+    });
+    EXPECT_NE(interface().tx.stops.value(), 0U);
+    EXPECT_TRUE(comes([this] { return !shim_tx_queue_stopped(&machine.dev()); }));
+}
+
+TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
+{
+    std::thread forgetful([this] {
+        for (int n = 0; n < 100; ++n) {
+            interface().paths.collect_garbage(0);
+            if (n % 10 == 0) {
+                interface().paths.doubt_all();
+                shim_rtnl_lock();
+                interface().paths.flush();
+                interface().paths.accept();
+                shim_rtnl_unlock();
+            }
+            shim_sleep_ms(1);
+        }
+    });
+    on_threads(2, 8000, [this](unsigned int, unsigned int n) {
+        EXPECT_TRUE(transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(n % 50)))));
+    });
+    forgetful.join();
+}
+
+TEST_F(ThreadTest, rings_change_under_traffic)
+{
+    std::atomic<bool> over{false};
+    std::thread user([&, this] {
+        for (unsigned int n = 0; n < 20; ++n) {
+            shim_rtnl_lock();
+            EXPECT_TRUE(interface().set_ring_sizes({n % 2 ? 128U : 256U, 64}).ok());
+            shim_rtnl_unlock();
+        }
+        over.store(true);
+    });
+    const HwAddr to = peer(1);
+    on_threads(2, 1, [&, this](unsigned int, unsigned int) {
+        for (unsigned int n = 0; !over.load(); ++n) {
+            sk_buff* const skb = make_packet(machine.dev(), to);
+            if (!transmit(skb, n % 8 != 7)) {
+                free_packet(skb);
+                std::this_thread::yield();
+            }
+        }
+    });
+    user.join();
+}
+
+// One side fills a ring and posts it; the other adds again what comes back, before the post has returned.
+TEST(ReceiveChainTest, ring_is_filled_while_receives_come_back)
+{
+    Fifo<shim_recv_wr*, 64> posted;
+    ReceiveChain chain;
+    chain.set_batch(64);
+    std::vector<shim_recv_wr> requests(32);
+    races.store(0);
+    std::thread poll([&] {
+        shim_recv_wr* back;
+        for (std::size_t n = 0; n < requests.size();) {
+            if (!posted.pop(back))
+                continue;
+            chain.completed();
+            (void)chain.add(back);
+            ++n;
+        }
+    });
+    for (shim_recv_wr& request : requests)
+        (void)chain.add(&request);
+    EXPECT_EQ(chain.post([&](shim_recv_wr* first, shim_recv_wr**) {
+        while (first) {
+            shim_recv_wr* const one = first;
+            first = shim_recv_wr_next(one);
+            EXPECT_TRUE(posted.push(one));
+        }
+        return 0;
+    }),
+              0);
+    poll.join();
+    EXPECT_EQ(chain.outstanding(), 0U);
+    EXPECT_EQ(races.load(), 0U) << "ThreadSanitizer reported races";
+}
+
+class ConnectedThreadTest : public ThreadTest {
+protected:
+    void SetUp() override
+    {
+        ThreadTest::SetUp();
+        shim_rtnl_lock();
+        EXPECT_TRUE(interface().set_connected(true).ok());
+        shim_rtnl_unlock();
+    }
+    bool send_message(unsigned int to, bool more = false)
+    {
+        return transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(to), HwAddr::flag_rc), 1000),
+                             more);
+    }
+    // Connections to so many, the first of which fills the shared ring of receives.
+    void connect(unsigned int peers)
+    {
+        for (unsigned int to = 0; to < peers; ++to)
+            EXPECT_TRUE(send_message(to));
+        EXPECT_TRUE(comes([&] { return interface().connections.accepted.value() >= peers; }));
+    }
+};
+
+TEST_F(ConnectedThreadTest, connections_share_the_pool_of_sends)
+{
+    connect(2);
+    on_threads(2, 8000, [this](unsigned int thread, unsigned int n) { EXPECT_TRUE(send_message(thread, n % 8 != 7)); });
+    EXPECT_TRUE(comes([this] { return interface().tx.outstanding() == 0; }));
+    EXPECT_NE(interface().connections.sends.doorbells.value(), 0U);
+}
+
+TEST_F(ConnectedThreadTest, connections_end_under_traffic)
+{
+    connect(1);
+    std::atomic<bool> over{false};
+    std::thread user([&, this] {
+        for (int n = 0; n < 20; ++n) {
+            shim_rtnl_lock();
+            interface().paths.flush();
+            interface().paths.accept();
+            shim_rtnl_unlock();
+            shim_sleep_ms(5);
+        }
+        over.store(true);
+    });
+    on_threads(2, 1, [&, this](unsigned int thread, unsigned int) {
+        for (unsigned int n = 0; !over.load(); ++n)
+            EXPECT_TRUE(send_message(thread, n % 8 != 7));
+        EXPECT_TRUE(send_message(thread));
+    });
+    user.join();
+}
+
+} // namespace ipoib
