@@ -115,8 +115,7 @@ kernel::Status Interface::set_moderation(Moderation wanted, bool adaptive)
         log_warning(dev_, "moderation of %u us or %u frames is more than 65535", wanted.usecs, wanted.frames);
         return kernel::invalid;
     }
-    // The lower half has its own queues.
-    if (accelerated_)
+    if (!has_queues())
         return kernel::not_supported;
     rx.set_adaptive(adaptive);
     return moderate(wanted);

@@ -7,7 +7,6 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
-#include <shim/lower.h>
 #include <shim/trace.h>
 
 namespace ipoib {
@@ -118,8 +117,8 @@ void TxRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         interface_.reject_too_long(skb, ip_mtu(interface_.longest_frame()));
         return;
     }
-    if (interface_.accelerated()) [[unlikely]] {
-        shim_lower_send(interface_.dev(), skb, ah, qpn);
+    if (interface_.lower.present()) [[unlikely]] {
+        interface_.lower.send(skb, ah, qpn);
         return;
     }
     if (segment_bytes && !shim_skb_pull_headers(skb, header_bytes)) [[unlikely]] {

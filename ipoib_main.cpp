@@ -115,13 +115,11 @@ void Interface::collect_garbage()
 void Interface::tx_timed_out()
 {
     log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_));
-    if (accelerated_) {
-        shim_lower_tx_timeout(dev_);
-        restart_queues();
-        return;
-    }
-    log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_), tx.index().head(),
-                tx.index().tail());
+    if (lower.present())
+        lower.tx_timed_out();
+    if (has_queues())
+        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_), tx.index().head(),
+                    tx.index().tail());
     restart_queues();
 }
 
@@ -143,16 +141,16 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
         .hop_limit = broadcast.hop_limit,
         .traffic_class = broadcast.traffic_class,
     };
-    // The lower half gets it with the group.
-    if (const int error = accelerated_ ? 0 : shim_qp_set_qkey(qp_, link_.qkey)) {
+    // A lower half gets it with the group, for itself alone.
+    if (const int error = has_queues() ? shim_qp_set_qkey(qp_, link_.qkey) : 0) {
         log_warning(dev_, "failed to set the Q_Key, error %d", error);
         return error;
     }
     qkey_.store(link_.qkey);
     traffic_class_.store(link_.traffic_class);
     longest_frame_.store(std::min(frame, max_ib_mtu_));
-    if (accelerated_)
-        shim_lower_set_mtu(dev_, ip_mtu(longest_frame()));
+    if (lower.present())
+        lower.set_mtu(ip_mtu(longest_frame()));
     joined_.queue();
     return {};
 }
@@ -206,8 +204,8 @@ kernel::Status Interface::change_mtu(unsigned int mtu)
     if (!adopting_mtu_)
         admin_mtu_ = mtu;
     const unsigned int effective = std::min(admin_mtu_, ip_mtu(longest_frame()));
-    if (accelerated_)
-        return shim_lower_change_mtu(lower(), dev_, effective);
+    if (lower.present())
+        return lower.change_mtu(effective);
     shim_netdev_store_mtu(dev_, effective);
     return {};
 }
@@ -216,12 +214,14 @@ kernel::Status Interface::set_connected(bool wanted)
 {
     if (wanted == connected())
         return {};
-    if (accelerated_) {
+    if (!has_queues()) {
         log_warning(dev_, "the HCA's own datapath has no connected mode: load with ipoib_enhanced=0");
         return kernel::invalid;
     }
-    if (wanted)
+    if (wanted) {
         log_warning(dev_, "enabling connected mode will cause multicast packet drops");
+        TRY(use_one_tx_queue());
+    }
     connected_.store(wanted);
     // Neighbours learn anew which way their packets go.
     if (life_.started()) {
@@ -229,10 +229,24 @@ kernel::Status Interface::set_connected(bool wanted)
         paths.accept();
     }
     if (!wanted)
+        use_all_tx_queues();
+    if (!wanted)
         admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
     shim_netdev_update_features(dev_);
     const unsigned int mtu = wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame()));
     return shim_netdev_change_mtu(dev_, mtu);
+}
+
+kernel::Status Interface::use_one_tx_queue() { return lower.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }
+
+void Interface::use_all_tx_queues()
+{
+    if (!lower.present())
+        return;
+    // Packets may be on their way still to connections that were forgotten.
+    shim_rcu_synchronize();
+    if (const int error = shim_netdev_use_tx_queues(dev_, shim_netdev_tx_queues(dev_)))
+        log_warning(dev_, "failed to use all transmit queues again, error %d", error);
 }
 
 // Packets that are too long
@@ -276,8 +290,8 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.tx_bytes = tx.bytes.value();
     stats.tx_errors = tx.errors.value() + connections.too_long.value();
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
-    if (accelerated_)
-        shim_lower_get_stats(lower(), dev_, &stats);
+    if (lower.present())
+        lower.add_statistics(stats);
 }
 
 // The module
@@ -360,7 +374,6 @@ int ipoib_ndo_change_mtu(net_device* dev, int mtu)
 {
     return Interface::of(dev).change_mtu(static_cast<unsigned int>(mtu)).code();
 }
-const shim_lower* ipoib_lower_half(const net_device* dev) { return Interface::of(dev).lower_half(); }
 ib_device* ipoib_port_of(const net_device* dev, std::uint32_t* port)
 {
     *port = Interface::of(dev).port();

@@ -124,18 +124,18 @@ kernel::Status Interface::prepare()
     // One that came with the request for the interface.
     if (const unsigned int wanted = shim_netdev_mtu(dev_))
         admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
-    if (!accelerated_) {
+    if (!lower.present())
         shim_netdev_use_one_queue(dev_);
-        shim_tx_queue_always_allow(dev_, TxRing::many_bytes);
-    }
-    // The lower half knows best what it can do.
-    abilities_ = accelerated_ ? 0 : shim_ib_abilities(ca_);
+    // A lower half knows best what it can do.
+    abilities_ = lower.present() ? 0 : shim_ib_abilities(ca_);
     if (abilities_ & SHIM_CAN_GATHER && !(abilities_ & SHIM_CAN_SEGMENT))
         abilities_ |= SHIM_CUT_BY_DRIVER;
-    shim_netdev_set_up(dev_, 2 * static_cast<unsigned int>(shim_parameters.send_queue_size), abilities_);
+    shim_netdev_add_abilities(dev_, abilities_);
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);
     shim_netdev_carrier_off(dev_);
     longest_frame_.store(max_ib_mtu_);
+    if (lower.present())
+        lower.set_mtu(ip_mtu(max_ib_mtu_));
     const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
     read_gid();
     if (parent_)
@@ -154,42 +154,20 @@ kernel::Status Interface::prepare()
     return {};
 }
 
-// The lower half, where the HCA has one
-
-kernel::Status Interface::accelerate()
-{
-    const int error = hca_.accelerates() ? shim_lower_start(lower(), dev_, ca_, port_) : int(kernel::not_supported);
-    accelerated_ = error == 0;
-    return error == kernel::not_supported ? 0 : error;
-}
-
-Interface::~Interface()
-{
-    if (accelerated_)
-        shim_lower_end(lower(), dev_);
-}
-
-kernel::Status Interface::init_lower()
-{
-    TRY(shim_lower_init(lower(), dev_));
-    qpn_ = HwAddr::from(shim_netdev_address(dev_)).qpn();
-    return {};
-}
-
 kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
 {
+    if (lower.present())
+        return lower.attach_group(mgid, mlid, broadcast);
     const shim_gid native = mgid.native();
-    return accelerated_ ? shim_lower_attach(dev_, ca_, &native, mlid, broadcast, qkey())
-                        : shim_qp_attach(qp_, &native, mlid);
+    return shim_qp_attach(qp_, &native, mlid);
 }
 
 void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
 {
+    if (lower.present())
+        return lower.detach_group(mgid, mlid);
     const shim_gid native = mgid.native();
-    if (accelerated_)
-        shim_lower_detach(dev_, ca_, &native, mlid);
-    else
-        shim_qp_detach(qp_, &native, mlid);
+    shim_qp_detach(qp_, &native, mlid);
 }
 
 // Creation and destruction
@@ -206,7 +184,7 @@ kernel::Status Interface::init()
         pd_ = shim_pd_create(ca_);
         TRY(kernel::check(pd_));
         lkey_ = shim_pd_lkey(pd_);
-        return accelerated_ ? init_lower() : create_queues();
+        return lower.present() ? lower.init() : init_queues();
     }();
     if (!status.ok()) {
         log_warning(dev_, "%s: failed to create the queues of port %u, error %d", shim_ib_device_name(ca_), port_,
@@ -214,10 +192,8 @@ kernel::Status Interface::init()
         destroy();
         return status;
     }
-    if (!accelerated_) {
-        tx.napi().add(dev_, tx, kernel::Direction::transmit);
-        rx.napi().add(dev_, rx, kernel::Direction::receive);
-    }
+    // The address may have the queue pair of a lower half.
+    qpn_ = HwAddr::from(shim_netdev_address(dev_)).qpn();
     show_address();
     alive_ = true;
     return {};
@@ -229,18 +205,15 @@ void Interface::uninit()
     recover_.cancel();
     send_rejections_.cancel();
     reaper.drain();
-    if (accelerated_) {
-        shim_lower_uninit(lower(), dev_);
-    } else {
-        rx.napi().remove();
-        tx.napi().remove();
-    }
+    if (lower.present())
+        lower.uninit();
+    else
+        uninit_queues();
     destroy();
 }
 
 void Interface::destroy()
 {
-    destroy_queues();
     if (auto* pd = std::exchange(pd_, nullptr))
         shim_pd_destroy(pd);
     if (std::exchange(groups_created_, false))
@@ -257,6 +230,31 @@ void Interface::show_address()
 }
 
 // Queues
+
+kernel::Status Interface::init_queues()
+{
+    if (kernel::Status status = create_queues(); !status.ok()) {
+        destroy_queues();
+        return status;
+    }
+    tx.napi().add(dev_, tx, kernel::Direction::transmit);
+    rx.napi().add(dev_, rx, kernel::Direction::receive);
+    shim_tx_queue_always_allow(dev_, TxRing::many_bytes);
+    if (lower.present()) {
+        abilities_ |= shim_ib_abilities(ca_) & SHIM_CAN_GATHER;
+        shim_netdev_add_abilities(dev_, abilities_);
+    }
+    // A lower half finds the queue pair by it.
+    show_address();
+    return {};
+}
+
+void Interface::uninit_queues()
+{
+    rx.napi().remove();
+    tx.napi().remove();
+    destroy_queues();
+}
 
 kernel::Status Interface::create_queues()
 {
@@ -307,7 +305,8 @@ kernel::Status Interface::replace_queues(RingSizes sizes)
 
 kernel::Status Interface::set_ring_sizes(RingSizes wanted)
 {
-    if (accelerated_)
+    // A lower half knows the queue pair by its number.
+    if (lower.present())
         return kernel::not_supported;
     const RingSizes before = ring_sizes_;
     wanted = {static_cast<unsigned int>(kernel::clamp_ring_size(wanted.sends, least_sends, most_slots)),
@@ -347,7 +346,7 @@ kernel::Status Interface::set_icrc_as_checksum(bool wanted)
 {
     if (wanted == icrc_as_checksum())
         return {};
-    if (accelerated_)
+    if (!has_queues())
         return kernel::not_supported;
     const bool ran = pause();
     icrc_as_checksum_.store(wanted);
@@ -371,11 +370,19 @@ kernel::Status Interface::queue_pair_to_service()
 
 kernel::Status Interface::start_queues()
 {
-    if (accelerated_) {
-        const int error = shim_lower_open(lower(), dev_, pkey_index());
-        if (error)
-            log_warning(dev_, "the HCA's own datapath did not open, error %d", error);
-        return error;
+    if (lower.present())
+        return lower.open();
+    TRY(open_queues());
+    // Packets that the stack has kept since the queue was stopped go now: nobody else would tell it.
+    shim_tx_queue_wake(dev_);
+    return {};
+}
+
+kernel::Status Interface::open_queues()
+{
+    if (!qp_ && lower.present()) {
+        log_warning(dev_, "its queue pair is lost, and the HCA's own datapath knows no other: reload the driver");
+        return kernel::no_device;
     }
     if (!qp_)
         TRY(replace_queues(ring_sizes_));
@@ -389,21 +396,23 @@ kernel::Status Interface::start_queues()
     tx.start();
     rx.start();
     if (kernel::Status status = connections.start(); !status.ok()) {
-        stop_queues();
+        close_queues();
         return status;
     }
-    // Packets that the stack has kept since the queue was stopped go now: nobody else would tell it.
-    shim_tx_queue_wake(dev_);
     return {};
 }
 
 void Interface::stop_queues()
 {
-    if (accelerated_) {
-        shim_lower_stop(lower(), dev_);
-        reaper.drain();
-        return;
-    }
+    if (lower.present())
+        lower.stop();
+    else
+        close_queues();
+    reaper.drain();
+}
+
+void Interface::close_queues()
+{
     tx.close();
     shim_tx_queue_disable(dev_);
     recover_.cancel();
@@ -415,7 +424,6 @@ void Interface::stop_queues()
     tx.stop();
     empty_queues();
     connections.drop_broken_shared_queue();
-    reaper.drain();
 }
 
 void Interface::empty_queues()
@@ -500,7 +508,7 @@ void Interface::flush_normal()
     read_lid();
     shim_port attributes;
     const bool outgrown =
-        shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu() && !accelerated_;
+        shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu() && has_queues();
     if (outgrown)
         restart();
     else

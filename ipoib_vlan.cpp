@@ -25,7 +25,8 @@ Interface* Interface::child_of(PKey pkey)
 
 kernel::Status Interface::attach()
 {
-    TRY(accelerate());
+    if (hca_.accelerates())
+        TRY(lower.start());
     shim_netdev_set_owner(dev_, this);
     TRY(prepare());
     if (parent_)

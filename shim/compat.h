@@ -44,6 +44,7 @@
 #define IBK_BLOCK_MULTICAST_LOOPBACK IB_DEVICE_BLOCK_MULTICAST_LOOPBACK
 #define IBK_UD_TSO IB_DEVICE_UD_TSO
 #define IBK_VIRTUAL_FUNCTION IB_DEVICE_VIRTUAL_FUNCTION
+#define IBK_RDMA_NETDEV_OPA IB_DEVICE_RDMA_NETDEV_OPA
 #endif
 
 /* A NAPI of the usual weight; one that only transmits is not for busy polling. */

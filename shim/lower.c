@@ -7,19 +7,29 @@
 
 static struct rdma_netdev *rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }
 
+/* What the lower half finds on the netdev, to keep and to call from its own operations, or to ignore. */
+static const struct net_device_ops queue_ops = {
+	.ndo_init = ipoib_queues_init,
+	.ndo_uninit = ipoib_queues_uninit,
+	.ndo_open = ipoib_queues_open,
+	.ndo_stop = ipoib_queues_stop,
+};
+
 SHIM int shim_lower_start(struct shim_lower *lower, struct net_device *dev, struct ib_device *ca, uint32_t port)
 {
 	const struct net_device_ops *ours = dev->netdev_ops;
-	int ret = rdma_init_netdev(ca, port, RDMA_NETDEV_IPOIB, dev->name, NET_NAME_UNKNOWN, shim_netdev_setup, dev);
+	int ret;
 
-	if (ret)
-		return ret;
-	/* It left its own, for us to call. */
-	lower->ops = dev->netdev_ops;
-	lower->destructor = dev->priv_destructor;
+	dev->netdev_ops = &queue_ops;
+	ret = rdma_init_netdev(ca, port, RDMA_NETDEV_IPOIB, dev->name, NET_NAME_UNKNOWN, shim_netdev_setup, dev);
+	if (!ret) {
+		/* It left its own, for us to call. */
+		lower->ops = dev->netdev_ops;
+		lower->destructor = dev->priv_destructor;
+		dev->priv_destructor = NULL;
+	}
 	dev->netdev_ops = ours;
-	dev->priv_destructor = NULL;
-	return 0;
+	return ret;
 }
 
 SHIM void shim_lower_end(struct shim_lower *lower, struct net_device *dev)
@@ -47,8 +57,9 @@ SHIM int shim_lower_open(const struct shim_lower *lower, struct net_device *dev,
 	if (rdma_netdev(dev)->set_id)
 		rdma_netdev(dev)->set_id(dev, pkey_index);
 	ret = lower->ops->ndo_open ? lower->ops->ndo_open(dev) : 0;
+	/* Packets that the stack has kept meanwhile go now: nobody else would tell it. */
 	if (!ret)
-		netif_tx_start_all_queues(dev);
+		netif_tx_wake_all_queues(dev);
 	return ret;
 }
 

@@ -11,8 +11,9 @@
 #include <net/arp.h>
 #include <net/busy_poll.h>
 #include <net/neighbour.h>
-#include <net/pkt_sched.h>
 #include <rdma/ib_verbs.h>
+#include <shim/lower.h>
+#include <shim/module.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
 #include <shim/tso.h>
@@ -209,8 +210,8 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HEADER_BYTES;
 	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
-	/* The creator says how long; none at all here would mean a device without a queue. */
-	dev->tx_queue_len = DEFAULT_TX_QUEUE_LEN;
+	/* A lower half makes its rings as long. */
+	dev->tx_queue_len = 2 * shim_parameters.send_queue_size;
 	dev->watchdog_timeo = 10 * HZ;
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
 	/* Up to what connected mode carries; the driver checks what the mode in force allows. */
@@ -260,9 +261,15 @@ SHIM void shim_netdev_use_one_queue(struct net_device *dev)
 	netif_set_real_num_rx_queues(dev, 1);
 }
 
-SHIM void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities)
+SHIM unsigned int shim_netdev_tx_queues(const struct net_device *dev) { return dev->num_tx_queues; }
+
+SHIM int shim_netdev_use_tx_queues(struct net_device *dev, unsigned int count)
 {
-	dev->tx_queue_len = tx_queue_len;
+	return netif_set_real_num_tx_queues(dev, count);
+}
+
+SHIM void shim_netdev_add_abilities(struct net_device *dev, unsigned int abilities)
+{
 	if (abilities & SHIM_IS_FUNCTION)
 		dev->netdev_ops = &function_ops;
 	if (abilities & SHIM_CAN_GATHER)

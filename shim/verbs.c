@@ -142,6 +142,8 @@ SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struc
 		attr.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (pd->device->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
 		attr.create_flags |= IB_QP_CREATE_NETIF_QP;
+	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_RDMA_NETDEV_OPA)
+		attr.create_flags |= IB_QP_CREATE_NETDEV_USE;
 	return ib_create_qp(pd, &attr);
 }
 

@@ -14,6 +14,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/hca.hpp>
 #include <ipoib/interface_life.hpp>
+#include <ipoib/lower.hpp>
 #include <ipoib/multicast.hpp>
 #include <ipoib/path.hpp>
 #include <ipoib/reaper.hpp>
@@ -22,7 +23,6 @@
 #include <kernel/memory.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
-#include <shim/lower.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
 #include <shim/sa.h>
@@ -54,8 +54,6 @@ public:
           pkey_(pkey.as_full_member().value())
     {
     }
-    // The lower half ends with it.
-    ~Interface();
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_owner(dev)); }
 
     // From set-up to use: registered, listening to the fabric. On failure it is as before. CONTEXT: RTNL.
@@ -121,13 +119,18 @@ public:
     // The transmit queue needs SQE -> RTS, or a restart. CONTEXT: any.
     void recover_send_queue() { recover_.queue(work_queue); }
     void restart_queues();
-    // The HCA's own datapath sends and receives: none of the rings is used.
-    bool accelerated() const { return accelerated_; }
+    // It has a UD queue pair, rings and connections of its own: no lower half has taken their place.
+    bool has_queues() const { return !lower.replaces_queues(); }
+    // Of these, what net_device_ops of the same name do; called by a lower half that filters them, or instead of one.
+    // On failure it is as before. CONTEXT: RTNL.
+    kernel::Status init_queues();
+    void uninit_queues();
+    kernel::Status open_queues();
+    void close_queues();
     // Packets larger than the link are cut here, for the HCA can't; checksums that the stack left open are filled in
     // there.
     bool cuts_segments() const { return abilities_ & SHIM_CUT_BY_DRIVER; }
     bool leaves_checksums() const { return abilities_ & SHIM_CAN_CHECKSUM; }
-    const shim_lower* lower_half() const { return accelerated_ ? lower() : nullptr; }
     // The queue pair, whosever it is, gets what is sent to the group. CONTEXT: process.
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
@@ -169,6 +172,7 @@ public:
     PathTable paths{*this};
     GroupSet groups{*this};
     Connections connections{*this};
+    LowerHalf lower{*this};
     // Of packets that no table could take.
     kernel::SharedCounter tx_dropped;
 
@@ -209,10 +213,10 @@ private:
     void collect_garbage();
     void announce();
     kernel::Status prepare();
-    // Has the HCA's own datapath do the work, where it has one and may.
-    kernel::Status accelerate();
-    kernel::Status init_lower();
-    std::uint8_t flags() const { return accelerated_ ? 0 : HwAddr::flag_rc; }
+    // Connections are sent to by the first of the transmit queues that a lower half may have.
+    kernel::Status use_one_tx_queue();
+    void use_all_tx_queues();
+    std::uint8_t flags() const { return has_queues() ? HwAddr::flag_rc : 0; }
     // Fabric events reach the interface from here on.
     void listen();
     Interface* child_of(PKey pkey);
@@ -237,12 +241,8 @@ private:
     bool paths_created_ = false;
     bool groups_created_ = false;
 
-    bool accelerated_ = false;
     // Bits of shim_ability.
     unsigned int abilities_ = 0;
-    alignas(SHIM_ALIGNOF_LOWER) std::byte lower_[SHIM_SIZEOF_LOWER] = {};
-    shim_lower* lower() { return reinterpret_cast<shim_lower*>(lower_); }
-    const shim_lower* lower() const { return reinterpret_cast<const shim_lower*>(lower_); }
 
     // Under RTNL.
     InterfaceLife life_;

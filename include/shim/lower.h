@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * An HCA's own datapath for IPoIB (RDMA_NETDEV_IPOIB), where it has one: the lower half of an interface, which sends
- * and receives; the driver is the upper half then, with groups, paths and neighbours, and has no queues of its own.
+ * and receives; the driver is the upper half then, with groups, paths and neighbours. The driver has no queues of its
+ * own, unless the lower half filters those: calls ipoib_queues_*() from within its own operations.
  */
 #pragma once
 #include <shim/base.h>
@@ -41,5 +42,13 @@ void shim_lower_send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *
 int shim_lower_attach(struct net_device *dev, struct ib_device *ca, const struct shim_gid *mgid, uint16_t mlid,
 		      bool set_qkey, uint32_t qkey);
 void shim_lower_detach(struct net_device *dev, struct ib_device *ca, const struct shim_gid *mgid, uint16_t mlid);
+
+/* lower half -> C++: the operations of the driver's own queues. CONTEXT: RTNL. */
+int ipoib_queues_init(struct net_device *dev);
+void ipoib_queues_uninit(struct net_device *dev);
+int ipoib_queues_open(struct net_device *dev);
+int ipoib_queues_stop(struct net_device *dev);
+/* The netdev's lower half; NULL: it has none. CONTEXT: any. */
+const struct shim_lower *ipoib_lower_half(const struct net_device *dev);
 
 SHIM_END

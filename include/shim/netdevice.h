@@ -6,7 +6,6 @@ SHIM_BEGIN
 struct net_device;
 struct sk_buff;
 struct ib_device;
-struct shim_lower;
 struct shim_napi;
 struct sockaddr;
 
@@ -26,8 +25,11 @@ struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port,
 					    const char *name);
 /* Of the queues that it may have for a lower half's sake. CONTEXT: before registration. */
 void shim_netdev_use_one_queue(struct net_device *dev);
-/* abilities: bits of enum shim_ability. CONTEXT: before registration. */
-void shim_netdev_set_up(struct net_device *dev, unsigned int tx_queue_len, unsigned int abilities);
+/* Transmit queues that the netdev has; and use of the first so many of them. CONTEXT: RTNL. */
+unsigned int shim_netdev_tx_queues(const struct net_device *dev);
+int shim_netdev_use_tx_queues(struct net_device *dev, unsigned int count);
+/* Adds features, and operations, by bits of enum shim_ability. CONTEXT: before registration, or within ndo_init. */
+void shim_netdev_add_abilities(struct net_device *dev, unsigned int abilities);
 /* It has the files of a child, not those of a parent. CONTEXT: before registration. */
 void shim_netdev_set_child(struct net_device *dev);
 /* A TCP packet that is to be cut becomes so many at most. */
@@ -85,7 +87,7 @@ void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *
 void shim_netdev_carrier_on(struct net_device *dev);
 void shim_netdev_carrier_off(struct net_device *dev);
 
-/* The only transmit queue. */
+/* The first transmit queue, which is the only one but for a lower half's. */
 void shim_tx_queue_start(struct net_device *dev);
 void shim_tx_queue_stop(struct net_device *dev);
 void shim_tx_queue_wake(struct net_device *dev);
@@ -137,8 +139,6 @@ int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
 /* Always takes the packet. CONTEXT: softirq or BH disabled, under the queue's transmit lock. */
 void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
 void ipoib_ndo_tx_timeout(struct net_device *dev);
-/* The lower half, where the HCA's own datapath does the work; else NULL. CONTEXT: any. */
-const struct shim_lower *ipoib_lower_half(const struct net_device *dev);
 /* The HCA, and the number of its port. CONTEXT: any. */
 struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
 /* The user wants this address, 20 bytes. CONTEXT: RTNL. */

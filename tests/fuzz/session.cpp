@@ -163,7 +163,7 @@ void Session::look(net_device* dev)
     shim_stats stats{};
     ipoib_ndo_get_stats(dev, &stats);
     require(stats.rx_packets >= counts_[dev].received, "more packets came up than were counted");
-    if (interface.accelerated())
+    if (!interface.has_queues())
         return;
     const ib_qp* const qp = interface.qp();
     if (!qp || !interface.recv_cq() || !interface.send_cq())
@@ -203,7 +203,7 @@ void Session::bring_down(net_device* dev)
     }
     take_received();
     const Interface& interface = of(dev);
-    if (interface.accelerated())
+    if (!interface.has_queues())
         return;
     shim_stats stats{};
     ipoib_ndo_get_stats(dev, &stats);

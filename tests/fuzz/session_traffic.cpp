@@ -164,7 +164,7 @@ void Session::receive_message()
     done.status = kind & failed ? local_protection_error : 0;
     done.qp = qp;
     for (net_device* dev : world_.netdevs)
-        if (!of(dev).accelerated() && of(dev).recv_cq() == qp->recv_cq)
+        if (of(dev).has_queues() && of(dev).recv_cq() == qp->recv_cq)
             arrive(dev, qp->srq ? qp->srq->receives : qp->receives, bytes, done, sizeof(Encapsulation));
     // An error is the end of a connection's service.
     if (done.status)
@@ -177,7 +177,7 @@ void Session::receive_message()
 void Session::receive_bogus_completion()
 {
     net_device* const dev = device();
-    if (!dev || of(dev).accelerated() || !in_service(of(dev).qp()))
+    if (!dev || !of(dev).has_queues() || !in_service(of(dev).qp()))
         return;
     Interface& interface = of(dev);
     const std::uint64_t beyond = interface.ring_sizes().sends + interface.ring_sizes().receives + input_.u32() / 2;
@@ -276,7 +276,7 @@ void Session::send_one(net_device* dev, std::uint8_t kind, bool more)
 void Session::send_segments()
 {
     net_device* const dev = device();
-    if (!dev || !dev->up || dev->stopped || of(dev).accelerated())
+    if (!dev || !dev->up || dev->stopped || !of(dev).has_queues())
         return;
     const std::uint8_t kind = input_.byte();
     const unsigned int segment_bytes = 1 + input_.u16() % 4096;

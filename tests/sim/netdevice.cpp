@@ -249,7 +249,9 @@ net_device* shim_netdev_create_child(ib_device* ca, std::uint32_t, net_device* p
 void shim_netdev_use_one_queue(net_device*) {}
 void shim_tx_queue_always_allow(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
-void shim_netdev_set_up(net_device* dev, unsigned int, unsigned int abilities)
+unsigned int shim_netdev_tx_queues(const net_device*) { return 1; }
+int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
+void shim_netdev_add_abilities(net_device* dev, unsigned int abilities)
 {
     dev->can_segment = abilities & SHIM_CUT_BY_DRIVER;
 }

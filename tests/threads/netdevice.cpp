@@ -27,7 +27,7 @@ void shim_netdev_free(net_device*) {}
 void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
 void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
 void shim_netdev_use_one_queue(net_device*) {}
-void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
+void shim_netdev_add_abilities(net_device*, unsigned int) {}
 int shim_netdev_register(net_device* dev) { return ipoib_ndo_init(dev); }
 void shim_netdev_unregister(net_device* dev, void*)
 {

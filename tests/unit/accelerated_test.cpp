@@ -35,7 +35,7 @@ protected:
 TEST_F(AcceleratedTest, it_is_opened_joined_and_sends)
 {
     start();
-    EXPECT_TRUE(interface().accelerated());
+    EXPECT_TRUE(interface().lower.present());
     EXPECT_TRUE(world.qps.empty());
     world.bring_up();
     EXPECT_TRUE(world.dev().carrier);
@@ -85,7 +85,7 @@ TEST_F(AcceleratedTest, children_are_accelerated_too)
     world.pkeys_found.push_back(0x8001);
     world.rtnl = true;
     EXPECT_TRUE(interface().create_child(0x8001).ok());
-    EXPECT_TRUE(Interface::of(world.netdevs.back()).accelerated());
+    EXPECT_TRUE(Interface::of(world.netdevs.back()).lower.present());
     EXPECT_EQ(world.lowers, 2);
     world.fail_allocation = 2;
     world.pkeys_found.push_back(0x8002);
@@ -97,7 +97,7 @@ TEST_F(AcceleratedTest, children_are_accelerated_too)
 TEST_F(AcceleratedTest, parameter_refuses_it)
 {
     start(0);
-    EXPECT_FALSE(interface().accelerated());
+    EXPECT_FALSE(interface().lower.present());
     EXPECT_EQ(world.lowers, 0);
     world.rtnl = true;
     EXPECT_TRUE(interface().set_connected(true).ok());
@@ -107,19 +107,19 @@ TEST_F(AcceleratedTest, parameter_refuses_it)
 TEST_F(AcceleratedTest, parameter_refuses_it_for_one_device)
 {
     start(1, "other,fake0");
-    EXPECT_FALSE(interface().accelerated());
+    EXPECT_FALSE(interface().lower.present());
 }
 
 TEST_F(AcceleratedTest, parameter_grants_it_for_one_device)
 {
     start(0, "fake0,fake00");
-    EXPECT_TRUE(interface().accelerated());
+    EXPECT_TRUE(interface().lower.present());
 }
 
 TEST_F(AcceleratedTest, name_must_be_the_whole_name)
 {
     start(1, "fake00,fake,,f");
-    EXPECT_TRUE(interface().accelerated());
+    EXPECT_TRUE(interface().lower.present());
 }
 
 TEST_F(AcceleratedTest, who_opens_it_is_told_that_it_does_not)
@@ -144,6 +144,158 @@ TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_lower_half)
     world.stop();
     start(0);
     EXPECT_EQ(ipoib_lower_half(&world.dev()), nullptr);
+}
+
+TEST_F(AcceleratedTest, its_mtu_is_the_links)
+{
+    start();
+    EXPECT_EQ(world.dev().lower_mtu, 4092U);
+    world.bring_up();
+    EXPECT_EQ(world.dev().lower_mtu, 2044U);
+}
+
+// A lower half that filters the interface's own queues: it calls their operations from its own, as hfi1 does.
+class FilterTest : public AcceleratedTest {
+protected:
+    FilterTest() { world.lower_filters = true; }
+    void set_connected(bool connected)
+    {
+        world.rtnl = true;
+        EXPECT_TRUE(interface().set_connected(connected).ok());
+        world.rtnl = false;
+    }
+    const HwAddr peer = HwAddr::of(HwAddr::flag_rc, 0x100, Gid{{0xfe, 0x80, 1}});
+};
+
+TEST_F(FilterTest, it_gets_the_queue_pair_and_runs_on_top)
+{
+    start();
+    ASSERT_EQ(world.qps.size(), 1U);
+    const HwAddr address = HwAddr::from(world.dev().address.data());
+    EXPECT_EQ(address.qpn(), world.qp().number);
+    EXPECT_TRUE(address.connected_capable());
+    EXPECT_EQ(world.dev().abilities, SHIM_CAN_GATHER);
+    world.bring_up();
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(world.qp().state, "rts");
+    EXPECT_EQ(world.qp().attached.size(), 1U);
+    world.transmit(world.packet(peer));
+    world.answer_path();
+    EXPECT_EQ(world.dev().lower, (std::vector<std::string>{"init", "open", "attach broadcast", "send"}));
+    EXPECT_TRUE(world.sent.empty());
+    world.rtnl = true;
+    ipoib_ndo_stop(&world.dev());
+    world.rtnl = false;
+    EXPECT_EQ(world.dev().lower.back(), "stop");
+    EXPECT_EQ(world.qp().state, "reset");
+}
+
+TEST_F(FilterTest, what_comes_by_the_queue_pair_is_received_and_summed)
+{
+    start();
+    world.bring_up();
+    EXPECT_EQ(world.qp().qkey, interface().qkey());
+    EXPECT_TRUE(world.receive({8, 0, 0, 0, 0x45, 0, 0, 20}, true, broadcast_gid(PKey(0xffff))));
+    world.run_polls();
+    EXPECT_EQ(world.received.size(), 1U);
+    shim_stats stats{};
+    ipoib_ndo_get_stats(&world.dev(), &stats);
+    EXPECT_EQ(stats.rx_packets, 1U);
+    EXPECT_EQ(stats.tx_packets, 1000U);
+}
+
+TEST_F(FilterTest, connections_are_the_queue_pairs)
+{
+    start();
+    world.bring_up();
+    set_connected(true);
+    EXPECT_EQ(world.dev().tx_queues, 1U);
+    world.transmit(world.packet(peer));
+    world.answer_path();
+    world.run_work();
+    world.reply(world.take_request());
+    world.run_work();
+    EXPECT_EQ(world.sent.size(), 1U);
+    EXPECT_FALSE(told("send"));
+    set_connected(false);
+    EXPECT_EQ(world.dev().tx_queues, 2U);
+    world.transmit(world.packet(peer));
+    world.answer_path();
+    EXPECT_TRUE(told("send"));
+    world.run_work();
+}
+
+TEST_F(FilterTest, mode_stays_when_its_transmit_queues_do)
+{
+    start();
+    world.bring_up();
+    world.refused = "netdev_use_tx_queues";
+    world.rtnl = true;
+    EXPECT_EQ(interface().set_connected(true).code(), -12);
+    world.rtnl = false;
+    EXPECT_FALSE(interface().connected());
+    world.refused.clear();
+    set_connected(true);
+    world.refused = "netdev_use_tx_queues";
+    set_connected(false);
+    EXPECT_FALSE(interface().connected());
+    EXPECT_EQ(world.dev().tx_queues, 1U);
+}
+
+TEST_F(FilterTest, rings_stay_and_moderation_is_set)
+{
+    start();
+    world.bring_up();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1024, 1024), -95);
+    const shim_moderation moderation{10, 4, false};
+    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), 0);
+    EXPECT_EQ(world.ca.moderated_usecs, 10U);
+    EXPECT_TRUE(interface().set_icrc_as_checksum(true).ok());
+    world.rtnl = false;
+    world.run_work();
+    EXPECT_TRUE(world.dev().registered);
+}
+
+TEST_F(FilterTest, larger_links_bring_larger_buffers)
+{
+    start();
+    world.bring_up();
+    const unsigned int before = interface().rx.ib_mtu();
+    world.ca.port.active_mtu = 4096;
+    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.run_work();
+    EXPECT_EQ(before, 2048U);
+    EXPECT_EQ(interface().rx.ib_mtu(), 4096U);
+}
+
+TEST_F(FilterTest, failures_leave_nothing)
+{
+    world.refused = "lower_init";
+    start();
+    EXPECT_TRUE(world.netdevs.empty() && world.qps.empty());
+    world.stop();
+    world.refused.clear();
+    world.fail_qps = 1;
+    start();
+    EXPECT_TRUE(world.netdevs.empty() && world.qps.empty());
+    world.stop();
+    start();
+    world.bring_up();
+}
+
+TEST_F(FilterTest, queue_pair_that_was_lost_is_not_replaced_by_another)
+{
+    start();
+    world.bring_up();
+    world.refused = "qp_to_reset";
+    world.rtnl = true;
+    ipoib_ndo_stop(&world.dev());
+    EXPECT_TRUE(world.qps.empty());
+    world.refused.clear();
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), -19);
+    EXPECT_TRUE(world.qps.empty());
+    world.rtnl = false;
 }
 
 } // namespace

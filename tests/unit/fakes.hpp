@@ -68,6 +68,10 @@ struct net_device {
     void* owner = nullptr;
     // What the HCA's own datapath was told to do.
     std::vector<std::string> lower;
+    bool in_lower = false;
+    unsigned int lower_mtu = 0;
+    // Transmit queues in use, of two; 0: as at first. Bits of shim_ability.
+    unsigned int tx_queues = 0, abilities = 0;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, stopped = true, up = false, ours = true, child = false;
@@ -359,6 +363,8 @@ public:
     int fail_arming = 0;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false;
+    // It filters the driver's queues: calls these from its own operations.
+    bool lower_filters = false;
     int lowers = 0;
     // Queue pairs that were made so far, and how many of the next are not.
     unsigned int qps_made = 0, fail_qps = 0, connections_made = 0;

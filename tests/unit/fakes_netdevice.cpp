@@ -30,7 +30,16 @@ net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, con
 }
 void shim_netdev_use_one_queue(net_device*) {}
 void shim_tx_queue_always_allow(net_device*, unsigned int) {}
-void shim_netdev_set_up(net_device*, unsigned int, unsigned int) {}
+unsigned int shim_netdev_tx_queues(const net_device*) { return 2; }
+int shim_netdev_use_tx_queues(net_device* dev, unsigned int count)
+{
+    EXPECT_TRUE(world->rtnl);
+    if (world->refuses("netdev_use_tx_queues"))
+        return -12;
+    dev->tx_queues = count;
+    return 0;
+}
+void shim_netdev_add_abilities(net_device* dev, unsigned int abilities) { dev->abilities |= abilities; }
 void shim_netdev_set_child(net_device* dev)
 {
     EXPECT_FALSE(dev->registered);
@@ -181,6 +190,16 @@ int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
 
 // lower.h
 
+// As one that filters finds it.
+static ib_qp* qp_in_address(const net_device* dev)
+{
+    const std::uint32_t qpn = ipoib::HwAddr::from(dev->address.data()).qpn();
+    for (ib_qp* qp : world->qps)
+        if (qp->number == qpn)
+            return qp;
+    return nullptr;
+}
+
 int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32_t)
 {
     if (!world->have_lower)
@@ -195,19 +214,51 @@ void shim_lower_end(shim_lower*, net_device*) { --world->lowers; }
 int shim_lower_init(const shim_lower* lower, net_device* dev)
 {
     EXPECT_EQ(lower->dev, dev);
-    dev->address[3] = 0x77;
+    EXPECT_FALSE(std::exchange(dev->in_lower, true)) << "the lower half calls itself";
     dev->lower.push_back("init");
+    if (world->lower_filters) {
+        if (const int error = ipoib_queues_init(dev))
+            return error;
+        EXPECT_TRUE(qp_in_address(dev));
+    } else {
+        dev->address[3] = 0x77;
+    }
+    if (world->refuses("lower_init")) {
+        if (world->lower_filters)
+            ipoib_queues_uninit(dev);
+        return -16;
+    }
+    dev->in_lower = false;
     return 0;
 }
-void shim_lower_uninit(const shim_lower*, net_device* dev) { dev->lower.push_back("uninit"); }
+void shim_lower_uninit(const shim_lower*, net_device* dev)
+{
+    dev->lower.push_back("uninit");
+    if (!world->lower_filters)
+        return;
+    // The number that it was known by.
+    EXPECT_TRUE(qp_in_address(dev) || world->qps.empty());
+    ipoib_queues_uninit(dev);
+}
 int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
 {
     if (world->refuses("lower_open"))
         return -5;
+    if (world->lower_filters) {
+        if (const int error = ipoib_queues_open(dev))
+            return error;
+        EXPECT_EQ(qp_in_address(dev)->state, "rts");
+    }
     dev->lower.push_back("open");
+    dev->stopped = false;
     return 0;
 }
-void shim_lower_stop(const shim_lower*, net_device* dev) { dev->lower.push_back("stop"); }
+void shim_lower_stop(const shim_lower*, net_device* dev)
+{
+    dev->lower.push_back("stop");
+    if (world->lower_filters)
+        ipoib_queues_stop(dev);
+}
 int shim_lower_change_mtu(const shim_lower*, net_device* dev, unsigned int mtu)
 {
     dev->mtu = mtu;
@@ -215,16 +266,22 @@ int shim_lower_change_mtu(const shim_lower*, net_device* dev, unsigned int mtu)
 }
 void shim_lower_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
 void shim_lower_get_stats(const shim_lower*, net_device*, shim_stats* stats) { stats->tx_packets += 1000; }
-void shim_lower_set_mtu(net_device*, unsigned int) {}
+void shim_lower_set_mtu(net_device* dev, unsigned int mtu) { dev->lower_mtu = mtu; }
 void shim_lower_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
 {
     EXPECT_TRUE(world->ahs.contains(ah));
     dev->lower.push_back("send");
     free_skb(skb);
 }
-int shim_lower_attach(net_device* dev, ib_device*, const shim_gid*, std::uint16_t, bool set_qkey, std::uint32_t)
+int shim_lower_attach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid, bool set_qkey,
+                      std::uint32_t)
 {
     dev->lower.push_back(set_qkey ? "attach broadcast" : "attach");
-    return 0;
+    return world->lower_filters ? shim_qp_attach(qp_in_address(dev), mgid, mlid) : 0;
 }
-void shim_lower_detach(net_device* dev, ib_device*, const shim_gid*, std::uint16_t) { dev->lower.push_back("detach"); }
+void shim_lower_detach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid)
+{
+    dev->lower.push_back("detach");
+    if (world->lower_filters)
+        shim_qp_detach(qp_in_address(dev), mgid, mlid);
+}

@@ -324,6 +324,8 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);
 		debugfs_create_u32("rnr_every", 0644, slot->dir, &slot->rnr_every);
 		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);
+		debugfs_create_u32("fail_rdma_netdev", 0644, slot->dir, &slot->fail_rdma_netdev);
+		debugfs_create_u32("leave_qkey", 0644, slot->dir, &slot->leave_qkey);
 		debugfs_create_file_unsafe("kill_rc", 0200, slot->dir, slot, &kill_rc_fops);
 		debugfs_create_file("alias_guid", 0200, slot->dir, slot, &alias_guid_fops);
 		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);

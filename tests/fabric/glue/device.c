@@ -48,6 +48,10 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 		attr->device_cap_flags = IB_DEVICE_UD_IP_CSUM;
 		attr->kernel_cap_flags |= IBK_UD_TSO;
 	}
+	if (soft_are_functions)
+		attr->kernel_cap_flags |= IBK_VIRTUAL_FUNCTION;
+	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
+		attr->kernel_cap_flags |= IBK_RDMA_NETDEV_OPA;
 	return 0;
 }
 
@@ -257,6 +261,7 @@ int soft_plug(struct soft_slot *slot)
 	hca->slot = slot;
 	xa_init_flags(&hca->qps, XA_FLAGS_ALLOC);
 	hca->next_qpn = 0x100;
+	hca->next_netdev_qpn = SOFT_FIRST_NETDEV_QPN;
 	xa_init_flags(&hca->regions, XA_FLAGS_ALLOC);
 	hca->next_key = 0x100;
 	INIT_LIST_HEAD(&hca->groups);
@@ -280,8 +285,10 @@ int soft_plug(struct soft_slot *slot)
 		ib_set_device_ops(&hca->ib, &soft_srq_ops);
 	if (soft_vf_count)
 		ib_set_device_ops(&hca->ib, &soft_vf_ops);
-	if (soft_rdma_netdev)
+	if (soft_rdma_netdev == SOFT_NETDEV_REPLACES)
 		ib_set_device_ops(&hca->ib, &soft_netdev_ops);
+	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
+		ib_set_device_ops(&hca->ib, &soft_filter_ops);
 	ib_set_device_ops(&hca->ib, &device_ops);
 	spin_lock_irq(&soft_fabric_lock);
 	fabric_renew_hca(soft_fabric, slot->index);

@@ -7,14 +7,14 @@
 #include "engine.h"
 #include "compat.h"
 
-static void burst_start(struct burst *burst) __acquires(RCU)
+void soft_burst_start(struct burst *burst) __acquires(RCU)
 {
 	INIT_LIST_HEAD(&burst->due);
 	burst->frames = 0;
 	rcu_read_lock();
 }
 
-static void burst_end(struct burst *burst) __releases(RCU)
+void soft_burst_end(struct burst *burst) __releases(RCU)
 {
 	soft_cq_raise(&burst->due);
 	rcu_read_unlock();
@@ -172,7 +172,7 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 		COUNT(slot, drop_no_qp);
 	else if (qp->ib.qp_type == IB_QPT_RC)
 		soft_rc_arrive(slot, qp, frame, burst);
-	else
+	else if (!soft_filter_receive(slot, qp, frame))
 		receive(slot, qp, frame, burst);
 }
 
@@ -230,10 +230,10 @@ void soft_send_traps(void)
 	if (!send)
 		return;
 	local_bh_disable();
-	burst_start(&burst);
+	soft_burst_start(&burst);
 	soft_capture(&frame, true);
 	fan_out(&route, &frame, &burst);
-	burst_end(&burst);
+	soft_burst_end(&burst);
 	local_bh_enable();
 }
 
@@ -244,10 +244,10 @@ void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, con
 	struct burst burst;
 
 	local_bh_disable();
-	burst_start(&burst);
+	soft_burst_start(&burst);
 	soft_capture(&frame, true);
 	arrive(to, &frame, &burst);
-	burst_end(&burst);
+	soft_burst_end(&burst);
 	local_bh_enable();
 }
 
@@ -292,13 +292,13 @@ void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payl
 	struct fabric_route route;
 	struct burst burst;
 
-	burst_start(&burst);
+	soft_burst_start(&burst);
 	soft_capture(&frame, true);
 	route = fabric_route_from_trunk(soft_fabric, headers);
 	if (route.to_switch)
 		at_switch(FABRIC_TRUNK, &frame, &burst);
 	fan_out(&route, &frame, &burst);
-	burst_end(&burst);
+	soft_burst_end(&burst);
 }
 
 static u32 mtu_bytes(const struct soft_slot *slot)
@@ -467,7 +467,7 @@ static void engine_run(struct tasklet_struct *engine)
 	struct burst burst;
 	bool more;
 
-	burst_start(&burst);
+	soft_burst_start(&burst);
 	while (burst.frames < SOFT_BURST && (qp = next_active(hca))) {
 		do
 			more = step(qp, &burst);
@@ -475,7 +475,7 @@ static void engine_run(struct tasklet_struct *engine)
 		if (more)
 			soft_engine_kick(qp);
 	}
-	burst_end(&burst);
+	soft_burst_end(&burst);
 }
 
 static enum hrtimer_restart delay_over(struct hrtimer *timer)

@@ -61,8 +61,15 @@ static inline const struct ib_pd *soft_recv_pd(const struct soft_qp *qp)
 /* One of so many: this is the one that a fault knob takes. */
 bool soft_every(u32 every, atomic_t *counter);
 
+/* Bursts of other callers than the engine. */
+void soft_burst_start(struct burst *burst);
+void soft_burst_end(struct burst *burst);
+
 /* A frame that came from the other machine's switch. */
 void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payload);
+
+/* netdev_filter.c: the queue pair's lower half takes the datagram, if it has one that wants it. */
+bool soft_filter_receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame);
 
 /* trunk.c */
 void soft_trunk_send(const struct frame *frame);

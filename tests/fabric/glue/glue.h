@@ -31,6 +31,10 @@ enum {
 	SOFT_MOST_LSO_HEADER = 128,
 	SOFT_MOST_FRAME = 4096,
 	SOFT_MOST_VFS = 16,
+	/* Queue pairs' numbers: of those that a lower half looks at, which were created for a netdev's use, and others.
+	 */
+	SOFT_FIRST_NETDEV_QPN = 0x810000,
+	SOFT_LAST_NETDEV_QPN = 0x81ffff,
 };
 
 #define SOFT_COUNTERS(X)                                                                                               \
@@ -49,6 +53,7 @@ enum {
 	X(rdma_writes)                                                                                                 \
 	X(regions)                                                                                                     \
 	X(accelerated_sends)                                                                                           \
+	X(accelerated_receives)                                                                                        \
 	X(accelerated_devices)                                                                                         \
 	X(delivered)                                                                                                   \
 	X(drop_no_receive)                                                                                             \
@@ -86,6 +91,8 @@ struct soft_slot {
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, least_retries;
+	/* Requests for a netdev's lower half that fail for want of memory; groups are attached without their Q_Key. */
+	u32 fail_rdma_netdev, leave_qkey;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
 	struct soft_vf vfs[SOFT_MOST_VFS];
 	/* The answer to the last question. */
@@ -207,6 +214,8 @@ struct soft_qp {
 	u32 rq_size, rq_head, rq_tail;
 	size_t queue_bytes;
 	struct soft_srq *srq;
+	/* The lower half that takes its unicast datagrams. */
+	struct soft_filter __rcu *filter;
 	/* On the HCA's list of QPs with something to do; under its active_lock. */
 	struct list_head active;
 	bool dying;
@@ -224,7 +233,7 @@ struct soft_hca {
 	struct soft_slot *slot;
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
-	u32 next_qpn;
+	u32 next_qpn, next_netdev_qpn;
 	/* Memory of user space, by key. */
 	struct xarray regions;
 	u32 next_key;
@@ -252,8 +261,11 @@ extern unsigned int soft_srq_sges;
 extern bool soft_have_offloads;
 /* Virtual functions of each HCA. */
 extern unsigned int soft_vf_count;
-/* Interfaces get an accelerated datapath. */
-extern bool soft_rdma_netdev;
+/* They are virtual functions themselves. */
+extern bool soft_are_functions;
+/* The accelerated datapath that IPoIB interfaces get: none, one that replaces the client's, one that filters it. */
+enum { SOFT_NETDEV_NONE, SOFT_NETDEV_REPLACES, SOFT_NETDEV_FILTERS, SOFT_NETDEV_KINDS };
+extern unsigned int soft_rdma_netdev;
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 
@@ -307,8 +319,17 @@ void soft_bus_stop(void);
 /* The device that the HCA of that number is a function of. */
 struct device *soft_add_parent(unsigned int number);
 
-/* netdev.c */
+/* netdev.c, netdev_filter.c */
 extern const struct ib_device_ops soft_netdev_ops;
+extern const struct ib_device_ops soft_filter_ops;
+/* The answer to a request for a lower half: 0, or the errno that a knob asks for. */
+int soft_netdev_may(struct ib_device *ib, enum rdma_netdev_t type);
+/*
+ * Makes an IPoIB datagram, which begins with its encapsulation and has 20 bytes before it, what the stack expects: the
+ * hard header is a pseudo header, empty here, and the encapsulation.
+ */
+void soft_netdev_set_headers(struct sk_buff *skb);
+enum { SOFT_PSEUDO_HEADER_BYTES = 20, SOFT_ENCAPSULATION_BYTES = 4 };
 
 /* memory.c */
 extern const struct ib_device_ops soft_memory_ops;

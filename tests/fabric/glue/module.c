@@ -33,9 +33,14 @@ unsigned int soft_vf_count;
 module_param_named(vfs, soft_vf_count, uint, 0444);
 MODULE_PARM_DESC(vfs, "Virtual functions of each HCA, 0 to 16 (default 0)");
 
-bool soft_rdma_netdev;
-module_param_named(rdma_netdev, soft_rdma_netdev, bool, 0444);
-MODULE_PARM_DESC(rdma_netdev, "Give IPoIB interfaces an accelerated datapath (default 0)");
+bool soft_are_functions;
+module_param_named(functions, soft_are_functions, bool, 0444);
+MODULE_PARM_DESC(functions, "Be virtual functions of other HCAs (default 0)");
+
+unsigned int soft_rdma_netdev;
+module_param_named(rdma_netdev, soft_rdma_netdev, uint, 0444);
+MODULE_PARM_DESC(rdma_netdev,
+		 "Give IPoIB interfaces an accelerated datapath: 1 replaces the client's, 2 filters it (default 0)");
 
 unsigned int soft_first_hca;
 module_param_named(first_hca, soft_first_hca, uint, 0444);
@@ -111,6 +116,13 @@ static int __init soft_ib_init(void)
 		pr_err("soft_ib: vfs=%u is more than %u\n", soft_vf_count, SOFT_MOST_VFS);
 		return -EINVAL;
 	}
+	if (soft_rdma_netdev >= SOFT_NETDEV_KINDS) {
+		pr_err("soft_ib: rdma_netdev=%u is more than %u\n", soft_rdma_netdev, SOFT_NETDEV_KINDS - 1);
+		return -EINVAL;
+	}
+	/* As the HCAs that have such a datapath. */
+	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
+		soft_have_offloads = false;
 	soft_fabric = vzalloc(fabric_bytes());
 	soft_slots = kcalloc(hcas, sizeof(*soft_slots), GFP_KERNEL);
 	ret = soft_fabric && soft_slots ? soft_bus_start() : -ENOMEM;

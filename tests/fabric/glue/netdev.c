@@ -9,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 
-enum { SENDS = 128, RECEIVES = 256, PSEUDO_HEADER_BYTES = 20, ENCAPSULATION_BYTES = 4 };
+enum { SENDS = 128, RECEIVES = 256 };
 
 /* What netdev_priv() is. The upper half knows the first member alone, and has its own memory at its clnt_priv. */
 struct soft_netdev {
@@ -64,7 +64,7 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
-	if (!nd->open || nd->send_head - nd->send_tail == SENDS || skb->len > nd->rn.mtu + ENCAPSULATION_BYTES ||
+	if (!nd->open || nd->send_head - nd->send_tail == SENDS || skb->len > nd->rn.mtu + SOFT_ENCAPSULATION_BYTES ||
 	    skb_linearize(skb)) {
 		nd->tx_dropped++;
 		dev_kfree_skb_any(skb);
@@ -110,11 +110,11 @@ static u32 receive_bytes(const struct soft_netdev *nd)
 
 static struct sk_buff *new_buffer(struct soft_netdev *nd)
 {
-	struct sk_buff *skb = netdev_alloc_skb(nd->dev, PSEUDO_HEADER_BYTES + receive_bytes(nd));
+	struct sk_buff *skb = netdev_alloc_skb(nd->dev, SOFT_PSEUDO_HEADER_BYTES + receive_bytes(nd));
 
 	/* So that the IP header is aligned. */
 	if (skb)
-		skb_reserve(skb, PSEUDO_HEADER_BYTES);
+		skb_reserve(skb, SOFT_PSEUDO_HEADER_BYTES);
 	return skb;
 }
 
@@ -137,17 +137,21 @@ static u8 packet_type(const struct net_device *dev, const struct ib_wc *wc, cons
 	return memcmp(&grh->dgid, dev->broadcast + 4, sizeof(grh->dgid)) ? PACKET_MULTICAST : PACKET_BROADCAST;
 }
 
-/* The stack sees the hard header that ib_ipoib's interfaces have: a pseudo header, empty here, and the encapsulation.
- */
+void soft_netdev_set_headers(struct sk_buff *skb)
+{
+	skb->protocol = *(__be16 *)skb->data;
+	memset(skb_push(skb, SOFT_PSEUDO_HEADER_BYTES), 0, SOFT_PSEUDO_HEADER_BYTES);
+	skb_reset_mac_header(skb);
+	skb_pull(skb, SOFT_PSEUDO_HEADER_BYTES + SOFT_ENCAPSULATION_BYTES);
+}
+
 static void hand_up(struct soft_netdev *nd, struct sk_buff *skb, const struct ib_wc *wc)
 {
 	skb_put(skb, wc->byte_len);
 	skb->pkt_type = packet_type(nd->dev, wc, (struct ib_grh *)skb->data);
 	skb_pull(skb, sizeof(struct ib_grh));
-	skb->protocol = *(__be16 *)skb->data;
-	memset(skb_push(skb, PSEUDO_HEADER_BYTES), 0, PSEUDO_HEADER_BYTES);
-	skb_reset_mac_header(skb);
-	skb_pull(skb, PSEUDO_HEADER_BYTES + ENCAPSULATION_BYTES);
+	soft_netdev_set_headers(skb);
+	COUNT(nd->slot, accelerated_receives);
 	nd->rx_packets++;
 	nd->rx_bytes += skb->len;
 	if (skb->pkt_type == PACKET_MULTICAST)
@@ -165,7 +169,7 @@ static void receive(struct soft_netdev *nd, const struct ib_wc *wc)
 {
 	struct sk_buff **slot = &nd->receives[wc->wr_id], *skb = *slot, *fresh = NULL;
 
-	if (wc->status != IB_WC_SUCCESS || wc->byte_len < sizeof(struct ib_grh) + ENCAPSULATION_BYTES)
+	if (wc->status != IB_WC_SUCCESS || wc->byte_len < sizeof(struct ib_grh) + SOFT_ENCAPSULATION_BYTES)
 		nd->rx_errors++;
 	else if (!is_echo(nd, wc)) {
 		fresh = new_buffer(nd);
@@ -477,10 +481,25 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	return 0;
 }
 
-static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)
+int soft_netdev_may(struct ib_device *ib, enum rdma_netdev_t type)
 {
+	struct soft_slot *slot = to_hca(ib)->slot;
+
 	if (type != RDMA_NETDEV_IPOIB)
 		return -EOPNOTSUPP;
+	if (READ_ONCE(slot->fail_rdma_netdev)) {
+		WRITE_ONCE(slot->fail_rdma_netdev, slot->fail_rdma_netdev - 1);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)
+{
+	int ret = soft_netdev_may(ib, type);
+
+	if (ret)
+		return ret;
 	*params = (struct rdma_netdev_alloc_params){
 		.sizeof_priv = sizeof(struct soft_netdev),
 		.txqs = 1,

@@ -50,9 +50,12 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	} else if (!ret && attr->qp_type == IB_QPT_GSI) {
 		ib->qp_num = 1;
 		rcu_assign_pointer(hca->gsi, qp);
+	} else if (!ret && (attr->create_flags & IB_QP_CREATE_NETDEV_USE)) {
+		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(SOFT_FIRST_NETDEV_QPN, SOFT_LAST_NETDEV_QPN),
+				      &hca->next_netdev_qpn, GFP_KERNEL);
 	} else if (!ret) {
-		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(0x100, 0xfffffe), &hca->next_qpn,
-				      GFP_KERNEL);
+		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1),
+				      &hca->next_qpn, GFP_KERNEL);
 	}
 	if (ret < 0) {
 		vfree(qp->sq);
@@ -82,6 +85,7 @@ static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct soft_qp *qp = to_qp(ib);
 	struct soft_hca *hca = qp->hca;
 
+	WARN(rcu_access_pointer(qp->filter), "soft_ib: a queue pair is destroyed while a lower half uses it\n");
 	if (ib->qp_type == IB_QPT_SMI)
 		RCU_INIT_POINTER(hca->smi, NULL);
 	else if (ib->qp_type == IB_QPT_GSI)

@@ -5,9 +5,11 @@
 # driver sends and receives.
 PORTS=2
 HOSTS=1
-FABRIC=rdma_netdev=1
+FABRIC=${FABRIC:-rdma_netdev=1}
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
+# The datapath leaves the driver its queue pair, and works on top of it (accelerated_filter.sh).
+filters() { false; }
 devices_are() { [ "$(counter "$1" accelerated_devices)" = "$2" ]; }
 blue_up() { # HOST
     on "$1" ip addr add "10.1.0.$1/24" dev blue
@@ -41,6 +43,7 @@ test_multicast() {
 }
 
 test_address_says_that_there_is_no_connected_mode() {
+    ! filters || return 77
     case $(lladdr 1 ib0) in 00:*) ;; *) fail "$(lladdr 1 ib0)" ;; esac
     [ "$(mode 1)" = datagram ]
     ! on 1 bash -c 'echo connected >/sys/class/net/ib0/mode' 2>/run/refusal || return 1
@@ -61,6 +64,7 @@ test_no_offload_that_the_datapath_lacks() {
 }
 
 test_moderation_is_refused() {
+    ! filters || return 77
     # The kernel's own goes for the completion queue of the datapath that it has not got.
     [ "$DRIVER" = ours ] || return 77
     ! on 1 ethtool -C ib0 rx-usecs 10 2>/dev/null || return 1
@@ -96,7 +100,7 @@ test_children_are_accelerated_too() {
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
     devices_are 1 2
-    case $(lladdr 1 blue) in 00:*) ;; *) fail "$(lladdr 1 blue)" ;; esac
+    [ "$(lladdr 1 blue | cut -c 1-2)" = "$(lladdr 1 ib0 | cut -c 1-2)" ] || fail "$(lladdr 1 blue)"
     [ "$(lladdr 1 blue)" != "$(lladdr 1 ib0)" ]
     blue_up 1
     blue_up 2
