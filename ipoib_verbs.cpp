@@ -126,9 +126,10 @@ kernel::Status Interface::prepare()
         admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
     if (!lower.present())
         shim_netdev_use_one_queue(dev_);
-    // A lower half knows best what it can do.
-    abilities_ = lower.present() ? 0 : shim_ib_abilities(ca_);
-    if (abilities_ & SHIM_CAN_GATHER && !(abilities_ & SHIM_CAN_SEGMENT))
+    abilities_ = shim_ib_abilities(ca_);
+    if (lower.present()) // It says itself what it can do.
+        abilities_ &= SHIM_IS_FUNCTION;
+    else if (abilities_ & SHIM_CAN_GATHER && !(abilities_ & SHIM_CAN_SEGMENT))
         abilities_ |= SHIM_CUT_BY_DRIVER;
     shim_netdev_add_abilities(dev_, abilities_);
     shim_netdev_set_initial_mtu(dev_, admin_mtu_);

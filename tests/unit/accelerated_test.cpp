@@ -146,6 +146,14 @@ TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_lower_half)
     EXPECT_EQ(ipoib_lower_half(&world.dev()), nullptr);
 }
 
+TEST_F(AcceleratedTest, functions_have_no_address_to_set)
+{
+    world.abilities |= SHIM_IS_FUNCTION;
+    start();
+    // The lower half says what else it can do.
+    EXPECT_EQ(world.dev().abilities, SHIM_IS_FUNCTION);
+}
+
 TEST_F(AcceleratedTest, its_mtu_is_the_links)
 {
     start();

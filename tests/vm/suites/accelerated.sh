@@ -5,7 +5,7 @@
 # driver sends and receives.
 PORTS=2
 HOSTS=1
-FABRIC=${FABRIC:-rdma_netdev=1}
+FABRIC=${FABRIC:-rdma_netdev=1 functions=1}
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
 # The datapath leaves the driver its queue pair, and works on top of it (accelerated_filter.sh).
@@ -33,6 +33,17 @@ test_flood_loses_nothing() { flood 1 10.0.0.2 2000; }
 test_tcp() {
     iperf 1 2 -t 3
     iperf 1 2 -t 3 -R
+}
+
+test_virtual_function_has_no_address_to_set() {
+    [[ $FABRIC = *functions=1* ]] || return 77
+    on 1 ip link set ib0 down
+    ! on 1 ip link set ib0 address "$(lladdr 1 ib0 | sed 's/..$/77/')" 2>/run/refusal || return 1
+    grep -q 'Operation not supported' /run/refusal || fail "$(cat /run/refusal)"
+    on 1 ip link set ib0 up
+    on 1 ip addr replace fd00::1/64 dev ib0
+    wait_for 20 carrier 1
+    wait_for 20 reaches 1 10.0.0.2
 }
 
 test_multicast() {
