@@ -221,13 +221,18 @@ void shim_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
-/* Every netdev of this driver has the private area that lower halves begin with. */
+/*
+ * Every netdev of this driver has the private area that lower halves begin with. One of an HCA that has a lower half
+ * has room for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
+ */
 static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
 {
 	struct net_device *dev = rdma_alloc_netdev(ca, port, RDMA_NETDEV_IPOIB, name, name_type, shim_netdev_setup);
 
 	if (!IS_ERR(dev))
 		return dev;
+	if (PTR_ERR(dev) != -EOPNOTSUPP)
+		return NULL;
 	return alloc_netdev(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup);
 }
 

@@ -46,6 +46,18 @@ test_virtual_function_has_no_address_to_set() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
+# The memory of the datapath is part of the netdev: one of the driver alone would have none for it.
+test_no_memory_for_the_datapath_is_no_memory_for_a_child() {
+    knob 1 fail_rdma_netdev 1
+    ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1
+    grep -q 'Cannot allocate memory' /run/refusal || fail "$(cat /run/refusal)"
+    devices_are 1 1
+    on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child'
+    devices_are 1 2
+    on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/delete_child'
+    wait_for 5 devices_are 1 1
+}
+
 test_multicast() {
     local before
     before=$(statistic 2 multicast)
