@@ -85,7 +85,7 @@ $(obj)/$(unity).cxx.o: $(obj)/$(unity).cpp $(generated) FORCE
 	$(call if_changed_dep,cxx)
 endif
 
-# Sizes of kernel objects that C++ objects embed, measured by the compiler, as the kernel's asm-offsets are.
+# Sizes of kernel objects that C++ objects embed, and error numbers, as seen by the compiler, as the kernel's asm-offsets are.
 ifneq ($(layout-src),)
 quiet_cmd_layout = GEN      $@
       cmd_layout = mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \

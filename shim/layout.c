@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed. */
+/* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed, and error numbers. */
 #include "objects.h"
+#include <linux/errno.h>
 #include <linux/kbuild.h>
 
 #define OBJECT(name, type)                                                                                             \
 	DEFINE(SHIM_SIZEOF_##name, sizeof(type));                                                                      \
 	DEFINE(SHIM_ALIGNOF_##name, __alignof__(type))
+
+#define ERRNO(name) DEFINE(SHIM_##name, name)
 
 void shim_layout(void);
 void shim_layout(void)
@@ -26,4 +29,16 @@ void shim_layout(void)
 	OBJECT(WC, struct ib_wc);
 	OBJECT(PATH_RECORD, struct sa_path_rec);
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
+	ERRNO(EPERM);
+	ERRNO(ENODEV);
+	ERRNO(ENOMEM);
+	ERRNO(EBUSY);
+	ERRNO(EINVAL);
+	ERRNO(ENOTUNIQ);
+	ERRNO(EOPNOTSUPP);
+	ERRNO(ETIMEDOUT);
+	ERRNO(EINTR);
+	ERRNO(ENETRESET);
+	ERRNO(EAGAIN);
+	ERRNO(ENETDOWN);
 }

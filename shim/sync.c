@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -43,6 +44,7 @@ SHIM void shim_rcu_read_unlock(void) { rcu_read_unlock(); }
 SHIM void shim_rcu_synchronize(void) { synchronize_net(); }
 
 SHIM void shim_smp_mb(void) { smp_mb(); }
+SHIM void shim_atomic_add(uint64_t *value, uint64_t amount) { atomic64_add(amount, (atomic64_t *)value); }
 SHIM void shim_bh_disable(void) { local_bh_disable(); }
 SHIM void shim_bh_enable(void) { local_bh_enable(); }
 

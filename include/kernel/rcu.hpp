@@ -41,10 +41,11 @@ private:
     std::uint64_t value_ = 0;
 };
 
-// A count for rare events, written from any context.
+// A count for rare events, written from any context. The kernel's atomics add: for the compiler's own, gcc calls a
+// helper of its library's on arm64, which kernels do not have.
 class SharedCounter {
 public:
-    void add(std::uint64_t amount = 1) { __atomic_fetch_add(&value_, amount, __ATOMIC_RELAXED); }
+    void add(std::uint64_t amount = 1) { shim_atomic_add(&value_, amount); }
     std::uint64_t value() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
 
 private:

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Failure as a value: a Status is 0 or a negative errno that nobody may ignore.
 #pragma once
+#include <generated/layout.h>
 
 namespace kernel {
 
+// As the kernel numbers them: not alike on all processors.
 enum Errno : int {
-    not_permitted = -1,
-    no_device = -19,
-    no_memory = -12,
-    busy = -16,
-    invalid = -22,
-    not_unique = -76,
-    not_supported = -95,
-    timed_out = -110,
-    interrupted = -4,
-    net_reset = -102,
-    try_again = -11,
-    network_down = -100,
+    not_permitted = -SHIM_EPERM,
+    no_device = -SHIM_ENODEV,
+    no_memory = -SHIM_ENOMEM,
+    busy = -SHIM_EBUSY,
+    invalid = -SHIM_EINVAL,
+    not_unique = -SHIM_ENOTUNIQ,
+    not_supported = -SHIM_EOPNOTSUPP,
+    timed_out = -SHIM_ETIMEDOUT,
+    interrupted = -SHIM_EINTR,
+    net_reset = -SHIM_ENETRESET,
+    try_again = -SHIM_EAGAIN,
+    network_down = -SHIM_ENETDOWN,
 };
 
 class [[nodiscard]] Status {

@@ -37,6 +37,8 @@ void shim_rcu_read_unlock(void);
 void shim_rcu_synchronize(void);
 
 void shim_smp_mb(void);
+/* In one step; orders nothing. CONTEXT: any. */
+void shim_atomic_add(uint64_t *value, uint64_t amount);
 /* Lets bottom halves run no transmit or receive of this CPU until enabled again. */
 void shim_bh_disable(void);
 void shim_bh_enable(void);

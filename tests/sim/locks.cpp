@@ -233,6 +233,7 @@ void shim_rcu_read_unlock()
 void shim_rcu_synchronize() { synchronize_rcu(); }
 
 void shim_smp_mb() { world->scheduler.point(); }
+void shim_atomic_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
 void shim_bh_disable() { ++world->scheduler.current()->bh; }
 void shim_bh_enable()
 {

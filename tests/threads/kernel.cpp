@@ -54,6 +54,10 @@ void shim_completion_wait(shim_completion* completion)
 }
 
 void shim_smp_mb() { full_barrier(); }
+void shim_atomic_add(std::uint64_t* value, std::uint64_t amount)
+{
+    __atomic_fetch_add(value, amount, __ATOMIC_RELAXED);
+}
 // ThreadSanitizer knows no fences: to it this orders nothing.
 void full_barrier() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 

@@ -92,6 +92,7 @@ void shim_rcu_synchronize()
     ++world->grace_periods;
 }
 void shim_smp_mb() { world->let_others_run(); }
+void shim_atomic_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
 void shim_bh_disable() { ++world->spinning; }
 void shim_bh_enable() { --world->spinning; }
 unsigned long shim_jiffies() { return world->now; }
