@@ -155,12 +155,13 @@ bool Connections::idle()
 
 // Work
 
-void Connections::work_soon() { work_.requeue(interface_.work_queue); }
+void Connections::work_soon() { work_.queue_now(interface_.work_queue); }
 
 void Connections::run()
 {
     if (const unsigned long delay = look())
-        work_.requeue(interface_.work_queue, delay);
+        // Not if it is queued again already: somebody wants it now.
+        work_.queue(interface_.work_queue, delay);
 }
 
 unsigned long Connections::look()

@@ -71,7 +71,7 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     }
     group->last_used.store(shim_jiffies());
     nominate(*group);
-    joins_.requeue(interface_.work_queue);
+    joins_.queue_now(interface_.work_queue);
 }
 
 Group* GroupSet::add(const Gid& mgid, bool send_only)
@@ -115,7 +115,7 @@ void GroupSet::rejoin_all()
         group.forgotten = true;
         nominate(group);
     }
-    joins_.requeue(interface_.work_queue);
+    joins_.queue_now(interface_.work_queue);
 }
 
 GroupJoin::Step GroupSet::step(Group& group, GroupJoin::Event event)
@@ -364,7 +364,7 @@ kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
     // The next join, or the next retry.
     nominate(group);
     if (accepting_)
-        joins_.requeue(interface_.work_queue);
+        joins_.queue_now(interface_.work_queue);
     return ready;
 }
 
@@ -472,7 +472,7 @@ void GroupSet::sync_with_stack()
                     successor->listed = true;
         }
         if (accepting_)
-            joins_.requeue(interface_.work_queue);
+            joins_.queue_now(interface_.work_queue);
     }
     while (Group* group = gone.pop_front())
         leave(*group);

@@ -31,9 +31,9 @@ SHIM void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work
 	queue_delayed_work(queue, &work->work, delay_jiffies);
 }
 
-SHIM void shim_work_requeue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies)
+SHIM void shim_work_queue_now(struct workqueue_struct *queue, struct shim_work *work)
 {
-	mod_delayed_work(queue, &work->work, delay_jiffies);
+	mod_delayed_work(queue, &work->work, 0);
 }
 
 SHIM void shim_work_cancel(struct shim_work *work) { cancel_delayed_work_sync(&work->work); }

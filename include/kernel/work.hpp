@@ -49,11 +49,8 @@ public:
     {
         shim_work_queue(queue.native(), native(), delay_jiffies);
     }
-    // Queued once already: it moves to the new time. CONTEXT: any.
-    void requeue(WorkQueue& queue, unsigned long delay_jiffies = 0)
-    {
-        shim_work_requeue(queue.native(), native(), delay_jiffies);
-    }
+    // Runs it as soon as the queue gets to it, even if it waits for a later time. CONTEXT: any.
+    void queue_now(WorkQueue& queue) { shim_work_queue_now(queue.native(), native()); }
     // It neither waits nor runs afterwards. CONTEXT: process, holding no lock that Run takes.
     void cancel() { shim_work_cancel(native()); }
 

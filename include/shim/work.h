@@ -18,8 +18,8 @@ void shim_work_init(struct shim_work *work, void (*run)(void *context), void *co
 		    struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: any. */
 void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
-/* As above, and an item that is waiting already gets the new delay. */
-void shim_work_requeue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
+/* As above without a delay, and an item that waits for its time waits no longer. */
+void shim_work_queue_now(struct workqueue_struct *queue, struct shim_work *work);
 /* Afterwards it neither waits nor runs. CONTEXT: process, holding no lock that the item takes. */
 void shim_work_cancel(struct shim_work *work);
 

@@ -159,14 +159,14 @@ void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long del
     if (!work->waits && !work->listed && !work->cancels)
         start(queue, work, delay);
 }
-void shim_work_requeue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
 {
     world->scheduler.point();
     check(work);
     if (work->cancels)
         return;
     (void)stop(work);
-    start(queue, work, delay);
+    start(queue, work, 0);
 }
 void shim_work_cancel(shim_work* work)
 {

@@ -199,11 +199,11 @@ void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long del
     work->queue.store(queue);
     (void)queue->worker.add({work, work->run, work->context, shim_jiffies() + delay});
 }
-void shim_work_requeue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
 {
     work->queue.store(queue);
     (void)queue->worker.take(work);
-    (void)queue->worker.add({work, work->run, work->context, shim_jiffies() + delay});
+    (void)queue->worker.add({work, work->run, work->context, shim_jiffies()});
 }
 void shim_work_cancel(shim_work* work)
 {

@@ -155,6 +155,30 @@ TEST_F(ConnectedTest, packets_beyond_the_queue_go_as_datagrams_if_they_fit)
     EXPECT_EQ(world.sent.size(), 65U);
 }
 
+// A softirq runs where the work unlocks: between its last look at the connections and its queuing for later, too.
+TEST_F(ConnectedTest, a_packet_that_comes_at_any_moment_of_the_work_is_not_put_off)
+{
+    world.message(ask(capable(1)), SHIM_CM_REJ, 8);
+    world.run_work();
+    ASSERT_TRUE(shows("state refused")) << "it has the work come back in a second or so";
+    unsigned int moment = 0, unlocks = 0;
+    do {
+        ++moment;
+        unlocks = 0;
+        world.softirqs = [&] {
+            if (++unlocks != moment)
+                return;
+            world.transmit(world.packet(capable(static_cast<std::uint8_t>(1 + moment))));
+            world.answer_path();
+        };
+        interface().connections.look_soon();
+        world.run_work();
+        world.softirqs = nullptr;
+        EXPECT_EQ(world.take_request() != nullptr, unlocks >= moment) << moment;
+    } while (unlocks >= moment);
+    EXPECT_GE(moment, 5U);
+}
+
 class ConnectedRejection : public ConnectedTest, public testing::WithParamInterface<unsigned int> {};
 
 TEST_P(ConnectedRejection, falls_back_to_datagrams_and_asks_again_later)

@@ -298,6 +298,9 @@ public:
     // What another processor does just before the next barrier or spinlock.
     std::function<void()> meanwhile;
     void let_others_run();
+    // What softirqs do each time that bottom halves are on again.
+    std::function<void()> softirqs;
+    void run_softirqs();
     // What is registered with the kernel, in the order of registration.
     std::vector<std::string> registered;
     unsigned int work_queues = 0;

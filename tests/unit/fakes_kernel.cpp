@@ -64,7 +64,8 @@ void shim_spinlock_lock_bh(shim_spinlock* lock)
 void shim_spinlock_unlock_bh(shim_spinlock* lock)
 {
     lock->held = false;
-    --world->spinning;
+    if (--world->spinning == 0)
+        world->run_softirqs();
 }
 void shim_spinlock_assert_held(const shim_spinlock* lock) { EXPECT_TRUE(lock->held); }
 void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { mutex->held = false; }
@@ -149,10 +150,10 @@ void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long del
             return;
     world->queued.push_back({work, world->now + delay, queue});
 }
-void shim_work_requeue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
 {
     std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
-    shim_work_queue(queue, work, delay);
+    shim_work_queue(queue, work, 0);
 }
 void shim_work_cancel(shim_work* work)
 {

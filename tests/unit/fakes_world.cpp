@@ -113,6 +113,15 @@ void World::let_others_run()
     spinning = here;
 }
 
+void World::run_softirqs()
+{
+    // Not from within one.
+    if (auto pending = std::exchange(softirqs, nullptr)) {
+        pending();
+        softirqs = std::move(pending);
+    }
+}
+
 void World::event(shim_event event, std::uint32_t port)
 {
     for (const auto& [_, handler] : ca.handlers)
