@@ -137,9 +137,10 @@ void SendPool::handle(const shim_wc* wc, int budget)
             log_debug(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
                       index, shim_wc_vendor_error(wc));
     }
-    finish(connection, index, budget);
+    // First: a connection whose sends are all counted as completed may be freed at any time.
     if (!ok) [[unlikely]]
         interface_.connections.send_failed(connection);
+    finish(connection, index, budget);
 }
 
 void SendPool::reclaim(ActiveConnection& connection)

@@ -382,6 +382,20 @@ TEST_F(ConnectedTest, sends_under_way_are_given_time_when_nobody_needs_the_conne
     EXPECT_EQ(connections(), 0U);
 }
 
+// The poll finds that the last send failed, and before it takes the lock the work has released the connection.
+TEST_F(ConnectedTest, a_connection_that_is_released_while_its_last_send_is_handled_is_not_looked_at)
+{
+    ib_qp* qp = connect(capable(1));
+    world.transmit(world.packet(capable(1)));
+    set_mode("datagram");
+    ASSERT_EQ(connections(), 1U) << "the send is given time";
+    world.meanwhile = [this] { world.advance(10); };
+    world.complete_messages(*qp, 1, 12);
+    run_for(10);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(statistics().tx_errors, 1U);
+}
+
 TEST_F(ConnectedTest, an_unused_neighbour_takes_its_connection_along)
 {
     connect(capable(1));
