@@ -167,6 +167,8 @@ void Connections::run()
 unsigned long Connections::look()
 {
     kernel::Guard one_at_a_time(look_mutex_);
+    // Memory may be reclaimed by writing pages to a peer, by a connection that is made here.
+    const kernel::NoIo no_io;
     while (ActiveConnection* connection = next_wanted())
         ask(*connection);
 

@@ -95,6 +95,7 @@ kernel::Status Connections::fill_shared_ring()
 kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
 {
     kernel::Guard one_at_a_time(mutex_);
+    const kernel::NoIo no_io;
     const PrivateData theirs = read(message.private_data);
     if (!message.reliable) {
         reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;

@@ -58,6 +58,19 @@ template <class T, class... Args>
     return Owned<T>(memory ? ::new (memory) T(std::forward<Args>(args)...) : nullptr);
 }
 
+// While there is one, no allocation of this thread waits for I/O, which may be waiting for this thread: the kernel's
+// memalloc_noio. CONTEXT: process; guards end in the reverse order.
+class [[nodiscard]] NoIo {
+public:
+    NoIo() : before_(shim_noio_begin()) {}
+    ~NoIo() { shim_noio_end(before_); }
+    NoIo(const NoIo&) = delete;
+    NoIo& operator=(const NoIo&) = delete;
+
+private:
+    unsigned int before_;
+};
+
 // A large array of zeroed elements that need no construction beyond zero and no destruction. Its size is fixed.
 template <class T>
 class Array {

@@ -144,6 +144,12 @@ void* shim_alloc_array(std::size_t count, std::size_t bytes)
     may_sleep("kvmalloc");
     return world->memory.allocate(count * bytes);
 }
+unsigned int shim_noio_begin()
+{
+    may_sleep("memalloc_noio_save");
+    return 0;
+}
+void shim_noio_end(unsigned int) {}
 void shim_free(void* memory)
 {
     world->scheduler.point();

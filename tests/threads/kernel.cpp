@@ -11,6 +11,8 @@
 void* shim_alloc(std::size_t bytes) { return std::calloc(1, bytes); }
 void* shim_alloc_atomic(std::size_t bytes) { return std::calloc(1, bytes); }
 void* shim_alloc_array(std::size_t count, std::size_t bytes) { return std::calloc(count, bytes); }
+unsigned int shim_noio_begin() { return 0; }
+void shim_noio_end(unsigned int) {}
 void shim_free(void* memory) { std::free(memory); }
 
 // sync.h

@@ -216,6 +216,18 @@ INSTANTIATE_TEST_SUITE_P(Reasons, ConnectedRejection,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
                                          24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 0, 65535));
 
+TEST_F(ConnectedTest, connections_are_made_without_waiting_for_io)
+{
+    world.transmit(world.packet(capable(1)));
+    world.answer_path();
+    world.allocations_with_io.clear();
+    world.run_work();
+    ASSERT_NE(world.take_request(), nullptr);
+    ASSERT_NE(world.request(gid(1), 0x100), nullptr);
+    EXPECT_EQ(world.allocations_with_io, std::vector<std::string>{});
+    EXPECT_EQ(world.no_io, 0U);
+}
+
 TEST_F(ConnectedTest, a_stale_connection_is_asked_for_again_at_once)
 {
     ib_cm_id* id = ask(capable(1));

@@ -363,6 +363,9 @@ public:
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;
+    // Allocations that may start I/O, by what asked for them; and how many guards forbid that.
+    std::vector<std::string> allocations_with_io;
+    unsigned int no_io = 0;
     int fail_arming = 0;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false;

@@ -72,6 +72,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
 ib_cm_id* shim_cm_create(ib_device*, void* context)
 {
     may_sleep();
+    allocates("cm_create");
     if (is_last(world->fail_cm))
         return error_pointer<ib_cm_id>(-12);
     return world->new_cm_id(context);
@@ -137,6 +138,7 @@ void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason reason)
 ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
 {
     may_sleep();
+    allocates("rc_qp_create");
     if (out_of_memory())
         return error_pointer<ib_qp>(-12);
     auto* qp = new ib_qp;

@@ -12,6 +12,12 @@ inline void may_sleep() { EXPECT_EQ(world->spinning, 0) << "sleeps under a spinl
 // A countdown of World's comes to its end with this call; 0: there is none.
 inline bool is_last(int& countdown) { return countdown > 0 && --countdown == 0; }
 
+inline void allocates(const char* call)
+{
+    if (!world->no_io)
+        world->allocations_with_io.emplace_back(call);
+}
+
 inline bool out_of_memory() { return is_last(world->fail_allocation); }
 
 // What a call returns for a pointer when it fails.

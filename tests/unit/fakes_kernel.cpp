@@ -35,13 +35,20 @@ static void* allocate(std::size_t bytes)
 void* shim_alloc(std::size_t bytes)
 {
     may_sleep();
+    allocates("alloc");
     return allocate(bytes);
 }
 void* shim_alloc_atomic(std::size_t bytes) { return allocate(bytes); }
 void* shim_alloc_array(std::size_t count, std::size_t bytes)
 {
     may_sleep();
+    allocates("alloc_array");
     return allocate(count * bytes);
+}
+unsigned int shim_noio_begin() { return world->no_io++; }
+void shim_noio_end(unsigned int before)
+{
+    EXPECT_EQ(before, --world->no_io) << "guards end in another order than the reverse";
 }
 void shim_free(void* memory)
 {

@@ -142,6 +142,7 @@ void shim_skb_mark_for_recycle(sk_buff*) {}
 page* shim_page_alloc()
 {
     may_sleep();
+    allocates("page_alloc");
     if (world->fail_pages)
         return nullptr;
     auto* one = new page{nullptr, std::vector<std::uint8_t>(4096)};
@@ -152,6 +153,7 @@ void shim_page_free(page* one) { free_page(one); }
 
 page_pool* shim_pool_create(unsigned int, unsigned int order)
 {
+    allocates("pool_create");
     if (world->refuses("pool_create"))
         return error_pointer<page_pool>(-12);
     auto* pool = new page_pool{order, {}, false};
