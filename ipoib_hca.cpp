@@ -55,7 +55,7 @@ void Hca::change_gid(PublishedGid& gid, const Gid& to)
 net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const sockaddr* address)
 {
     std::uint16_t index = 0;
-    if (shim_ib_find_pkey(ca_, port, pkey.value(), &index) != 0)
+    if (shim_ib_find_cached_pkey(ca_, port, pkey.value(), &index) != 0)
         return nullptr;
     kernel::Guard guard(lock_);
     Interface* only = nullptr;

@@ -71,6 +71,11 @@ SHIM int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, u
 	return ib_find_pkey(ca, port, pkey, index);
 }
 
+SHIM int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index)
+{
+	return ib_find_cached_pkey(ca, port, pkey, index);
+}
+
 SHIM int shim_pointer_error(const void *pointer) { return PTR_ERR_OR_ZERO(pointer); }
 
 SHIM struct ib_pd *shim_pd_create(struct ib_device *ca) { return ib_alloc_pd(ca, 0); }

@@ -72,6 +72,8 @@ int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shi
 int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
 int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey);
 int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
+/* In the RDMA core's copy of the table: the HCA is not asked. CONTEXT: any. */
+int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
 
 /* Pointers that can be an error: 0 or the negative errno. */
 int shim_pointer_error(const void *pointer);

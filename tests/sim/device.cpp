@@ -115,6 +115,10 @@ int shim_ib_find_pkey(ib_device* ca, std::uint32_t, std::uint16_t pkey, std::uin
         }
     return -2;
 }
+int shim_ib_find_cached_pkey(ib_device* ca, std::uint32_t port, std::uint16_t pkey, std::uint16_t* index)
+{
+    return shim_ib_find_pkey(ca, port, pkey, index);
+}
 int shim_pointer_error(const void* pointer)
 {
     const auto value = reinterpret_cast<std::intptr_t>(pointer);

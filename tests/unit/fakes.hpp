@@ -329,6 +329,8 @@ public:
     std::vector<net_device*> netdevs, going;
     bool administrator = true;
     std::vector<std::uint16_t> pkeys_found{0xffff};
+    // Questions for them that the HCA answered.
+    unsigned int pkey_queries = 0;
     std::set<std::string> known_groups;
     std::string extack;
     std::vector<ib_qp*> qps;

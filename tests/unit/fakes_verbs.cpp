@@ -139,10 +139,16 @@ int shim_ib_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uin
 }
 int shim_ib_query_pkey(ib_device* ca, std::uint32_t, std::uint16_t, std::uint16_t* pkey)
 {
+    ++world->pkey_queries;
     *pkey = ca->pkey;
     return 0;
 }
-int shim_ib_find_pkey(ib_device*, std::uint32_t, std::uint16_t pkey, std::uint16_t* index)
+int shim_ib_find_pkey(ib_device* ca, std::uint32_t port, std::uint16_t pkey, std::uint16_t* index)
+{
+    ++world->pkey_queries;
+    return shim_ib_find_cached_pkey(ca, port, pkey, index);
+}
+int shim_ib_find_cached_pkey(ib_device*, std::uint32_t, std::uint16_t pkey, std::uint16_t* index)
 {
     for (std::size_t i = 0; i < world->pkeys_found.size(); ++i) {
         if ((world->pkeys_found[i] & 0x7fff) != (pkey & 0x7fff))

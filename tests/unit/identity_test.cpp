@@ -154,6 +154,15 @@ TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
     EXPECT_EQ(ipoib_find_netdev(world.state, 2, 0xffff, nullptr, nullptr), nullptr);
 }
 
+// The RDMA core has the table, and rdma_cm asks with each REQ that comes to the HCA.
+TEST_F(IdentityTest, to_find_an_interface_the_hca_is_not_asked)
+{
+    const unsigned int before = world.pkey_queries;
+    EXPECT_EQ(find(0xffff, nullptr, nullptr), &world.dev());
+    EXPECT_EQ(find(0x8055, nullptr, nullptr), nullptr);
+    EXPECT_EQ(world.pkey_queries, before);
+}
+
 TEST_F(IdentityTest, one_of_several_is_found_by_its_ip_address)
 {
     child(0x8001);
