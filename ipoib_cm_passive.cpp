@@ -288,7 +288,8 @@ void Connections::perform(PassiveConnection& connection, PassiveLife::Action act
 
 void Connections::free(PassiveConnection& connection)
 {
-    if (!connection.drained.load())
+    const bool drained = connection.drained.load();
+    if (!drained)
         log_warning(interface_.dev(), "RX drain timing out");
     {
         kernel::Guard guard(interface_.paths.lock);
@@ -297,7 +298,12 @@ void Connections::free(PassiveConnection& connection)
         draining_ -= connection.counted;
     }
     shim_cm_destroy(connection.id);
+    // Without the drain's completion the poll may have one of the queue pair in its hands.
+    if (!drained)
+        interface_.rx.napi().disable();
     shim_qp_destroy(connection.qp);
+    if (!drained)
+        interface_.rx.napi().start();
     kernel::Owned<PassiveConnection>(&connection).reset();
 }
 

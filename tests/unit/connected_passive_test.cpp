@@ -26,6 +26,9 @@ protected:
         EXPECT_EQ(connections(), 1U);
         run_for(200);
         EXPECT_EQ(connections(), 0U);
+        // The poll might have had a completion of its.
+        EXPECT_EQ(world.polls_at_destruction, 1U);
+        EXPECT_EQ(world.polls_enabled, 2U);
         world.mute = false;
     }
     std::vector<std::uint8_t> message(std::size_t payload)
@@ -133,6 +136,7 @@ TEST_F(PassiveTest, a_peer_that_leaves_is_released)
     run_for(3);
     EXPECT_EQ(connections(), 0U);
     EXPECT_FALSE(shows("passive"));
+    EXPECT_EQ(world.polls_at_destruction, 2U) << "receiving goes on";
 }
 
 TEST_F(PassiveTest, every_way_to_end_releases)

@@ -308,6 +308,8 @@ public:
     int sends_until_failure = -1, receives_until_failure = -1;
     // A queue pair in its error state says nothing, and flushes nothing.
     bool mute = false;
+    // Polls that may run, now and when the last queue pair was destroyed.
+    unsigned int polls_enabled = 0, polls_at_destruction = 0;
     std::vector<unsigned int> rejected_mtus, updated_pmtus;
     std::string seq_text;
 

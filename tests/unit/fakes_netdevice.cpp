@@ -157,11 +157,17 @@ void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* 
     *napi = {poll, context, false};
 }
 void shim_napi_remove(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
-void shim_napi_enable(shim_napi* napi) { napi->enabled = true; }
+void shim_napi_enable(shim_napi* napi)
+{
+    napi->enabled = true;
+    ++world->polls_enabled;
+}
 void shim_napi_disable(shim_napi* napi)
 {
     may_sleep();
+    EXPECT_TRUE(napi->enabled) << "polling is disabled twice, which never returns";
     napi->enabled = false;
+    --world->polls_enabled;
     std::erase(world->scheduled, napi);
 }
 void shim_napi_schedule(shim_napi* napi)

@@ -230,6 +230,7 @@ ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_
 void shim_qp_destroy(ib_qp* qp)
 {
     EXPECT_TRUE(qp->attached.empty()) << "a queue pair is destroyed while attached to groups";
+    world->polls_at_destruction = world->polls_enabled;
     std::erase(world->qps, qp);
     delete qp;
 }
