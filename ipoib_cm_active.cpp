@@ -193,13 +193,15 @@ void Connections::ask(ActiveConnection& connection)
 
 kernel::Status Connections::send_request(ActiveConnection& connection)
 {
+    // A receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that sends on it, which
+    // costs neither a buffer nor a completion.
     const shim_rc_qp wanted{
         .send_cq = interface_.send_cq(),
         .recv_cq = interface_.recv_cq(),
-        .srq = srq_,
+        .srq = nullptr,
         .send_wrs = send_size_,
         .send_sges = send_sges_,
-        .recv_wrs = srq_ ? 0U : 1U,
+        .recv_wrs = 1,
         .recv_sges = 1,
         .context = nullptr,
     };
@@ -213,6 +215,7 @@ kernel::Status Connections::send_request(ActiveConnection& connection)
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
         .qpn = shim_qp_number(connection.qp),
+        // Says as well that no end-to-end credits are wanted (IBA 9.7.7.2).
         .srq = srq_ != nullptr,
         .private_data = &ours,
         .private_bytes = private_bytes(interface_.icrc_as_checksum()),

@@ -25,6 +25,7 @@ void cm(Input& input)
         {"close", &Session::close},
         {"open", &Session::open},
         {"change_flags", &Session::change_flags},
+        {"receive_message_on_ours", &Session::receive_message_on_ours},
     };
     Session session(input);
     session.bring_up();

@@ -20,6 +20,12 @@ void frame(Input& input)
         {"change_offloads", &Session::change_offloads},
         {"receive_bogus_completion", &Session::receive_bogus_completion},
         {"raise_event", &Session::raise_event},
+        {"send", &Session::send},
+        {"answer_path", &Session::answer_path},
+        {"work", &Session::work},
+        {"reply", &Session::reply},
+        {"complete", &Session::complete},
+        {"receive_message_on_ours", &Session::receive_message_on_ours},
     };
     Session session(input);
     session.bring_up();

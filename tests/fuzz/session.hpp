@@ -36,6 +36,7 @@ public:
     void receive_datagram();
     void receive_segment();
     void receive_message();
+    void receive_message_on_ours();
     void receive_bogus_completion();
     void send();
     void send_segments();
@@ -92,7 +93,8 @@ private:
     net_device* device();
     static Interface& of(net_device* dev) { return Interface::of(dev); }
     static bool in_service(const ib_qp* qp) { return qp && (qp->state == "rtr" || qp->state == "rts"); }
-    ib_qp* peer_connection();
+    ib_qp* connection(bool receives);
+    void message_on(ib_qp* qp);
     HwAddr destination();
     sk_buff* packet(net_device* dev, std::size_t payload);
     void transmit(sk_buff* skb, bool more);

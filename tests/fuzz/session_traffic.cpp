@@ -141,17 +141,21 @@ void Session::receive_segment()
     datagram(dev, payload, payload.size());
 }
 
-ib_qp* Session::peer_connection()
+// The driver makes those that it receives on with itself as their context.
+ib_qp* Session::connection(bool receives)
 {
     std::vector<ib_qp*> there;
     std::copy_if(world_.qps.begin(), world_.qps.end(), std::back_inserter(there),
-                 [](ib_qp* qp) { return qp->connected && qp->context && in_service(qp); });
+                 [=](ib_qp* qp) { return qp->connected && (qp->context != nullptr) == receives && in_service(qp); });
     return there.empty() ? nullptr : there[input_.below(there.size())];
 }
 
-void Session::receive_message()
+void Session::receive_message() { message_on(connection(true)); }
+// A peer that does not keep to the rules.
+void Session::receive_message_on_ours() { message_on(connection(false)); }
+
+void Session::message_on(ib_qp* qp)
 {
-    ib_qp* const qp = peer_connection();
     if (!qp)
         return;
     const std::uint8_t kind = input_.byte();
@@ -165,7 +169,9 @@ void Session::receive_message()
     done.qp = qp;
     for (net_device* dev : world_.netdevs)
         if (of(dev).has_queues() && of(dev).recv_cq() == qp->recv_cq)
-            arrive(dev, qp->srq ? qp->srq->receives : qp->receives, bytes, done, sizeof(Encapsulation));
+            require(!arrive(dev, qp->srq ? qp->srq->receives : qp->receives, bytes, done, sizeof(Encapsulation)) ||
+                        qp->context,
+                    "a message on a connection that is there to send found a buffer");
     // An error is the end of a connection's service.
     if (done.status)
         shim_qp_to_error(qp);

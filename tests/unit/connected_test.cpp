@@ -216,6 +216,22 @@ INSTANTIATE_TEST_SUITE_P(Reasons, ConnectedRejection,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
                                          24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 0, 65535));
 
+// A message that arrived there would find no passive connection, and have a buffer of everybody's.
+TEST_F(ConnectedTest, what_a_peer_sends_on_a_connection_of_ours_finds_no_buffer)
+{
+    ASSERT_NE(world.request(gid(1), 0x100), nullptr);
+    ib_qp* const theirs = world.qps.back();
+    ib_qp* const ours = connect(capable(1));
+    const std::vector<std::uint8_t> message{8, 0, 0, 0, 0x45, 0, 0, 0};
+    EXPECT_FALSE(world.receive_message(*ours, message));
+    EXPECT_EQ(statistics().rx_packets, 0U);
+    EXPECT_TRUE(world.receive_message(*theirs, message));
+    EXPECT_EQ(statistics().rx_packets, 1U);
+    world.transmit(world.packet(capable(1)));
+    world.complete_messages(*ours, 1);
+    EXPECT_EQ(statistics().tx_packets, 2U);
+}
+
 TEST_F(ConnectedTest, connections_are_made_without_waiting_for_io)
 {
     world.transmit(world.packet(capable(1)));

@@ -76,6 +76,20 @@ static int kill_rc_set(void *data, u64 value)
 	mutex_unlock(&soft_plug_lock);
 	return 0;
 }
+
+static int talk_back_set(void *data, u64 value)
+{
+	struct soft_slot *slot = data;
+	struct soft_hca *hca;
+
+	mutex_lock(&soft_plug_lock);
+	hca = rcu_dereference_protected(slot->hca, lockdep_is_held(&soft_plug_lock));
+	if (hca && value)
+		soft_rc_talk_back(hca, value);
+	mutex_unlock(&soft_plug_lock);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(talk_back_fops, NULL, talk_back_set, "%llu\n");
 DEFINE_DEBUGFS_ATTRIBUTE(kill_rc_fops, NULL, kill_rc_set, "%llu\n");
 
 /* "index GUID" */
@@ -327,6 +341,7 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("fail_rdma_netdev", 0644, slot->dir, &slot->fail_rdma_netdev);
 		debugfs_create_u32("leave_qkey", 0644, slot->dir, &slot->leave_qkey);
 		debugfs_create_file_unsafe("kill_rc", 0200, slot->dir, slot, &kill_rc_fops);
+		debugfs_create_file_unsafe("talk_back", 0200, slot->dir, slot, &talk_back_fops);
 		debugfs_create_file("alias_guid", 0200, slot->dir, slot, &alias_guid_fops);
 		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);
 		debugfs_create_file_unsafe("plugged", 0644, slot->dir, slot, &plugged_fops);

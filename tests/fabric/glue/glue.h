@@ -37,6 +37,9 @@ enum {
 	SOFT_LAST_NETDEV_QPN = 0x81ffff,
 };
 
+/* In a work request's id: it is the fabric's own, and its completion nobody's. */
+#define SOFT_OWN_SEND (~0ULL)
+
 #define SOFT_COUNTERS(X)                                                                                               \
 	X(post_send)                                                                                                   \
 	X(send_wr)                                                                                                     \
@@ -340,6 +343,11 @@ void soft_rc_init(struct soft_qp *qp);
 void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask);
 /* Afterwards no timer runs; the engine is done with the queue pair. */
 void soft_rc_stop(struct soft_qp *qp);
+/*
+ * Sends a message of so many bytes on every connection of the kernel's that the HCA's end only receives on, which its
+ * consumer never hears of: a peer that breaks the rules.
+ */
+void soft_rc_talk_back(struct soft_hca *hca, u32 bytes);
 /* Breaks every connection of the HCA, as a fault of its own would. */
 void soft_rc_kill_all(struct soft_hca *hca);
 

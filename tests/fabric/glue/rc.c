@@ -416,6 +416,28 @@ void soft_rc_stop(struct soft_qp *qp)
 	rc->failure = IB_WC_SUCCESS;
 }
 
+/* An IPv4 packet by its encapsulation, and nothing that IPv4 knows. */
+static u8 uncalled_for[SOFT_MOST_FRAME] = { 0x08 };
+
+void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
+{
+	struct ib_sge sge = { .addr = (uintptr_t)uncalled_for, .length = min_t(u32, bytes, sizeof(uncalled_for)) };
+	struct ib_send_wr wr = { .wr_id = SOFT_OWN_SEND, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	const struct ib_send_wr *bad;
+	struct soft_qp *qp;
+	unsigned long index;
+
+	/* Destroying one waits for us. */
+	rcu_read_lock();
+	xa_for_each(&hca->qps, index, qp)
+	{
+		/* Made to receive: it has room for one send. */
+		if (qp->ib.qp_type == IB_QPT_RC && !qp->user && qp->cap.max_send_wr == 1)
+			hca->ib.ops.post_send(&qp->ib, &wr, &bad);
+	}
+	rcu_read_unlock();
+}
+
 void soft_rc_kill_all(struct soft_hca *hca)
 {
 	struct soft_qp *qp;
