@@ -193,6 +193,7 @@ kernel::Status PageRing::create(unsigned int size, unsigned int pages)
     pages_ = std::min(pages, most_pages);
     headroom_ = pages_ == most_pages ? shim_skb_buffer_headroom() + sizeof(HwAddr) : 0;
     first_bytes_ = shim_page_size() - (builds_in_page() ? headroom_ + shim_skb_buffer_tailroom() : 0);
+    max_bytes_ = interface_.connections.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
@@ -351,7 +352,7 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
 void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
 {
     RxRing& rx = interface_.rx;
-    if (bytes <= sizeof(Encapsulation) || bytes > longest()) [[unlikely]] {
+    if (bytes <= sizeof(Encapsulation) || bytes > max_bytes_) [[unlikely]] {
         rx.errors.add();
         repost(slot);
         return;

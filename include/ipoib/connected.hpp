@@ -205,7 +205,6 @@ private:
     };
 
     bool builds_in_page() const { return headroom_ != 0; }
-    unsigned int longest() const { return first_bytes_ + (pages_ - 1) * shim_page_size(); }
     // Where in a page its data begins.
     unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
     // Maps a page for the HCA; false: it failed.
@@ -228,6 +227,8 @@ private:
     unsigned int headroom_ = 0;
     // Bytes of data that it takes.
     unsigned int first_bytes_ = 0;
+    // The longest message that peers are told of, encapsulation included. Buffers may hold a longer one.
+    unsigned int max_bytes_ = 0;
     ib_srq* srq_ = nullptr;
     ib_qp* qp_ = nullptr;
     kernel::Array<Slot> slots_;

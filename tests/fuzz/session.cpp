@@ -128,6 +128,7 @@ void Session::take(sk_buff& skb)
             "a packet came up with a destination in its link header");
     const std::uint8_t* const data = shim_skb_data(&skb);
     const std::size_t bytes = shim_skb_len(&skb);
+    require(skb.segments || bytes <= IPOIB_MAX_MTU, "a packet came up that is longer than any MTU");
     if (skb.segments) {
         const auto& ip = *reinterpret_cast<const Ipv4Header*>(data);
         require(ip.total_bytes.value() == bytes, "a merged packet has another length than its header says");

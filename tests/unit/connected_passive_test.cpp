@@ -168,6 +168,16 @@ TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had)
     EXPECT_EQ(connections(), 2U);
 }
 
+TEST_F(PassiveTest, messages_longer_than_announced_are_counted_and_dropped)
+{
+    ib_qp* const qp = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*qp, message(65520)));
+    EXPECT_EQ(statistics().rx_packets, 1U);
+    ASSERT_TRUE(world.receive_message(*qp, message(65521)));
+    EXPECT_EQ(statistics().rx_errors, 1U);
+    EXPECT_EQ(statistics().rx_packets, 1U);
+}
+
 TEST_F(PassiveTest, a_mute_queue_pair_is_given_up_after_five_seconds)
 {
     accept(1, 0x100);
