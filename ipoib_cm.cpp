@@ -245,7 +245,7 @@ void Connections::show(seq_file* file)
                         (now - connection.since) / shim_jiffies_per_second(), trust(connection.without_checksums));
     for (PassiveConnection& connection : passive_)
         shim_seq_printf(file, "passive %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
-                        connection.peer_gid.bytes, connection.peer_qpn, PassiveLife::name(connection.life.state()),
+                        connection.peer.gid.bytes, connection.peer.qpn, PassiveLife::name(connection.life.state()),
                         max_mtu(), connection.ring.outstanding(), (now - connection.since) / shim_jiffies_per_second(),
                         trust(connection.without_checksums));
 }

@@ -265,8 +265,13 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
     Slot& slot = slots_[index];
     if (shim_wc_ok(wc)) [[likely]] {
         const unsigned long now = shim_jiffies();
-        if (from.last_used.load_relaxed() != now)
+        if (from.last_used.load_relaxed() != now) {
             from.last_used.store(now);
+            if (std::exchange(from.renewed, false)) {
+                from.proven.store(true);
+                interface_.connections.look_soon();
+            }
+        }
         deliver(slot, shim_wc_bytes(wc), from.without_checksums);
         return;
     }

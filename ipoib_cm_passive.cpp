@@ -40,8 +40,9 @@ int Connections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_mess
     return status.code();
 }
 
-// Whether a REQ is to be taken; makes room for it.
-bool Connections::admit(const Gid& peer, std::uint32_t qpn, shim_cm_reason& reason)
+// Whether a REQ is to be taken; makes room for it. Anybody can send one in the name of the peer, so that it ends no
+// connection that is in use. renewed: the peer seems to have one.
+bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
 {
     interface_.paths.lock.assert_held();
     reason = SHIM_CM_REJ_NO_RESOURCES;
@@ -61,10 +62,8 @@ bool Connections::admit(const Gid& peer, std::uint32_t qpn, shim_cm_reason& reas
     for (PassiveConnection& connection : passive_) {
         if (connection.life.ending())
             continue;
-        // Who asks anew has forgotten what it had.
-        if (connection.peer_qpn == qpn && connection.peer_gid == peer)
-            advance(connection, PassiveLife::Event::ended);
-        else if (!oldest || static_cast<long>(connection.last_used.load() - oldest->last_used.load()) < 0)
+        renewed |= connection.peer == peer;
+        if (!oldest || static_cast<long>(connection.last_used.load() - oldest->last_used.load()) < 0)
             oldest = &connection;
     }
     const unsigned int most = srq_ ? most_passive : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
@@ -107,10 +106,11 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
         malformed.add();
         return kernel::invalid;
     }
-    const Gid peer = Gid::from(message.peer);
+    const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
+    bool renewed = false;
     {
         kernel::Guard guard(interface_.paths.lock);
-        if (!admit(peer, qpn, reason))
+        if (!admit(peer, renewed, reason))
             return kernel::try_again;
         ++passive_count_;
     }
@@ -122,11 +122,11 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
         connection = kernel::make_owned<PassiveConnection>(*this, on_passive_message, interface_);
         if (!connection)
             return kernel::no_memory;
-        connection->peer_gid = peer;
-        connection->peer_qpn = qpn;
+        connection->peer = peer;
+        connection->renewed = renewed;
         connection->without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
         connection->since = shim_jiffies();
-        connection->last_used.store(connection->since);
+        connection->last_used.store(connection->since - 1);
         reason = SHIM_CM_REJ_NO_QP;
         return set_up(*connection, id, psn);
     }();
@@ -228,7 +228,7 @@ void Connections::received(const shim_wc* wc)
 void Connections::advance(PassiveConnection& connection, PassiveLife::Event event)
 {
     interface_.paths.lock.assert_held();
-    const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer_gid, connection.life, event);
+    const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer.gid, connection.life, event);
     if (step.action == PassiveLife::Action::none)
         return;
     connection.due = step.action;
@@ -237,10 +237,26 @@ void Connections::advance(PassiveConnection& connection, PassiveLife::Event even
     work_soon();
 }
 
+// A message came on it from where the REQ said that the peer is: the peer uses those that it had before no more.
+void Connections::end_older(PassiveConnection& connection)
+{
+    interface_.paths.lock.assert_held();
+    for (PassiveConnection& older : passive_) {
+        if (&older == &connection)
+            break;
+        if (older.peer == connection.peer)
+            advance(older, PassiveLife::Event::ended);
+    }
+}
+
 PassiveConnection* Connections::next_due(PassiveLife::Action& action)
 {
     kernel::Guard guard(interface_.paths.lock);
     for (PassiveConnection& connection : passive_) {
+        if (connection.proven.load()) {
+            connection.proven.store(false);
+            end_older(connection);
+        }
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);

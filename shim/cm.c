@@ -50,6 +50,7 @@ static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 	case SHIM_CM_REQ:
 		message.private_data = event->private_data;
 		memcpy(&message.peer, &event->param.req_rcvd.primary_path->dgid, sizeof(message.peer));
+		message.peer_lid = be32_to_cpu(sa_path_get_dlid(event->param.req_rcvd.primary_path));
 		message.reliable = event->param.req_rcvd.qp_type == IB_QPT_RC;
 		message.remote_qpn = event->param.req_rcvd.remote_qpn;
 		break;

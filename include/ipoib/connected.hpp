@@ -246,11 +246,18 @@ public:
     }
     Connections& owner;
 
+    // Who asked for it, by what its REQ says: its port, and its UD queue pair.
+    struct Peer {
+        Gid gid;
+        std::uint32_t lid = 0, qpn = 0;
+        bool operator==(const Peer&) const = default;
+    };
+    // Written before any message can arrive.
+    Peer peer;
+
     // Under the path table's lock.
     PassiveLife life;
     PassiveLife::Action due = PassiveLife::Action::none;
-    Gid peer_gid;
-    std::uint32_t peer_qpn = 0;
     unsigned long since = 0;
     // Among those that drain.
     bool counted = false;
@@ -266,7 +273,11 @@ public:
 
     // Set in any context; the interface's work queue looks.
     kernel::Published<bool> flushed, drained;
-    // Written by the poll.
+    // The peer had a connection when it asked for this one. Written before any message can arrive, then by the poll.
+    bool renewed = false;
+    // Set by the poll with the first message; the interface's work queue ends the peer's older ones.
+    kernel::Published<bool> proven;
+    // Written by the poll: the tick of the last message, or the one before the REQ's.
     kernel::Published<unsigned long> last_used;
 };
 
@@ -353,7 +364,8 @@ private:
     kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason);
     kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn);
     void free(PassiveConnection& connection);
-    bool admit(const Gid& peer, std::uint32_t qpn, shim_cm_reason& reason);
+    bool admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason);
+    void end_older(PassiveConnection& connection);
     kernel::Status create_shared_queue();
     void drop_shared_queue();
     kernel::Status fill_shared_ring();

@@ -175,6 +175,7 @@ void Session::request()
     message.event = SHIM_CM_REQ;
     message.private_data = data.data();
     message.peer.raw[15] = kind & 3;
+    message.peer_lid = kind >> 3 & 1;
     message.reliable = !(kind & 4);
     message.remote_qpn = input_.byte();
     ib_cm_id* const id = world_.new_cm_id(listener->context);

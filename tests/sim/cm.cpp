@@ -127,6 +127,7 @@ void Cm::tell(ib_cm_id* id, shim_cm_event event, const Mad* mad)
     std::vector<std::uint8_t> data;
     if (mad) {
         message.peer = world->devices[mad->from]->gid;
+        message.peer_lid = world->devices[mad->from]->lid;
         message.reliable = true;
         message.remote_qpn = mad->qpn;
         message.reason = mad->reason;

@@ -159,11 +159,45 @@ TEST_F(PassiveTest, a_queue_pair_that_breaks_by_itself_is_released)
     EXPECT_EQ(connections(), 0U);
 }
 
-TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had)
+TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had_with_its_first_message)
 {
     accept(1, 0x100);
     accept(1, 0x200);
     accept(1, 0x100);
+    ib_qp* const newest = accept(1, 0x100);
+    run_for(3);
+    ASSERT_EQ(connections(), 4U);
+    ASSERT_TRUE(world.receive_message(*newest, message(10)));
+    run_for(3);
+    EXPECT_EQ(connections(), 2U);
+    ASSERT_TRUE(world.receive_message(*newest, message(10)));
+    run_for(3);
+    EXPECT_EQ(connections(), 2U);
+}
+
+// Its GID and queue pair are in every ARP reply.
+TEST_F(PassiveTest, a_request_in_anothers_name_ends_no_connection)
+{
+    ib_qp* const old = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*old, message(10)));
+    for (int i = 0; i < 100; ++i)
+        ASSERT_NE(accept(1, 0x100), nullptr);
+    // Who has a queue pair too, has it at another LID.
+    world.peer_lid = 66;
+    ib_qp* const theirs = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*theirs, message(10)));
+    run_for(3);
+    ASSERT_EQ(connections(), 102U);
+    EXPECT_EQ(old->state, "rts");
+    EXPECT_TRUE(world.receive_message(*old, message(10)));
+}
+
+TEST_F(PassiveTest, an_older_connection_ends_none_that_is_newer)
+{
+    accept(1, 0x100);
+    ib_qp* const second = accept(1, 0x100);
+    accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*second, message(10)));
     run_for(3);
     EXPECT_EQ(connections(), 2U);
 }
@@ -338,6 +372,14 @@ TEST_F(OwnRingTest, each_connection_has_its_own_buffers)
     world.message(id, SHIM_CM_DREQ);
     run_for(3);
     EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(OwnRingTest, requests_in_one_name_have_no_more_places_than_others)
+{
+    for (int i = 0; i < 3; ++i)
+        ASSERT_NE(accept(1, 0x100), nullptr);
+    EXPECT_EQ(accept(1, 0x100), nullptr);
+    EXPECT_EQ(connections(), 3U);
 }
 
 TEST_F(OwnRingTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }

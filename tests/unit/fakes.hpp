@@ -279,6 +279,8 @@ public:
     ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true,
                       ipoib::IcrcOffer offer = {});
     unsigned int turned_away = 0;
+    // Where the REQ says that it comes from.
+    std::uint32_t peer_lid = 9;
     ib_cm_id* new_cm_id(void* context);
     ib_qp* connection(std::size_t n) { return qps.at(n + 1); }
     // A message arrives on it. False: nothing was posted.

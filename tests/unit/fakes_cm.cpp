@@ -58,6 +58,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
     message.event = SHIM_CM_REQ;
     message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     message.peer = from.native();
+    message.peer_lid = peer_lid;
     message.reliable = reliable;
     if (!ipoib_cm_event(id, &message, id->context))
         return id;

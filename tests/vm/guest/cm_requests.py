@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """Puts connection requests (IBA 12.6.5) into an HCA of the fabric, as if they had come from a port that exists and a
-host that does not: each with a communication id, a queue pair and a private UD QPN of its own."""
+host that does not: each with a communication id, a queue pair and a private UD QPN of its own; or all in the name of a
+host that exists, by its address."""
 import argparse
 import struct
 
 
-def request(number, local_lid, remote_lid, address, private):
+NOBODY = bytes.fromhex("fe80000000000000") + bytes.fromhex("0002c903000f0010")
+
+
+def request(number, local_lid, remote_lid, address, peer, private):
     service = 0x1000000000000000 | int.from_bytes(address[1:4], "big")
     gid = address[4:20]
-    peer = bytes.fromhex("fe80000000000000") + bytes.fromhex("0002c903000f0010")
     mad = struct.pack("!BBBBHHQHHI", 1, 7, 2, 3, 0, 0, 0x5500000000 + number, 0x0010, 0, 0)
     message = struct.pack("!IIQQII", 0x77000000 + number, 0, service, 0x0002C903000F0010, 0, 0)
     message += struct.pack("!III", (0x400000 + number) << 8 | 4, 0, 20 << 3)  # transport: RC
@@ -29,19 +32,21 @@ def main():
     parser.add_argument("--to", type=int, required=True)
     parser.add_argument("--address", required=True)
     parser.add_argument("--private", choices=("good", "zeros", "ones", "short_mtu"), default="good")
+    parser.add_argument("--name", help="the address of the host in whose name they come")
     parser.add_argument("--hca", type=int, default=1)
     options = parser.parse_args()
     address = bytes.fromhex(options.address.replace(":", ""))
+    name = bytes.fromhex(options.name.replace(":", "")) if options.name else None
     for number in range(1, options.count + 1):
         private = {
-            "good": struct.pack("!II", number, 65524),
+            "good": struct.pack("!II", int.from_bytes(name[1:4], "big") if name else number, 65524),
             "zeros": bytes(8),
             "ones": b"\xff" * 92,
             "short_mtu": struct.pack("!II", number, 4),
         }[options.private]
         # A communication id is used once.
-        unique = number + ("good", "zeros", "ones", "short_mtu").index(options.private) * 100000
-        mad = request(unique, options.to, options.sender, address, private)
+        unique = number + ("good", "zeros", "ones", "short_mtu").index(options.private) * 100000 + (500000 if name else 0)
+        mad = request(unique, options.to, options.sender, address, name[4:] if name else NOBODY, private)
         with open(f"/sys/kernel/debug/soft_ib/{options.hca}/inject", "w", encoding="ascii") as inject:
             inject.write(f"dqpn=1 sqpn=1 qkey=0x80010000 slid={options.sender} hex={mad.hex()}")
 

@@ -147,6 +147,28 @@ flood_of_requests() {
 }
 test_flood_of_requests_is_bounded() { without_leak flood_of_requests; }
 
+broken() { sed -nE '1s/.* broken ([0-9]+) .*/\1/p' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; }
+# From the LID of the host in whose name they come, and from another.
+requests_in_the_name_of_host_1() {
+    local from
+    for from in "$(lid 1)" 77; do
+        /test/cm_requests.py --count 100 --from "$from" --to "$(lid 2)" --address "$(lladdr 2)" --name "$(lladdr 1)"
+    done
+}
+test_requests_in_anothers_name_end_no_connection() {
+    local before pinger
+    ping_ok 1 10.0.0.2 -s 60000
+    [ "$DRIVER" = stock ] || before=$(broken 1)
+    (while :; do requests_in_the_name_of_host_1; done) &
+    pinger=$!
+    ping_ok 1 10.0.0.2 -s 60000 -c 100 -i 0.05 || { kill $pinger; return 1; }
+    kill $pinger
+    wait $pinger || true
+    [ "$DRIVER" = stock ] || [ "$(broken 1)" = "$before" ] || fail "connections broke: $before -> $(broken 1)"
+    # Who was turned away for their number asks again when there are fewer.
+    wait_for 20 reaches 2 10.0.0.1
+}
+
 test_malformed_introductions_are_survived() {
     local kind
     for kind in zeros ones short_mtu; do
