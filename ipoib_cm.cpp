@@ -206,8 +206,10 @@ unsigned long Connections::look()
         kernel::Guard guard(interface_.paths.lock);
         for (ActiveConnection& connection : active_) {
             const bool releasing = connection.release != ActiveConnection::Release::none;
-            if (connection.life.state() == ActiveLife::State::wanted || connection.release_wanted)
+            if (connection.release_wanted)
                 sooner(1);
+            else if (connection.life.state() == ActiveLife::State::wanted)
+                sooner(kernel::reached(may_ask_at(connection), now) ? 1 : may_ask_at(connection) - now);
             else if (!releasing && connection.life.state() != ActiveLife::State::refused)
                 continue;
             else if (!kernel::reached(connection.look_at, now))

@@ -167,14 +167,22 @@ void Connections::transmit(kernel::PacketQueue& ready)
 
 // Active side: asking
 
+unsigned long Connections::may_ask_at(const ActiveConnection& connection)
+{
+    return connection.spaced_until - (max_requests_at_once - 1) * kernel::milliseconds(request_interval_ms);
+}
+
 ActiveConnection* Connections::next_wanted()
 {
+    const unsigned long now = shim_jiffies();
     kernel::Guard guard(interface_.paths.lock);
     for (ActiveConnection& connection : active_)
         if (connection.life.state() == ActiveLife::State::wanted &&
-            connection.release == ActiveConnection::Release::none) {
+            connection.release == ActiveConnection::Release::none && kernel::reached(may_ask_at(connection), now)) {
             (void)step(connection, ActiveLife::Event::asked);
-            connection.since = shim_jiffies();
+            connection.since = now;
+            connection.spaced_until = kernel::reached(connection.spaced_until, now) ? now : connection.spaced_until;
+            connection.spaced_until += kernel::milliseconds(request_interval_ms);
             return &connection;
         }
     return nullptr;
@@ -280,9 +288,11 @@ void Connections::accept_reply(ActiveConnection& connection, ib_cm_id* id, const
 void Connections::refuse(ActiveConnection& connection, unsigned int reason)
 {
     refusals.add();
-    bool first;
+    bool first, at_once;
     {
         kernel::Guard guard(interface_.paths.lock);
+        // It may be stale as often as REQs may be sent at once. After that it is no better than any other reason.
+        at_once = reason == SHIM_CM_REJ_STALE_CONN && kernel::reached(may_ask_at(connection), shim_jiffies());
         const std::uint64_t bit = std::uint64_t(1) << std::min(reason, 63U);
         first = !(reasons_logged_ & bit);
         reasons_logged_ |= bit;
@@ -290,7 +300,7 @@ void Connections::refuse(ActiveConnection& connection, unsigned int reason)
     if (first)
         log_warning(interface_.dev(), "connection to %pI6 rejected, reason %u; others for it are not logged",
                     connection.peer.gid().bytes, reason);
-    advance(connection, reason == SHIM_CM_REJ_STALE_CONN ? ActiveLife::Event::stale : ActiveLife::Event::failed);
+    advance(connection, at_once ? ActiveLife::Event::stale : ActiveLife::Event::failed);
 }
 
 // Active side: release

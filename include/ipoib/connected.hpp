@@ -93,6 +93,8 @@ public:
     unsigned long since = 0;
     // Asked for in vain, one time after the other.
     unsigned int refusals = 0;
+    // When REQs that were sent would have been sent, were they evenly spaced; in the future after a burst.
+    unsigned long spaced_until = 0;
     bool release_wanted = false;
     bool broken = false;
 
@@ -300,6 +302,8 @@ public:
     static constexpr unsigned int grace_ms = 200;
     // Buffers of a connection without a shared receive queue.
     static constexpr unsigned int most_own_buffers = 64;
+    // REQs to one peer, of connections that end as soon as they are made: so many at once, then one in this time.
+    static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
 
     explicit Connections(Interface& interface);
 
@@ -355,6 +359,8 @@ private:
     kernel::Status send_request(ActiveConnection& connection);
     void accept_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message);
     void refuse(ActiveConnection& connection, unsigned int reason);
+    // When its next REQ may be sent, in jiffies.
+    static unsigned long may_ask_at(const ActiveConnection& connection);
     ActiveConnection* next_wanted();
     ActiveConnection* next_to_release(unsigned long now);
     void release(ActiveConnection& connection, unsigned long now);

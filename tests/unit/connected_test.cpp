@@ -244,6 +244,50 @@ TEST_F(ConnectedTest, connections_are_made_without_waiting_for_io)
     EXPECT_EQ(world.no_io, 0U);
 }
 
+TEST_F(ConnectedTest, a_peer_that_is_stale_for_ever_is_asked_less_and_less_often)
+{
+    unsigned int requests = 0;
+    const auto refuse_for = [&](unsigned long ticks) {
+        for (unsigned long i = 0; i < ticks; ++i) {
+            while (ib_cm_id* id = world.take_request()) {
+                ++requests;
+                world.message(id, SHIM_CM_REJ, SHIM_CM_REJ_STALE_CONN);
+            }
+            if (i % 10 == 0)
+                world.transmit(world.packet(capable(1)));
+            run_for(1);
+        }
+    };
+    world.message(ask(capable(1)), SHIM_CM_REJ, SHIM_CM_REJ_STALE_CONN);
+    refuse_for(40);
+    EXPECT_EQ(requests, 3U) << "four at once";
+    EXPECT_TRUE(shows("state refused"));
+    EXPECT_FALSE(world.sent.empty()) << "what waited went as datagrams";
+    requests = 0;
+    refuse_for(10000);
+    // After 1, 2, 4, ... 64 s, four times each.
+    EXPECT_LE(requests, 7U * 4);
+    world.complete_sends(world.qp().outstanding.size());
+}
+
+TEST_F(ConnectedTest, a_peer_that_leaves_each_connection_at_once_is_asked_ten_times_a_second)
+{
+    world.transmit(world.packet(capable(1)));
+    world.answer_path();
+    unsigned int requests = 0;
+    for (int tick = 0; tick < 1000; ++tick) {
+        run_for(1);
+        while (ib_cm_id* id = world.take_request()) {
+            ++requests;
+            world.reply(id);
+            world.message(id, SHIM_CM_DREQ);
+        }
+        world.transmit(world.packet(capable(1)));
+    }
+    EXPECT_GE(requests, 80U);
+    EXPECT_LE(requests, 4U + 100);
+}
+
 TEST_F(ConnectedTest, a_stale_connection_is_asked_for_again_at_once)
 {
     ib_cm_id* id = ask(capable(1));
