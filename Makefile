@@ -60,7 +60,8 @@ test: ## the test command: unit tests, threads, simulator, then the VM suites
 
 test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs that fuzzers found
 	@tests/vm/need g++ libgtest-dev
-	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" "tests/vm/test-splat" "tests/install/test-check-tools"
+	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
+	    tests/install/test-check-tools
 
 test-threads: ## the driver on real threads, under ThreadSanitizer: what is done without locks
 	@tests/vm/need g++ libgtest-dev

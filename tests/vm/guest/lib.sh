@@ -16,6 +16,29 @@ fail() {
 # with pipefail is the pipe's failure, and the success of its negation.
 says() { [ "$(grep -c "$@")" -gt 0 ]; } # [grep option] PATTERN
 
+# The kernel log is never cleared: run-suite looks at all of it. What was logged since the last mark_log:
+mark_log() { # in this shell or a caller's
+    log_mark="mark $BASHPID.$RANDOM$RANDOM"
+    echo "test: $log_mark" >/dev/kmsg
+}
+log_since_mark() { dmesg | awk -v mark="test: $log_mark" 'index($0, mark) { n = 0; next } { line[n++] = $0 } END { for (i = 0; i < n; i++) print line[i] }'; }
+logged() { log_since_mark | says -E "$1"; } # PATTERN
+
+# Names a fault in the kernel log that the test provokes: neither here nor on the console does it count.
+expect_in_log() { # PATTERN
+    echo "# expects in the kernel log: $1"
+    echo "$1" >>/run/expected_in_log
+}
+
+# A suite that takes over another's tests by ". suites/other.sh" leaves some out.
+without() { # TEST...
+    local name
+    for name in "$@"; do
+        declare -F "test_$name" >/dev/null || fail "no test to leave out: $name" || return 1
+        unset -f "test_$name"
+    done
+}
+
 # A kernel that checks itself takes its time.
 case $(uname -r) in *-debug | *-kcsan) patience=5 ;; *) patience=1 ;; esac
 
@@ -232,7 +255,7 @@ both_work() {
 listens() { on "$1" ss -ltn | says "$2"; } # HOST [ADDRESS]:PORT
 is_served() { ss -ltn | says ":$1"; }      # PORT, outside of the hosts
 serve_iperf() { # HOST [iperf3's arguments]
-    at "$1" pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null && return
+    if at "$1" pgrep -f "iperf3 -s -B 10.0.0.$1 " >/dev/null; then return; fi
     on "$1" iperf3 -s -B "10.0.0.$1" "${@:2}" --daemon >/dev/null
     wait_for 5 listens "$1" :5201
 }

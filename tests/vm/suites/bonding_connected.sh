@@ -4,8 +4,8 @@
 # The bond of bonding.sh in connected mode.
 MODE=connected
 . suites/bonding.sh
-unset -f test_active_slave_is_changed_forth_and_back_and_forth test_link_down_moves_traffic_forth_and_back_and_forth
-unset -f test_both_ports_down_and_up test_children_are_slaves_too test_released_ports_work_alone
+without active_slave_is_changed_forth_and_back_and_forth link_down_moves_traffic_forth_and_back_and_forth \
+    both_ports_down_and_up children_are_slaves_too released_ports_work_alone || return 1
 xfail_stock_tcp_flows_on_through_failovers='NETDEV WATCHDOG on the peer, now and then'
 
 # Its slaves are given the bond's MTU, which is Ethernet's at first.

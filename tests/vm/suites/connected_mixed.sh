@@ -12,7 +12,9 @@ learned_pmtu() { # FROM ADDRESS: what tracepath finds out
 test_modes_are_mixed() {
     set_mode 1 connected
     set_mode 3 connected
-    [ "$(mtu 1)" = 65520 ] && [ "$(mtu 2)" = 2044 ] && [ "$(mtu 3)" = 65520 ]
+    [ "$(mtu 1)" = 65520 ]
+    [ "$(mtu 2)" = 2044 ]
+    [ "$(mtu 3)" = 65520 ]
     ping_ok 1 10.0.0.2
     ping_ok 2 10.0.0.1
     ping_ok 1 10.0.0.3 -s 60000
@@ -83,6 +85,7 @@ test_tcp_flows_on_when_either_side_switches_its_mode() {
     on 1 tc qdisc add dev ib0 root tbf rate 400mbit burst 256k latency 200ms
     trap 'on 1 tc qdisc del dev ib0 root' EXIT
     transfer 200 switch_modes
-    [ "$(mode 1)" = connected ] && [ "$(mode 3)" = connected ]
+    [ "$(mode 1)" = connected ]
+    [ "$(mode 3)" = connected ]
     ping_ok 1 10.0.0.3 -s 60000
 }

@@ -53,7 +53,8 @@ test_connections_are_listed() {
     # The file follows the interface's name.
     on 1 ip link set ib0 down
     on 1 ip link set ib0 name other
-    [ -e /sys/kernel/debug/ipoib/other_cm ] && [ ! -e /sys/kernel/debug/ipoib/ib0_cm ]
+    [ -e /sys/kernel/debug/ipoib/other_cm ]
+    [ ! -e /sys/kernel/debug/ipoib/ib0_cm ]
     on 1 ip link set other name ib0
     on 1 ip link set ib0 up
     [ -e /sys/kernel/debug/ipoib/ib0_cm ]

@@ -99,8 +99,10 @@ test_statistics_add_up() {
     wait_for 5 eval "[ \$((\$(statistic 1 tx_packets) - $tx)) -ge $((parallel * each)) ]"
     # What one sent the other received; neighbour discovery in between may add a few.
     tx=$(($(statistic 1 tx_packets) - tx)) rx=$(($(statistic 2 rx_packets) - rx))
-    [ $((tx - rx)) -le 20 ] && [ $((rx - tx)) -le 20 ]
-    [ "$(statistic 1 tx_errors)" = 0 ] && [ "$(statistic 2 rx_errors)" = 0 ]
+    [ $((tx - rx)) -le 20 ]
+    [ $((rx - tx)) -le 20 ]
+    [ "$(statistic 1 tx_errors)" = 0 ]
+    [ "$(statistic 2 rx_errors)" = 0 ]
 }
 
 # A packet of 1000 bytes counts 1000, both ways.

@@ -23,7 +23,7 @@ request() { # INTERFACE: host 2 is to get its address there from DHCP
 leased() { on 2 ip -4 -o addr show dev "$1" dynamic | sed -nE 's,.* inet ([0-9.]+)/.*,\1,p'; }   # INTERFACE
 has_lease() { leased "$1" | says "^10[.]$2[.]0[.]1[0-9]$"; }                                 # INTERFACE SUBNET
 gets_lease() {                                               # INTERFACE SUBNET SERVER'S-INTERFACE
-    wait_for 30 has_lease "$1" "$2" && return
+    if wait_for 30 has_lease "$1" "$2"; then return; fi
     sed 's,^,# ,' "/run/dnsmasq.$3"
     return 1
 }

@@ -139,11 +139,11 @@ test_debug_levels_trace_to_the_log() {
         [ "$(parameter $name)" = 0 ]
         echo 1 >/sys/module/ib_ipoib/parameters/$name
     done
-    dmesg -C
+    mark_log
     on 1 ip link set ib0 down
     on 1 ip link set ib0 up
     wait_for 20 carrier 1
-    dmesg | says 'ib0: .*joining'
+    logged 'ib0: .*joining'
     for name in debug_level mcast_debug_level; do echo 0 >/sys/module/ib_ipoib/parameters/$name; done
     wait_for 20 reaches 1 10.0.0.2
 }
@@ -152,12 +152,12 @@ test_debug_levels_of_data() {
     [ "$DRIVER" = ours ] || return 77
     echo 1 >/sys/module/ib_ipoib/parameters/data_debug_level
     echo 1 >/sys/module/ib_ipoib/parameters/cm_data_debug_level
-    dmesg -C
+    mark_log
     reaches 1 10.0.0.2
-    dmesg | says 'ib0: sending packet, length='
+    logged 'ib0: sending packet, length='
     set_mode 1 connected
     ping_ok 1 10.0.0.2
-    dmesg | says 'ib0: sending packet: length .*, connection to qpn'
+    logged 'ib0: sending packet: length .*, connection to qpn'
     set_mode 1 datagram
     echo 0 >/sys/module/ib_ipoib/parameters/data_debug_level
     echo 0 >/sys/module/ib_ipoib/parameters/cm_data_debug_level

@@ -116,9 +116,11 @@ test_rping() { rping_ok 10.0.0.1 20; }
 test_rping_over_ipv6() { rping_ok fd00::1 20; }
 test_rping_of_large_messages() { rping_ok 10.0.0.1 20 -S 60000; }
 test_rping_in_connected_mode() {
-    set_mode 1 connected && set_mode 2 connected
+    set_mode 1 connected
+    set_mode 2 connected
     rping_ok 10.0.0.1 20
-    set_mode 1 datagram && set_mode 2 datagram
+    set_mode 1 datagram
+    set_mode 2 datagram
 }
 test_rping_loses_nothing_on_a_link_that_does() {
     local again
