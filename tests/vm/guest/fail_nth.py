@@ -139,7 +139,10 @@ def main():
             refused += 1
         else:
             operation.undo()
-    print(f"# {failing.nth // stride - 1} allocations failed, {refused} times it was refused")
+    failed = failing.nth // stride - 1
+    print(f"# {failed} allocations failed, {refused} times it was refused")
+    if failed == 0:
+        sys.exit("# none was hit: the driver's addresses, or the stacks, are not seen")
 
 
 main()

@@ -137,7 +137,7 @@ start_fabric() {
     wait_for 30 all_ports_active
 }
 
-counter() { at "$1" awk -v name="$2" '$1 == name { print $2 }' "$debug/$(($1 - 1))/counters"; }  # HOST NAME
+counter() { at "$1" awk -v name="$2" '$1 == name { print $2; found = 1 } END { exit !found }' "$debug/$(($1 - 1))/counters"; } # HOST NAME
 write() { echo "$2" >"$1"; }                                                                     # FILE TEXT
 knob() { at "$1" write "$debug/$(($1 - 1))/$2" "$3"; }                                           # HOST NAME VALUE
 

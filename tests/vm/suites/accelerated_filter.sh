@@ -7,6 +7,9 @@ FABRIC=rdma_netdev=2
 # shellcheck source=/dev/null
 . suites/accelerated.sh
 filters() { true; }
+skippable_virtual_function_has_no_address_to_set='it has no virtual functions'
+skippable_address_says_that_there_is_no_connected_mode='there is'
+skippable_moderation_is_refused='the queue pair has it'
 
 tx_queues() { on "$1" sh -c "ls -d /sys/class/net/$(interface_of "$1")/queues/tx-*" | wc -l; } # HOST
 # Tests come in the order of their lines, with those of the other file in between.

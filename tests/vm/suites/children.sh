@@ -155,7 +155,7 @@ test_child_in_another_namespace() {
     on 1 ip link add link ib0 name red netns elsewhere type ipoib pkey 0x8002
     ip netns exec elsewhere ip addr add 10.2.0.1/24 dev red
     ip netns exec elsewhere ip link set red up
-    [ "$(ip netns exec elsewhere cat /sys/class/net/red/carrier 2>/dev/null || ip netns exec elsewhere ip link show red | grep -c LOWER_UP)" != "" ]
+    wait_for 20 ip netns exec elsewhere grep -qx 1 /sys/class/net/red/carrier
     # A limited member reaches a full one.
     on 2 ip link add link ib1 name red type ipoib pkey 0x8002
     address 2 red 2

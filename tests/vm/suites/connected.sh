@@ -59,9 +59,16 @@ test_mtu_2044() { with_mtu 2044; }
 test_mtu_9000() { with_mtu 9000; }
 
 test_multicast_goes_as_datagrams() {
+    local sent received
     on 1 ping -q -c 3 -i 0.2 -W 10 -I ib0 ff02::1%ib0 >/dev/null
     on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
     on 1 ping -q -b -c 3 -i 0.2 -W 10 10.0.0.255 | says ' 0% packet loss'
+    # Without answers no connection carries anything.
+    on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=1
+    sent=$(counter 1 rc_sent) received=$(statistic 2 rx_packets)
+    on 1 ping -q -b -c 20 -i 0.02 -W 1 10.0.0.255 >/dev/null || true
+    [ $(($(statistic 2 rx_packets) - received)) -ge 20 ]
+    [ $(($(counter 1 rc_sent) - sent)) -lt 10 ]
 }
 
 test_statistics_count_connected_traffic() {
@@ -83,10 +90,16 @@ test_interface_down_and_up() {
 }
 
 test_connection_that_breaks_is_made_again() {
+    local before
+    # The numbers of its queue pairs.
+    connections() { rdma resource show qp | sed -nE 's/.* lqpn ([0-9]+) .*type RC .*/\1/p' | sort; }
     ping_ok 1 10.0.0.2
     for _ in 1 2 3; do
+        before=$(connections)
         knob 2 kill_rc 1
         wait_for 10 reaches 1 10.0.0.2
         ping_ok 1 10.0.0.2 -s 30000
+        others() { [ "$(connections)" != "$before" ]; }
+        wait_for 10 others
     done
 }

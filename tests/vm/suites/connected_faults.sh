@@ -106,9 +106,12 @@ test_loss_is_made_good_by_retransmission() {
 }
 
 test_loss_without_retries_is_survived() {
+    local before
+    before=$(counter 2 drop_fault)
     knob 2 drop_rc_every 50
     iperf 1 2 -t 5
     knob 2 drop_rc_every 0
+    [ "$(counter 2 drop_fault)" -gt "$before" ]
     wait_for 20 reaches 1 10.0.0.2
 }
 

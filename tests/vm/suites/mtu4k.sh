@@ -14,6 +14,5 @@ test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
 test_smaller_admin_mtu() {
     on 1 ip link set ib0 mtu 2044
     ping_ok 1 10.0.0.2 -M "do" -s 2016
-    ping_ok 2 10.0.0.1 -M "do" -s 4064 || true
     iperf 1 2 -t 2
 }

@@ -84,7 +84,7 @@ esac
 times_out_and_recovers() { # [ping arguments]
     local traces recovered=
     timed_out() { logged 'ib1: transmit timeout: latency'; }
-    expect_in_log 'NETDEV WATCHDOG: ib1'
+    expect_in_log 'ib1: NETDEV WATCHDOG|NETDEV WATCHDOG: ib1'
     mark_log
     reaches 2 10.0.0.1
     knob 2 lose_completions 1000000
