@@ -238,17 +238,18 @@ void Connections::show(seq_file* file)
                     count(malformed));
     const auto trust = [](bool without_checksums) { return without_checksums ? " icrc" : ""; };
     const unsigned long now = shim_jiffies();
+    const auto age_s = [now](unsigned long since) { return kernel::elapsed(since, now) / kernel::seconds(1); };
     kernel::Guard guard(interface_.paths.lock);
     for (ActiveConnection& connection : active_)
         shim_seq_printf(file, "active  %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
                         connection.peer.gid().bytes, connection.peer.qpn(), ActiveLife::name(connection.life.state()),
                         connection.mtu ? connection.mtu - static_cast<unsigned int>(sizeof(Encapsulation)) : 0,
                         connection.waiting.length() + connection.sent.load() - connection.completed.load(),
-                        (now - connection.since) / shim_jiffies_per_second(), trust(connection.without_checksums));
+                        age_s(connection.since), trust(connection.without_checksums));
     for (PassiveConnection& connection : passive_)
         shim_seq_printf(file, "passive %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
                         connection.peer.gid.bytes, connection.peer.qpn, PassiveLife::name(connection.life.state()),
-                        max_mtu(), connection.ring.outstanding(), (now - connection.since) / shim_jiffies_per_second(),
+                        max_mtu(), connection.ring.outstanding(), age_s(connection.since),
                         trust(connection.without_checksums));
 }
 

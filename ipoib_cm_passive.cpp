@@ -49,7 +49,7 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
     if (!accepting_)
         return false;
     const unsigned long now = shim_jiffies();
-    const unsigned long more = (now - requests_since_) * requests_per_second / shim_jiffies_per_second();
+    const unsigned long more = kernel::elapsed(requests_since_, now) * requests_per_second / shim_jiffies_per_second();
     if (more) {
         requests_left_ = static_cast<unsigned int>(std::min<unsigned long>(requests_left_ + more, requests_at_once));
         requests_since_ = now;
@@ -63,7 +63,7 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
         if (connection.life.ending())
             continue;
         renewed |= connection.peer == peer;
-        if (!oldest || static_cast<long>(connection.last_used.load() - oldest->last_used.load()) < 0)
+        if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
     const unsigned int most = srq_ ? most_passive : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
@@ -71,7 +71,7 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
         return true;
     reason = SHIM_CM_REJ_NO_QP;
     // Its place for the next who asks.
-    if (oldest && now - oldest->last_used.load() > kernel::seconds(10))
+    if (oldest && kernel::elapsed(oldest->last_used.load(), now) > kernel::seconds(10))
         advance(*oldest, PassiveLife::Event::ended);
     return false;
 }
@@ -328,7 +328,8 @@ void Connections::collect_garbage()
     const unsigned long now = shim_jiffies();
     kernel::Guard guard(interface_.paths.lock);
     for (PassiveConnection& connection : passive_)
-        if (!connection.life.ending() && now - connection.last_used.load() > kernel::seconds(idle_seconds))
+        if (!connection.life.ending() &&
+            kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_seconds))
             advance(connection, PassiveLife::Event::ended);
 }
 

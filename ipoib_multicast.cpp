@@ -485,7 +485,7 @@ void GroupSet::collect_garbage(unsigned long idle)
     {
         kernel::Guard guard(lock_);
         for (Group& group : all_) {
-            if (group.join.send_only() && now - group.last_used.load_relaxed() > idle) {
+            if (group.join.send_only() && kernel::elapsed(group.last_used.load_relaxed(), now) > idle) {
                 unlink(group);
                 gone.push_back(group);
             }

@@ -352,7 +352,9 @@ void PathTable::doubt_all()
 void PathTable::collect_garbage(unsigned long idle)
 {
     const unsigned long now = shim_jiffies();
-    const auto unused = [now, idle](auto& object) { return now - object.last_used.load_relaxed() > idle; };
+    const auto unused = [now, idle](auto& object) {
+        return kernel::elapsed(object.last_used.load_relaxed(), now) > idle;
+    };
     kernel::List<Path> gone;
     {
         kernel::Guard guard(lock);
@@ -411,7 +413,7 @@ void PathTable::show_neighbours(seq_file* file)
                                     : neighbour.ah.load()       ? "datagram"
                                                                 : "waiting";
             shim_seq_printf(file, "%20phC %-10s unused for %lu s\n", neighbour.key().bytes, way,
-                            (shim_jiffies() - neighbour.last_used.load_relaxed()) / kernel::seconds(1));
+                            kernel::elapsed(neighbour.last_used.load_relaxed(), shim_jiffies()) / kernel::seconds(1));
         }
     }
 }

@@ -13,6 +13,10 @@ inline unsigned long about(unsigned long jiffies)
 {
     return jiffies / 2 + shim_random_below(static_cast<unsigned int>(jiffies));
 }
-inline bool reached(unsigned long time, unsigned long now) { return static_cast<long>(now - time) >= 0; }
+// As the kernel's time_before(): right across the wrap for times less than half the range apart.
+inline bool before(unsigned long one, unsigned long other) { return static_cast<long>(one - other) < 0; }
+inline bool reached(unsigned long time, unsigned long now) { return !before(now, time); }
+// Jiffies from since to now; 0 if since is the later: another CPU may have written it after this one read now.
+inline unsigned long elapsed(unsigned long since, unsigned long now) { return before(since, now) ? now - since : 0; }
 
 } // namespace kernel

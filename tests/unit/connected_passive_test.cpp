@@ -268,6 +268,19 @@ TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
     EXPECT_EQ(connections(), 0U);
 }
 
+TEST_F(PassiveTest, a_connection_that_receives_while_garbage_is_collected_is_kept)
+{
+    ib_qp* qp = accept(1, 0x100);
+    // Another processor polls in the tick after the collector has read the clock.
+    world.meanwhile = [&] {
+        ++world.now;
+        ASSERT_TRUE(world.receive_message(*qp, message(10)));
+    };
+    interface().connections.collect_garbage();
+    run_for(10);
+    EXPECT_EQ(connections(), 1U);
+}
+
 TEST_F(PassiveTest, malformed_introductions_are_turned_away)
 {
     EXPECT_EQ(world.request(gid(1), 0x100, 0), nullptr);
@@ -394,6 +407,20 @@ TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
     EXPECT_EQ(accept(4, 0x100), nullptr) << "its turn comes when the oldest is gone";
     run_for(3);
     EXPECT_NE(accept(4, 0x100), nullptr);
+}
+
+TEST_F(OwnRingTest, the_oldest_makes_room_across_the_wrap_of_jiffies)
+{
+    world.now = ~0UL - 500;
+    ib_qp* oldest = accept(1, 0x100);
+    run_for(1000);
+    ib_qp* others[] = {accept(2, 0x100), accept(3, 0x100)};
+    run_for(1500);
+    EXPECT_EQ(accept(4, 0x100), nullptr);
+    run_for(3);
+    const auto has = [&](ib_qp* qp) { return std::count(world.qps.begin(), world.qps.end(), qp) == 1; };
+    EXPECT_FALSE(has(oldest));
+    EXPECT_TRUE(has(others[0]) && has(others[1]));
 }
 
 // With one that the HCA has and does not give

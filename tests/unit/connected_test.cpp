@@ -476,6 +476,45 @@ TEST_F(ConnectedTest, an_unused_neighbour_takes_its_connection_along)
     EXPECT_FALSE(shows("active"));
 }
 
+TEST_F(ConnectedTest, a_used_connection_is_kept)
+{
+    ib_qp* qp = connect(capable(1));
+    for (int i = 0; i < 10; ++i) {
+        run_for(1000);
+        world.transmit(world.packet(capable(1)));
+        world.complete_messages(*qp, 1);
+    }
+    EXPECT_TRUE(shows("state established"));
+    EXPECT_TRUE(shows("asked 1 "));
+}
+
+TEST_F(ConnectedTest, a_peer_that_refuses_is_asked_less_and_less_until_it_accepts)
+{
+    // Asked in vain, it is not asked again within so many seconds, but soon after.
+    const auto is_refused_for = [&](unsigned int seconds) {
+        ib_cm_id* id = ask(capable(1));
+        ASSERT_NE(id, nullptr) << seconds;
+        world.message(id, SHIM_CM_REJ, 8);
+        // What waited went as a datagram.
+        world.run_work();
+        world.complete_sends(1);
+        run_for(seconds * 100 - 10);
+        EXPECT_EQ(ask(capable(1)), nullptr) << seconds;
+        world.complete_sends(1);
+        run_for(20);
+    };
+    for (const unsigned int seconds : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 64U})
+        is_refused_for(seconds);
+    ib_cm_id* accepted = ask(capable(1));
+    world.reply(accepted);
+    EXPECT_TRUE(shows("state established"));
+    // The peer leaves.
+    world.message(accepted, SHIM_CM_DREQ);
+    run_for(3);
+    is_refused_for(1);
+    EXPECT_NE(ask(capable(1)), nullptr);
+}
+
 TEST_F(ConnectedTest, closing_the_interface_ends_everything_in_every_state)
 {
     connect(capable(1));

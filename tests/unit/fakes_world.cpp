@@ -51,7 +51,7 @@ void World::run_work()
 {
     for (int guard = 0; guard < 10000; ++guard) {
         const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) {
-            return q.due <= now && !std::count(busy_queues.begin(), busy_queues.end(), q.queue);
+            return kernel::reached(q.due, now) && !std::count(busy_queues.begin(), busy_queues.end(), q.queue);
         });
         if (it == queued.end()) {
             answer_cancelled_paths();

@@ -300,6 +300,35 @@ TEST_F(MulticastTest, unused_send_only_group_is_left)
     EXPECT_EQ(world.leaves, 1U);
 }
 
+TEST_F(MulticastTest, used_send_only_group_is_kept)
+{
+    open();
+    world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    world.answer_join(world.join_of(group(2)));
+    for (int i = 0; i < 10; ++i) {
+        world.advance(1000);
+        world.transmit(world.packet(to_group(2)));
+        world.complete_sends(world.qp().outstanding.size());
+    }
+    EXPECT_EQ(world.leaves, 0U);
+}
+
+TEST_F(MulticastTest, send_only_group_that_is_used_while_garbage_is_collected_is_kept)
+{
+    open();
+    world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    world.answer_join(world.join_of(group(2)));
+    // Another processor sends in the tick after the collector has read the clock.
+    world.meanwhile = [&] {
+        ++world.now;
+        world.transmit(world.packet(to_group(2)));
+    };
+    interface().groups.collect_garbage(2 * 3000);
+    EXPECT_EQ(world.leaves, 0U);
+}
+
 TEST_F(MulticastTest, send_only_groups_have_a_limit_and_unused_ones_make_room)
 {
     open();

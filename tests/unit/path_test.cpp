@@ -246,6 +246,26 @@ TEST_F(PathTest, used_neighbours_are_kept)
     EXPECT_EQ(world.path_questions, 1U);
 }
 
+TEST_F(PathTest, what_is_used_while_garbage_is_collected_is_kept)
+{
+    open();
+    meet(peer(1));
+    // Its neighbour is what is used; the path itself is not.
+    for (int i = 0; i < 10; ++i) {
+        world.advance(1000);
+        world.transmit(world.packet(peer(1)));
+        world.complete_sends(1);
+    }
+    // Another processor sends in the tick after the collector has read the clock.
+    world.meanwhile = [&] {
+        ++world.now;
+        world.transmit(world.packet(peer(1)));
+    };
+    interface().paths.collect_garbage(2 * 3000);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 1U);
+}
+
 TEST_F(PathTest, failing_allocations_drop_the_packet_and_leak_nothing)
 {
     open();

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Comparing times in jiffies, which wrap.
+#include <gtest/gtest.h>
+
+#include <kernel/time.hpp>
+
+namespace kernel {
+namespace {
+
+TEST(Time, order_holds_across_the_wrap)
+{
+    EXPECT_TRUE(before(~0UL, 0));
+    EXPECT_FALSE(before(0, ~0UL));
+    EXPECT_FALSE(before(5, 5));
+    EXPECT_TRUE(reached(5, 5));
+    EXPECT_TRUE(reached(~0UL, 2));
+    EXPECT_FALSE(reached(2, ~0UL));
+}
+
+TEST(Time, nothing_has_elapsed_since_a_later_time)
+{
+    EXPECT_EQ(elapsed(5, 7), 2U);
+    EXPECT_EQ(elapsed(~0UL, 1), 2U);
+    EXPECT_EQ(elapsed(7, 7), 0U);
+    EXPECT_EQ(elapsed(8, 7), 0U);
+    EXPECT_EQ(elapsed(1, ~0UL), 0U);
+}
+
+} // namespace
+} // namespace kernel
