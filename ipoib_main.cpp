@@ -151,7 +151,6 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
     longest_frame_.store(std::min(frame, max_ib_mtu_));
     if (lower.present())
         lower.set_mtu(ip_mtu(longest_frame()));
-    joined_.queue();
     return {};
 }
 

@@ -339,6 +339,8 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
     std::swap(group.handle, handle);
     group.ah.store(ah);
     interface_.reaper.retire(std::move(handle));
+    if (broadcast)
+        interface_.broadcast_joined();
     return {};
 }
 
@@ -353,6 +355,9 @@ kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
         break;
     case GroupJoin::Action::drop_waiting:
         dropped.add(group.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+        // Its multicast LID may be another group's by now.
+        group.ah.store(nullptr);
+        interface_.reaper.retire(std::move(group.handle));
         break;
     case GroupJoin::Action::arm_retry:
         group.retry_at = shim_jiffies() + kernel::about(kernel::seconds(next.delay_s));

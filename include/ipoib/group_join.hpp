@@ -26,7 +26,7 @@ public:
         ask,          // send a join
         arm_retry,    // come back with retry_due after delay_s
         send_waiting, // the group's packets can go
-        drop_waiting, // they cannot
+        drop_waiting, // they cannot, nor any by what was granted before
     };
     struct Step {
         State next;
@@ -78,9 +78,9 @@ private:
             if (event == Event::granted)
                 return succeed();
             if (event == Event::refused)
-                return fail(longest_backoff_s);
+                return fail(longest_backoff_s, send_only_);
             if (event == Event::unanswered)
-                return fail(longest_silent_backoff_s);
+                return fail(longest_silent_backoff_s, send_only_ && !member_);
             return stay();
         case State::backoff:
             if (event == Event::retry_due || event == Event::forgotten)
@@ -101,14 +101,17 @@ private:
     {
         attempts_ = 0;
         backoff_s_ = first_backoff_s;
+        member_ = true;
         return {State::joined, Action::send_waiting, 0};
     }
-    // A send-only group gives up early: its packets are worth nothing later, and the next one asks again.
-    constexpr Step fail(unsigned int longest_s)
+    // A send-only group gives up early: its packets are worth nothing later, and the next one asks again. One that was
+    // a member has none that wait: they go by what it was granted, until the SA refuses it.
+    constexpr Step fail(unsigned int longest_s, bool gives_up)
     {
-        if (send_only_ && attempts_ >= send_only_attempts) {
+        if (gives_up && attempts_ >= send_only_attempts) {
             attempts_ = 0;
             backoff_s_ = first_backoff_s;
+            member_ = false;
             return {State::idle, Action::drop_waiting, 0};
         }
         const unsigned int delay = backoff_s_ > longest_s ? longest_s : backoff_s_;
@@ -118,6 +121,8 @@ private:
 
     State state_ = State::idle;
     bool send_only_;
+    // What was granted last is in use.
+    bool member_ = false;
     unsigned int attempts_ = 0;
     unsigned int backoff_s_ = first_backoff_s;
 };

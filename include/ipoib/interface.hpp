@@ -116,6 +116,8 @@ public:
 
     // A group answered: the broadcast group's terms become the link's. CONTEXT: process.
     kernel::Status adopt(const shim_mcmember& broadcast);
+    // It is attached too: the carrier can come. CONTEXT: process.
+    void broadcast_joined() { joined_.queue(); }
     // The transmit queue needs SQE -> RTS, or a restart. CONTEXT: any.
     void recover_send_queue() { recover_.queue(work_queue); }
     void restart_queues();

@@ -219,6 +219,68 @@ TEST_F(MulticastTest, reregistration_joins_all_again_and_goes_on_sending)
     EXPECT_EQ(world.drops, 0U);
 }
 
+class SendOnlyTest : public MulticastTest {
+protected:
+    // Joined by a subnet manager that is another's now.
+    void SetUp() override
+    {
+        MulticastTest::SetUp();
+        open();
+        world.transmit(world.packet(to_group(2)));
+        world.run_work();
+        world.answer_join(world.join_of(group(2)), 0, 0xc010);
+        reregister();
+        world.answer_broadcast();
+        world.run_work();
+    }
+};
+
+TEST_F(SendOnlyTest, a_refused_group_is_not_sent_to_and_asked_for_by_the_next_packet)
+{
+    world.answer_join(world.join_of(group(2)), -22);
+    world.advance(110);
+    world.answer_join(world.join_of(group(2)), -22);
+    world.run_work();
+    const std::size_t sent = world.sent.size();
+    world.transmit(world.packet(to_group(2)));
+    world.run_work();
+    EXPECT_EQ(world.sent.size(), sent) << "to a multicast LID that may be another group's";
+    ASSERT_NE(world.join_of(group(2)), nullptr);
+    world.answer_join(world.join_of(group(2)), 0, 0xc020);
+    EXPECT_EQ(world.sent.back().ah->dlid, 0xc020);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(SendOnlyTest, an_unanswered_join_is_asked_again_while_packets_go_by_what_is_known)
+{
+    for (const unsigned int seconds : {1U, 2U, 4U, 8U}) {
+        world.answer_join(world.join_of(group(2)), -110);
+        world.transmit(world.packet(to_group(2)));
+        EXPECT_EQ(world.sent.back().ah->dlid, 0xc010);
+        world.complete_sends(world.qp().outstanding.size());
+        world.advance(seconds * 100 + 10);
+    }
+    ASSERT_NE(world.join_of(group(2)), nullptr);
+    world.answer_join(world.join_of(group(2)), 0, 0xc020);
+    world.transmit(world.packet(to_group(2)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 0xc020);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(MulticastTest, there_is_no_carrier_before_the_broadcast_group_is_attached)
+{
+    world.refused = "qp_attach";
+    open_only();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.refused.clear();
+    world.advance(110);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
 TEST_F(MulticastTest, reregistration_while_joining_joins_again)
 {
     open();

@@ -116,6 +116,22 @@ TEST(GroupJoin, send_only_group_gives_up_after_two_attempts)
     EXPECT_EQ(join.on(J::Event::refused).action, J::Action::arm_retry);
 }
 
+TEST(GroupJoin, send_only_member_gives_up_when_it_is_refused)
+{
+    J join = join_in(J::State::joined, true);
+    join.on(J::Event::forgotten);
+    for (const unsigned int expected : {1U, 2U, 4U}) {
+        EXPECT_EQ(join.on(J::Event::unanswered).delay_s, expected);
+        join.on(J::Event::retry_due);
+    }
+    EXPECT_EQ(join.on(J::Event::refused).action, J::Action::drop_waiting);
+    // It is none any more.
+    join.on(J::Event::wanted);
+    join.on(J::Event::unanswered);
+    join.on(J::Event::retry_due);
+    EXPECT_EQ(join.on(J::Event::unanswered).action, J::Action::drop_waiting);
+}
+
 // A path
 
 using P = PathLife;
