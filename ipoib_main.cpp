@@ -156,10 +156,10 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
 
 void Interface::joined()
 {
-    if (port_active()) {
-        apply_mtu();
-        (void)perform(InterfaceLife::Event::joined).ok();
-    }
+    if (port_down())
+        return;
+    apply_mtu();
+    (void)perform(InterfaceLife::Event::joined).ok();
 }
 
 void Interface::announce()

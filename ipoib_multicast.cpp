@@ -184,7 +184,7 @@ Group* GroupSet::next_to_ask()
 void GroupSet::run_joins()
 {
     // The port's becoming active is an event that starts us again.
-    if (!interface_.port_active())
+    if (interface_.port_down())
         return;
     // A chosen GUID comes into the port's table when the subnet manager has it so; nobody tells us.
     if (interface_.gid_index() < 0) {

@@ -28,13 +28,17 @@ void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)
 
 kernel::Status Interface::read_pkey()
 {
-    std::uint16_t value = 0, index = 0;
-    bool found;
-    if (parent_) {
-        found = shim_ib_find_pkey(ca_, port_, pkey().value(), &index) == 0;
-    } else {
-        TRY(shim_ib_query_pkey(ca_, port_, 0, &value));
-        found = PKey(value).valid();
+    std::uint16_t value = pkey().value(), index = 0;
+    const int error =
+        parent_ ? shim_ib_find_pkey(ca_, port_, value, &index) : shim_ib_query_pkey(ca_, port_, 0, &value);
+    // The table was read, and has it not.
+    const bool missing = parent_ && error == kernel::no_entry;
+    if (error && !missing) {
+        log_warning(dev_, "failed to read the P_Key table, error %d", error);
+        return error;
+    }
+    const bool found = !missing && PKey(value).valid();
+    if (!parent_) {
         pkey_.store(found ? PKey(value).as_full_member().value() : 0);
         if (!found)
             log_warning(dev_, "P_Key 0x%04x is Invalid", value);
@@ -46,24 +50,32 @@ kernel::Status Interface::read_pkey()
         std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
         shim_netdev_address_changed(dev_);
     }
-    return found ? 0 : kernel::no_device;
+    return {};
 }
 
-void Interface::read_gid()
+kernel::Status Interface::read_gid()
 {
-    shim_gid native;
-    if (const int error = shim_ib_query_gid(ca_, port_, 0, &native)) {
+    shim_gid known, own;
+    int error = shim_ib_query_gid(ca_, port_, 0, &known);
+    if (!error)
+        error = shim_ib_ask_gid(ca_, port_, 0, &own);
+    if (error) {
         log_warning(dev_, "rdma_query_gid failed, error %d", error);
-        return;
+        return error;
     }
-    Gid gid = Gid::from(native);
+    Gid gid = Gid::from(known);
+    // Some HCAs (ConnectX-4) report no new subnet prefix, and ib_core keeps the old one. The event comes back to us.
+    const bool unreported = !(gid == Gid::from(own));
+    if (unreported)
+        shim_ib_report_gid_change(ca_, port_);
     // The subnet's prefix is the port's in any case.
     if (guid_chosen_)
         gid.set_interface_id(this->gid());
-    if (gid == this->gid())
-        return;
-    hca_.change_gid(gid_, gid);
-    shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid.bytes, Gid::size);
+    if (!(gid == this->gid())) {
+        hca_.change_gid(gid_, gid);
+        shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid.bytes, Gid::size);
+    }
+    return unreported ? kernel::try_again : 0;
 }
 
 int Interface::gid_index() const
@@ -102,17 +114,10 @@ kernel::Status Interface::set_address(const HwAddr& address)
     return {};
 }
 
-void Interface::read_lid()
+bool Interface::port_down() const
 {
     shim_port attributes;
-    if (shim_ib_query_port(ca_, port_, &attributes) == 0)
-        lid_.store(attributes.lid);
-}
-
-bool Interface::port_active() const
-{
-    shim_port attributes;
-    return shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active;
+    return shim_ib_query_port(ca_, port_, &attributes) == 0 && !attributes.active;
 }
 
 kernel::Status Interface::prepare()
@@ -138,7 +143,8 @@ kernel::Status Interface::prepare()
     if (lower.present())
         lower.set_mtu(ip_mtu(max_ib_mtu_));
     const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
-    read_gid();
+    // What the port does not answer now is asked again once it is listened to.
+    (void)read_gid().ok();
     if (parent_)
         choose_guid(parent_->gid());
     // A GUID may come with the request for the interface; programs that make addresses up know of no port's.
@@ -490,47 +496,47 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
     }
 }
 
-void Interface::flush_light()
+void Interface::flush_light() { flush("light", InterfaceLife::Event::reregister); }
+void Interface::flush_normal() { flush("normal", InterfaceLife::Event::port_changed); }
+void Interface::flush_heavy() { flush("heavy", InterfaceLife::Event::unchanged); }
+
+void Interface::flush(const char* level, InterfaceLife::Event event)
 {
     if (!alive_)
         return;
-    shim_trace_flush(dev_, "light");
-    read_gid();
-    read_lid();
-    (void)perform(InterfaceLife::Event::reregister).ok();
+    shim_trace_flush(dev_, level);
+    (void)perform(read_port(event)).ok();
 }
 
-void Interface::flush_normal()
+InterfaceLife::Event Interface::read_port(InterfaceLife::Event event)
 {
-    if (!alive_)
-        return;
-    shim_trace_flush(dev_, "normal");
-    read_gid();
-    read_lid();
-    shim_port attributes;
-    const bool outgrown =
-        shim_ib_query_port(ca_, port_, &attributes) == 0 && attributes.active_mtu > rx.ib_mtu() && has_queues();
-    if (outgrown)
-        restart();
-    else
-        (void)perform(InterfaceLife::Event::port_changed).ok();
-}
-
-void Interface::flush_heavy()
-{
-    if (!alive_)
-        return;
-    shim_trace_flush(dev_, "heavy");
+    using Event = InterfaceLife::Event;
     const bool found_before = pkey_found_.load_relaxed();
-    const PKey before = pkey();
+    const PKey pkey_before = pkey();
     const std::uint16_t index_before = pkey_index();
-    // bring_down() must know the groups by the P_Key that they were joined with: they carry their own MGID.
-    if (!read_pkey().ok())
-        (void)perform(InterfaceLife::Event::pkey_gone).ok();
-    else if (!found_before)
-        (void)perform(InterfaceLife::Event::pkey_found).ok();
-    else if (!(before == pkey()) || index_before != pkey_index())
-        (void)perform(InterfaceLife::Event::restart).ok();
+    const Gid gid_before = gid();
+    shim_port attributes;
+    bool answered = read_gid().ok();
+    // Groups that are left on its account carry the P_Key that they were joined with.
+    answered = read_pkey().ok() && answered;
+    if (shim_ib_query_port(ca_, port_, &attributes) == 0) {
+        lid_.store(attributes.lid);
+    } else {
+        attributes.active_mtu = 0;
+        answered = false;
+    }
+    // What was known stands until the port answers.
+    if (!answered)
+        flush_heavy_.queue(kernel::seconds(1));
+
+    if (!pkey_found_.load_relaxed())
+        return Event::pkey_gone;
+    if (!found_before)
+        return Event::pkey_found;
+    const bool outgrown = has_queues() && attributes.active_mtu > rx.ib_mtu();
+    if (!(pkey_before == pkey()) || index_before != pkey_index() || outgrown)
+        return Event::restart;
+    return event == Event::unchanged && !(gid_before == gid()) ? Event::reregister : event;
 }
 
 void Interface::restart_queues() { restart_.queue(); }

@@ -30,6 +30,7 @@ void shim_layout(void)
 	OBJECT(PATH_RECORD, struct sa_path_rec);
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
 	ERRNO(EPERM);
+	ERRNO(ENOENT);
 	ERRNO(ENODEV);
 	ERRNO(ENOMEM);
 	ERRNO(EBUSY);

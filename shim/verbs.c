@@ -49,6 +49,18 @@ SHIM int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struc
 	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);
 }
 
+SHIM int shim_ib_ask_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
+{
+	return ca->ops.query_gid(ca, port, index, (union ib_gid *)gid);
+}
+
+SHIM void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port)
+{
+	struct ib_event event = { .device = ca, .event = IB_EVENT_GID_CHANGE, .element.port_num = port };
+
+	ib_dispatch_event(&event);
+}
+
 SHIM int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index)
 {
 	const struct ib_gid_attr *attr =

@@ -158,7 +158,8 @@ public:
     std::uint8_t traffic_class() const { return traffic_class_.load_relaxed(); }
     // The largest packet of the broadcast group, encapsulation included.
     unsigned int longest_frame() const { return longest_frame_.load_relaxed(); }
-    bool port_active() const;
+    // The port says that it is not active; a port that does not answer says nothing. CONTEXT: process.
+    bool port_down() const;
     std::uint16_t pkey_index() const { return pkey_index_.load_relaxed(); }
     // CONTEXT: any.
     bool uses_pkey_index(std::uint16_t index) const { return pkey_found_.load_relaxed() && pkey_index() == index; }
@@ -201,11 +202,15 @@ private:
     void choose_guid(const Gid& like);
     void destroy();
 
+    // What the port says now. On failure what was known stands.
     kernel::Status read_pkey();
-    void read_gid();
-    void read_lid();
+    kernel::Status read_gid();
+    // Reads all that the port may have changed, again in a second if it does not answer. Returns what follows for the
+    // interface's life; event, if nothing more.
+    InterfaceLife::Event read_port(InterfaceLife::Event event);
 
     static void on_event(void* context, shim_event event, std::uint32_t port);
+    void flush(const char* level, InterfaceLife::Event event);
     void flush_light();
     void flush_normal();
     void flush_heavy();

@@ -25,6 +25,7 @@ public:
         restart,             // heavy flush: another P_Key, other buffers, or a stuck queue
         pkey_gone,           // heavy flush: the P_Key left the port's table
         pkey_found,          // heavy flush: it came
+        unchanged,           // heavy flush: all is as it was
     };
     // Done in this order.
     enum Action : std::uint8_t {
@@ -107,6 +108,7 @@ private:
         case Event::opened:
         case Event::opened_without_pkey:
         case Event::pkey_found:
+        case Event::unchanged:
             break;
         }
         return stay();

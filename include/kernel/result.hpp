@@ -8,6 +8,7 @@ namespace kernel {
 // As the kernel numbers them: not alike on all processors.
 enum Errno : int {
     not_permitted = -SHIM_EPERM,
+    no_entry = -SHIM_ENOENT,
     no_device = -SHIM_ENODEV,
     no_memory = -SHIM_ENOMEM,
     busy = -SHIM_EBUSY,

@@ -67,7 +67,12 @@ unsigned int shim_ib_abilities(const struct ib_device *ca);
 unsigned int shim_ib_comp_vectors(const struct ib_device *ca);
 /* CONTEXT: process. */
 int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
+/* ib_core's copy, which it makes anew when the HCA reports a change. */
 int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/* The HCA's own answer. */
+int shim_ib_ask_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/* Reports on behalf of the HCA that the port's GIDs have changed: ib_core copies them, and tells its clients. */
+void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port);
 /* CONTEXT: any. */
 int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
 int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey);

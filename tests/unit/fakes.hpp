@@ -209,6 +209,9 @@ struct ib_device {
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
     // Behind the first.
     std::vector<shim_gid> gids;
+    // The HCA does not say that the first has changed, so that ib_core has this one still.
+    bool silent = false;
+    shim_gid known_gid = gid;
     bool infiniband = true;
     struct Handler {
         void (*on_event)(void*, shim_event, std::uint32_t);

@@ -124,8 +124,18 @@ int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 }
 int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
-    *gid = ca->gid;
+    *gid = ca->silent ? ca->known_gid : ca->gid;
     return world->refuses("ib_query_gid") ? -5 : 0;
+}
+int shim_ib_ask_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
+{
+    *gid = ca->gid;
+    return world->refuses("ib_ask_gid") ? -5 : 0;
+}
+void shim_ib_report_gid_change(ib_device* ca, std::uint32_t port)
+{
+    ca->known_gid = ca->gid;
+    world->event(SHIM_EVENT_GID_CHANGE, port);
 }
 int shim_ib_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
 {
@@ -141,7 +151,7 @@ int shim_ib_query_pkey(ib_device* ca, std::uint32_t, std::uint16_t, std::uint16_
 {
     ++world->pkey_queries;
     *pkey = ca->pkey;
-    return 0;
+    return world->refuses("ib_query_pkey") ? -5 : 0;
 }
 int shim_ib_find_pkey(ib_device* ca, std::uint32_t port, std::uint16_t pkey, std::uint16_t* index)
 {
@@ -150,6 +160,8 @@ int shim_ib_find_pkey(ib_device* ca, std::uint32_t port, std::uint16_t pkey, std
 }
 int shim_ib_find_cached_pkey(ib_device*, std::uint32_t, std::uint16_t pkey, std::uint16_t* index)
 {
+    if (world->refuses("ib_find_pkey"))
+        return -5;
     for (std::size_t i = 0; i < world->pkeys_found.size(); ++i) {
         if ((world->pkeys_found[i] & 0x7fff) != (pkey & 0x7fff))
             continue;

@@ -183,6 +183,101 @@ TEST_F(InterfaceTest, new_gid_changes_the_address)
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
 }
 
+// What an HCA does not report is seen on the events that come nevertheless.
+class UnreportedTest : public InterfaceTest, public testing::WithParamInterface<shim_event> {};
+INSTANTIATE_TEST_SUITE_P(Events, UnreportedTest,
+                         testing::Values(SHIM_EVENT_CLIENT_REREGISTER, SHIM_EVENT_PORT_ACTIVE, SHIM_EVENT_LID_CHANGE,
+                                         SHIM_EVENT_PKEY_CHANGE));
+
+TEST_P(UnreportedTest, new_prefix_changes_the_address_and_the_memberships)
+{
+    open();
+    world.ca.silent = true;
+    world.ca.gid.raw[0] = 0xfd;
+    world.event(GetParam());
+    world.run_work();
+    EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(Gid::from(world.open_joins[0]->asked.port_gid), Gid::from(world.ca.gid));
+}
+
+TEST_P(UnreportedTest, new_pkey_restarts)
+{
+    open();
+    world.ca.pkey = 0x8001;
+    world.event(GetParam());
+    world.run_work();
+    EXPECT_EQ(interface().pkey().value(), 0x8001);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_P(UnreportedTest, lid_is_the_ports)
+{
+    open();
+    world.ca.port.lid = 77;
+    world.event(GetParam());
+    world.run_work();
+    EXPECT_EQ(interface().lid(), 77);
+}
+
+TEST_F(InterfaceTest, what_the_port_does_not_answer_is_asked_again_and_not_believed)
+{
+    open();
+    for (const char* query : {"ib_query_gid", "ib_ask_gid", "ib_query_pkey", "ib_query_port"}) {
+        world.refused = query;
+        world.event(SHIM_EVENT_PKEY_CHANGE);
+        world.advance(250);
+        EXPECT_TRUE(world.dev().carrier) << query;
+        world.refused.clear();
+    }
+    world.advance(110);
+    const std::size_t flushes = world.trace.size();
+    world.advance(1000);
+    EXPECT_EQ(world.trace.size(), flushes) << "nothing is asked without need";
+}
+
+TEST_F(InterfaceTest, a_new_gid_that_is_seen_late_is_joined_with)
+{
+    open();
+    world.ca.gid.raw[0] = 0xfd;
+    world.refused = "ib_query_gid";
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    world.refused.clear();
+    world.advance(110);
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(Gid::from(world.open_joins[0]->asked.port_gid), Gid::from(world.ca.gid));
+}
+
+TEST_F(InterfaceTest, a_new_pkey_that_is_seen_late_restarts)
+{
+    open();
+    world.ca.pkey = 0x8001;
+    world.refused = "ib_query_pkey";
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_EQ(interface().pkey().value(), 0xffff);
+    world.refused.clear();
+    world.advance(110);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(interface().pkey().value(), 0x8001);
+}
+
+TEST_F(InterfaceTest, carrier_comes_though_the_port_does_not_answer)
+{
+    open();
+    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.refused = "ib_query_port";
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
 TEST_F(InterfaceTest, larger_link_mtu_brings_larger_buffers)
 {
     open();

@@ -258,9 +258,10 @@ L life_in(L::State state)
 TEST(InterfaceLife, edges_are_those_of_the_table)
 {
     constexpr L::State states[] = {L::State::closed, L::State::no_pkey, L::State::starting, L::State::running};
-    constexpr L::Event events[] = {L::Event::opened,  L::Event::opened_without_pkey, L::Event::closed,
-                                   L::Event::joined,  L::Event::reregister,          L::Event::port_changed,
-                                   L::Event::restart, L::Event::pkey_gone,           L::Event::pkey_found};
+    constexpr L::Event events[] = {L::Event::opened,   L::Event::opened_without_pkey, L::Event::closed,
+                                   L::Event::joined,   L::Event::reregister,          L::Event::port_changed,
+                                   L::Event::restart,  L::Event::pkey_gone,           L::Event::pkey_found,
+                                   L::Event::unchanged};
     struct Edge {
         L::State from;
         L::Event event;

@@ -340,6 +340,7 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);
 		debugfs_create_u32("fail_rdma_netdev", 0644, slot->dir, &slot->fail_rdma_netdev);
 		debugfs_create_u32("leave_qkey", 0644, slot->dir, &slot->leave_qkey);
+		debugfs_create_u32("hide_gid_change", 0644, slot->dir, &slot->hide_gid_change);
 		debugfs_create_file_unsafe("kill_rc", 0200, slot->dir, slot, &kill_rc_fops);
 		debugfs_create_file_unsafe("talk_back", 0200, slot->dir, slot, &talk_back_fops);
 		debugfs_create_file("alias_guid", 0200, slot->dir, slot, &alias_guid_fops);

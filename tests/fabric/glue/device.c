@@ -212,6 +212,8 @@ void soft_dispatch(struct soft_slot *slot, unsigned int events)
 	struct soft_hca *hca;
 	unsigned int i;
 
+	if (slot->hide_gid_change)
+		events &= ~FABRIC_GID_CHANGE;
 	rcu_read_lock();
 	hca = rcu_dereference(slot->hca);
 	for (i = 0; hca && READ_ONCE(hca->registered) && i < ARRAY_SIZE(event_types); i++) {

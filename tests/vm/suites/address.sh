@@ -233,16 +233,20 @@ test_child_is_made_with_a_guid() {
     on 1 ip link del blue
 }
 
+prefix_is() { [ "$(lladdr "$1" | cut -d: -f5-12)" = "$2" ]; } # HOST BYTES
+restart_opensm_with_prefix() { # HEXADECIMAL
+    stop_opensm
+    echo "subnet_prefix 0x$1" >/run/opensm.conf
+    start_opensm --config /run/opensm.conf
+}
+
 test_new_subnet_prefix_is_followed_and_a_set_guid_kept() {
     local prefix=fe:c0:00:00:00:00:00:05
-    prefix_is() { [ "$(lladdr "$1" | cut -d: -f5-12)" = "$2" ]; }
     down 2
     set_guid 2 $alias
     up 2
     wait_for 20 carrier 2
-    stop_opensm
-    echo 'subnet_prefix 0xfec0000000000005' >/run/opensm.conf
-    start_opensm --config /run/opensm.conf
+    restart_opensm_with_prefix fec0000000000005
     wait_for 30 prefix_is 1 $prefix
     wait_for 30 prefix_is 2 $prefix
     guid_is 1 "$(own_guid 1)" ib0
@@ -259,6 +263,23 @@ test_new_subnet_prefix_is_followed_and_a_set_guid_kept() {
     wait_for 30 carrier 1
     wait_for 30 carrier 2
     wait_for 30 both_are_members
+}
+
+# As with ConnectX-4: the kernel's own copy of the GIDs stays as it was until somebody has it made anew.
+test_new_subnet_prefix_that_the_hca_does_not_report_is_followed() {
+    local host
+    for host in 1 2; do knob $host hide_gid_change 1; done
+    restart_opensm_with_prefix fec0000000000006
+    for host in 1 2; do wait_for 30 prefix_is $host fe:c0:00:00:00:00:00:06; done
+    for host in 1 2; do says 'fec0:0000:0000:0006' <"/sys/class/infiniband/soft_ib$((host - 1))/ports/1/gids/0"; done
+    wait_for 30 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 2 10.0.0.1
+    for host in 1 2; do knob $host hide_gid_change 0; done
+    stop_opensm
+    start_opensm
+    for host in 1 2; do wait_for 30 prefix_is $host fe:80:00:00:00:00:00:00; done
+    for host in 1 2; do wait_for 30 carrier $host; done
 }
 
 # Seen on a loaded machine to fail for 40 s: host 1 has its path and its neighbour, and drops packets. The cause was not

@@ -34,6 +34,7 @@
 #define SHIM_SIZEOF_LOWER 16
 #define SHIM_ALIGNOF_LOWER 8
 #define SHIM_EPERM 1
+#define SHIM_ENOENT 2
 #define SHIM_ENODEV 19
 #define SHIM_ENOMEM 12
 #define SHIM_EBUSY 16
