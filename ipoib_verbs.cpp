@@ -422,13 +422,15 @@ void Interface::close_queues()
 {
     tx.close();
     shim_tx_queue_disable(dev_);
-    recover_.cancel();
     connections.stop();
     if (const int error = shim_qp_to_error(qp_))
         log_warning(dev_, "failed to move the queue pair to ERROR, error %d", error);
     drain();
     rx.stop();
     tx.stop();
+    // The poll is over: nothing queues this any more, or wakes the queue as it would on what it saw before close().
+    recover_.cancel();
+    shim_tx_queue_disable(dev_);
     empty_queues();
     connections.drop_broken_shared_queue();
 }

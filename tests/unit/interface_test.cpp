@@ -310,6 +310,38 @@ TEST_F(InterfaceTest, packets_that_the_stack_kept_during_a_restart_go_after_it)
     EXPECT_EQ(world.dev().wakes, wakes + 1);
 }
 
+TEST_F(InterfaceTest, a_queue_that_a_poll_wakes_late_is_stopped_all_the_same)
+{
+    open();
+    // A poll on another processor has found room before the interface began to stop, and wakes the queue only now.
+    std::function<void()> wake = [&] {
+        if (world.dev().stopped)
+            shim_tx_queue_wake(&world.dev());
+        else
+            world.meanwhile = wake;
+    };
+    world.meanwhile = wake;
+    close();
+    EXPECT_TRUE(world.dev().stopped);
+}
+
+TEST_F(InterfaceTest, a_send_that_fails_while_the_queues_stop_is_not_recovered_from)
+{
+    open();
+    meet(peer(1));
+    world.transmit(world.packet(peer(1)));
+    // Nobody has polled yet.
+    world.qp().send_cq->push({world.qp().outstanding.front().id, 2, 0, 0, 0, false});
+    world.qp().outstanding.pop_front();
+    // The interface's work queue has an item that takes its time.
+    world.busy_queues.push_back(interface().work_queue.native());
+    close();
+    world.busy_queues.clear();
+    EXPECT_TRUE(std::none_of(world.queued.begin(), world.queued.end(), [&](const auto& item) {
+        return item.queue == interface().work_queue.native();
+    })) << "it would find the queue pair gone";
+}
+
 TEST_F(InterfaceTest, restart_without_memory_is_tried_again)
 {
     open();
