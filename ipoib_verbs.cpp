@@ -320,6 +320,11 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
               static_cast<unsigned int>(kernel::clamp_ring_size(wanted.receives, least_receives, most_slots))};
     if (wanted.sends == before.sends && wanted.receives == before.receives)
         return {};
+    // Other rings are another address, and a bond copies its port's at a failover only: it would advertise the old one.
+    if (shim_netdev_bonded(dev_)) {
+        log_warning(dev_, "rings of %u sends and %u receives: not as a bond's port", wanted.sends, wanted.receives);
+        return kernel::busy;
+    }
     const bool ran = pause();
     kernel::Status status = replace_queues(wanted);
     if (!status.ok()) {

@@ -278,6 +278,7 @@ void shim_netdev_free(net_device* dev)
     world->stack.free_dev(dev);
 }
 bool shim_netdev_is_ours(const net_device*) { return true; }
+bool shim_netdev_bonded(const net_device*) { return false; }
 bool shim_netdev_up(const net_device* dev) { return dev->up; }
 void shim_netdev_bring(net_device* dev, bool up)
 {

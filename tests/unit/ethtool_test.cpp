@@ -158,6 +158,19 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     EXPECT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
 }
 
+TEST_F(EthtoolTest, rings_of_a_bonds_port_stay)
+{
+    open();
+    world.dev().bonded = true;
+    const std::uint32_t qpn = interface().qpn();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1024, 512), -16);
+    EXPECT_EQ(interface().qpn(), qpn);
+    EXPECT_FALSE(world.log.empty());
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 128, 256), 0) << "as they are";
+    world.rtnl = false;
+}
+
 TEST_F(EthtoolTest, rings_of_the_same_size_stay)
 {
     open();

@@ -77,7 +77,7 @@ struct net_device {
     bool registered = false, carrier = false, stopped = true, up = false, ours = true, child = false;
     std::vector<ipoib::HwAddr> multicast;
     int queued_bytes = 0;
-    bool rx_checksum = true, lro = false, address_given = false;
+    bool rx_checksum = true, lro = false, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
     // Times that the stack was told to go on with what it had kept.

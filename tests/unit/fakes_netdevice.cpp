@@ -63,6 +63,7 @@ void shim_netdev_unregister(net_device* dev, void*)
     world->going.push_back(dev);
 }
 bool shim_netdev_is_ours(const net_device* dev) { return dev->ours; }
+bool shim_netdev_bonded(const net_device* dev) { return dev->bonded; }
 bool shim_netdev_up(const net_device* dev) { return dev->up; }
 void shim_netdev_bring(net_device* dev, bool up)
 {

@@ -176,6 +176,15 @@ test_tcp_flows_on_through_failovers() {
     settles_on 2
 }
 
+# Other rings would be another queue pair, which is part of the address, and the bond would go on with the old one.
+test_rings_of_a_slave_stay() {
+    activate 2
+    settles_on 2
+    ! on 2 ethtool -G ib1 rx 512 2>/run/rings.out || return 1
+    [ "$DRIVER" = stock ] || grep -q 'Device or resource busy' /run/rings.out
+    settles_on 2
+}
+
 test_both_ports_down_and_up() {
     trap plug_both EXIT
     knob 2 link 0
