@@ -65,6 +65,8 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     // Joined since it was looked at: nobody comes for what begins to wait now.
     if (group && send_now(*group, skb))
         return;
+    if (group)
+        dropped.add(group->waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
     if (!group || !group->waiting.push(skb, most_waiting)) {
         drop(skb, group ? SHIM_DROP_WAITING : SHIM_DROP_NO_MEMORY);
         return;
@@ -490,6 +492,7 @@ void GroupSet::collect_garbage(unsigned long idle)
     {
         kernel::Guard guard(lock_);
         for (Group& group : all_) {
+            dropped.add(group.waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
             if (group.join.send_only() && kernel::elapsed(group.last_used.load_relaxed(), now) > idle) {
                 unlink(group);
                 gone.push_back(group);

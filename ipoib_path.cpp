@@ -89,8 +89,10 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         return;
     }
     touch(*path);
+    set_idle(*path, false);
     if (neighbour)
         touch(*neighbour);
+    dropped.add(path->waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
     const bool asked = ask(*path);
     if (path->life.usable()) {
         if (neighbour && !goes_by_datagram(*neighbour))
@@ -197,20 +199,37 @@ bool PathTable::send_question(Path& path)
     }
     if (id < 0) {
         log_warning(interface_.dev(), "ib_sa_path_rec_get failed: %d", id);
-        (void)step(path, PathLife::Event::failed);
-        give_up(path);
-        return false;
+        (void)settle(path, PathLife::Event::failed);
+        return path.life.usable();
     }
     path.query_id = id;
     ++open_questions_;
     return true;
 }
 
-void PathTable::give_up(Path& path)
+PathLife::Action PathTable::settle(Path& path, PathLife::Event event)
 {
-    failures.add();
-    interface_.reaper.retire(install(path, {}));
-    dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+    const PathLife::Action action = step(path, event).action;
+    switch (action) {
+    case PathLife::Action::ask:
+        log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
+        (void)send_question(path);
+        break;
+    case PathLife::Action::keep:
+        failures.add();
+        publish(path);
+        break;
+    case PathLife::Action::drop_waiting:
+        failures.add();
+        interface_.reaper.retire(install(path, {}));
+        dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+        break;
+    case PathLife::Action::none:
+    case PathLife::Action::call_back:
+    case PathLife::Action::send_waiting:
+        break;
+    }
+    return action;
 }
 
 void PathTable::answered(int status, sa_path_rec* record, void* context)
@@ -238,19 +257,14 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
         kernel::Guard guard(lock);
         path.query = nullptr;
         const bool unanswered = status == kernel::timed_out || status == kernel::interrupted;
-        const auto next = step(path, handle                     ? PathLife::Event::answered
-                                     : unanswered && accepting_ ? PathLife::Event::unanswered
-                                                                : PathLife::Event::failed);
-        if (next.action == PathLife::Action::ask) {
-            log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
-            (void)send_question(path);
-        } else if (next.action == PathLife::Action::send_waiting) {
+        if (handle) {
+            (void)step(path, PathLife::Event::answered);
             shim_path_copy(path.record(), record);
             interface_.reaper.retire(install(path, std::move(handle)));
             ready.take(path.waiting);
-        } else if (next.action == PathLife::Action::drop_waiting) {
+        } else if (settle(path, unanswered && accepting_ ? PathLife::Event::unanswered : PathLife::Event::failed) ==
+                   PathLife::Action::drop_waiting) {
             log_debug(interface_.dev(), "no path to %pI6: status %d", path.key().bytes, status);
-            give_up(path);
             forget_neighbours(path);
         }
     }
@@ -265,11 +279,15 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
 kernel::Owned<AddressHandle> PathTable::install(Path& path, kernel::Owned<AddressHandle> handle)
 {
     std::swap(path.handle, handle);
-    ib_ah* ah = path.handle ? path.handle->get() : nullptr;
-    path.ah.store(ah);
+    publish(path);
+    return handle;
+}
+
+void PathTable::publish(Path& path)
+{
+    path.ah.store(path.handle ? path.handle->get() : nullptr);
     for (Neighbour& neighbour : path.neighbours)
         publish(neighbour);
-    return handle;
 }
 
 void PathTable::forget(Neighbour& neighbour)
@@ -287,9 +305,18 @@ void PathTable::forget_neighbours(Path& path)
         forget(neighbour);
 }
 
+void PathTable::set_idle(Path& path, bool idle)
+{
+    if (path.idle == idle)
+        return;
+    path.idle = idle;
+    idle ? ++idle_count_ : --idle_count_;
+}
+
 void PathTable::unlink(Path& path)
 {
     forget_neighbours(path);
+    set_idle(path, false);
     paths_.remove(path);
     --path_count_;
     static_cast<kernel::ListNode<Path>&>(path).unlink();
@@ -336,16 +363,24 @@ void PathTable::flush()
         release(*path);
 }
 
+void PathTable::doubt(Path& path, PathLife::Event why)
+{
+    if (step(path, why).action == PathLife::Action::call_back)
+        shim_sa_cancel(path.query_id, path.query);
+    // Sends go on with the handle, by way of send_slowly(), which asks.
+    path.ah.store(nullptr);
+    for (Neighbour& neighbour : path.neighbours)
+        neighbour.ah.store(nullptr);
+}
+
 void PathTable::doubt_all()
 {
     kernel::Guard guard(lock);
     for (Path& path : all_) {
-        if (step(path, PathLife::Event::doubted).action == PathLife::Action::call_back)
-            shim_sa_cancel(path.query_id, path.query);
-        // Sends go on with the handle, by way of send_slowly(), which asks.
-        path.ah.store(nullptr);
-        for (Neighbour& neighbour : path.neighbours)
-            neighbour.ah.store(nullptr);
+        doubt(path, PathLife::Event::doubted);
+        // Nobody could be asked when these came.
+        if (!path.waiting.empty())
+            (void)ask(path);
     }
 }
 
@@ -356,18 +391,38 @@ void PathTable::collect_garbage(unsigned long idle)
         return kernel::elapsed(object.last_used.load_relaxed(), now) > idle;
     };
     kernel::List<Path> gone;
+    const auto end = [this, &gone](Path& path) {
+        lock.assert_held();
+        unlink(path);
+        gone.push_back(path);
+    };
     {
         kernel::Guard guard(lock);
         for (Path& path : all_) {
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))
                     forget(neighbour);
+            dropped.add(path.waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
+            if (path.life.unconfirmed())
+                doubt(path, PathLife::Event::aged);
+            if (!path.neighbours.empty() || path.idle || path.life.question_open())
+                continue;
             // One that failed holds nothing that is worth keeping.
-            const bool worthless = path.neighbours.empty() && (unused(path) || !path.life.usable());
-            if (worthless && !path.life.question_open()) {
-                unlink(path);
-                gone.push_back(path);
+            if (!path.life.usable()) {
+                end(path);
+            } else if (unused(path)) {
+                // Behind those that are unused for longer, and asked for again when it is used.
+                static_cast<kernel::ListNode<Path>&>(path).unlink();
+                all_.push_back(path);
+                set_idle(path, true);
+                doubt(path, PathLife::Event::aged);
             }
+        }
+        for (Path& path : all_) {
+            if (idle_count_ <= max_idle)
+                break;
+            if (path.idle)
+                end(path);
         }
     }
     while (Path* path = gone.pop_front())

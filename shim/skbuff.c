@@ -145,6 +145,7 @@ SHIM void shim_skb_set_note(struct sk_buff *skb, unsigned int note) { ((struct p
 SHIM unsigned int shim_skb_note(const struct sk_buff *skb) { return ((const struct packet_note *)skb->cb)->value; }
 
 SHIM void shim_skb_orphan(struct sk_buff *skb) { skb_orphan(skb); }
+SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx(skb, GFP_ATOMIC); }
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 

@@ -76,7 +76,8 @@ public:
     void rejoin_all() TA_EXCLUDES(lock_);
     // The stack's list of groups has changed. CONTEXT: any.
     void list_changed() TA_EXCLUDES(lock_);
-    // Leaves send-only groups that were not used for longer than idle jiffies. CONTEXT: the interface's work queue.
+    // Drops packets that have waited for too long, and leaves send-only groups that were not used for longer than idle
+    // jiffies. CONTEXT: the interface's work queue.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(mutex_, lock_);
     // For debugfs, in the in-tree driver's format.
     void show(seq_file* file) TA_EXCLUDES(lock_);

@@ -48,6 +48,8 @@ public:
     kernel::Owned<AddressHandle> handle;
     kernel::List<Neighbour> neighbours;
     kernel::PacketQueue waiting;
+    // Unused, and counted as such.
+    bool idle = false;
     ib_sa_query* query = nullptr;
     int query_id = 0;
     class PathTable* table = nullptr;
@@ -69,6 +71,9 @@ public:
     static constexpr unsigned int most_paths = 0xbfff;
     static constexpr unsigned int most_neighbours = 0xbfff;
     static constexpr unsigned int most_questions = 1024;
+    // Paths that nobody has used for a while. They are kept for a time without a subnet manager, which would not tell
+    // them again.
+    static constexpr unsigned int max_idle = 8192;
 
     explicit PathTable(Interface& interface) : interface_(interface) {}
 
@@ -86,9 +91,10 @@ public:
     void accept() TA_EXCLUDES(lock);
     // Forgets all paths and neighbours, and waits for answers that are under way. CONTEXT: RTNL.
     void flush() TA_EXCLUDES(lock);
-    // Every path is asked for again when it is next used.
+    // Every path is asked for again when it is next used, and now if packets wait for it.
     void doubt_all() TA_EXCLUDES(lock);
-    // Forgets what was not used for longer than idle jiffies.
+    // Forgets neighbours that were not used for longer than idle jiffies, and paths that are not usable; drops packets
+    // that have waited for too long. Unused paths are asked for again when they are used; max_idle of them are kept.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
     // For debugfs, in the in-tree driver's format.
     void show(seq_file* file) TA_EXCLUDES(lock);
@@ -128,12 +134,17 @@ private:
     // Sends the question if the path's life says so. False: there is nothing to wait for, and the path is not usable.
     bool ask(Path& path) TA_REQUIRES(lock);
     bool send_question(Path& path) TA_REQUIRES(lock);
-    // No record is to be had.
-    void give_up(Path& path) TA_REQUIRES(lock);
-    // Publishes handle (perhaps none) to the path and its neighbours and returns the one before.
+    // Takes a step and does what it says, after a question that brought no record.
+    PathLife::Action settle(Path& path, PathLife::Event event) TA_REQUIRES(lock);
+    // Publishes the path's handle to it and its neighbours.
+    void publish(Path& path) TA_REQUIRES(lock);
+    // Gives the path another handle (perhaps none), publishes it, and returns the one before.
     kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
     void forget(Neighbour& neighbour) TA_REQUIRES(lock);
     void forget_neighbours(Path& path) TA_REQUIRES(lock);
+    void set_idle(Path& path, bool idle) TA_REQUIRES(lock);
+    // The path is asked for again when it is next used.
+    void doubt(Path& path, PathLife::Event why) TA_REQUIRES(lock);
     void unlink(Path& path) TA_REQUIRES(lock);
     void release(Path& path);
 
@@ -143,6 +154,7 @@ private:
     kernel::List<Path> all_ TA_GUARDED(lock);
     unsigned int path_count_ TA_GUARDED(lock) = 0;
     unsigned int neighbour_count_ TA_GUARDED(lock) = 0;
+    unsigned int idle_count_ TA_GUARDED(lock) = 0;
     bool accepting_ TA_GUARDED(lock) = false;
     unsigned int open_questions_ TA_GUARDED(lock) = 0;
     bool waiting_for_answers_ TA_GUARDED(lock) = false;

@@ -21,6 +21,7 @@ public:
         unanswered, // the SA said nothing, or the question was called back
         unsent,     // the SA has no address at present
         doubted,    // the fabric changed: the record may be wrong, and the question may go to an SA that was
+        aged,       // nobody has confirmed the record for long; nobody says that it is wrong either
     };
     enum class Action {
         none,
@@ -28,6 +29,7 @@ public:
         call_back,    // end the query that is under way
         send_waiting, // use the new record; packets that waited can go
         drop_waiting, // forget the record if there was one; they cannot
+        keep,         // use the record on
     };
     struct Step {
         State next;
@@ -47,6 +49,8 @@ public:
         return state_ == State::known || state_ == State::doubtful || state_ == State::refreshing;
     }
     constexpr bool question_open() const { return state_ == State::asking || state_ == State::refreshing; }
+    // The SA was asked for a record that had aged, and gave none.
+    constexpr bool unconfirmed() const { return state_ == State::known && aged_; }
     // Another packet asks nothing.
     constexpr bool settled() const { return state_ == State::known || question_open(); }
 
@@ -58,6 +62,10 @@ public:
         else if (event == Event::answered || event == Event::failed || event == Event::unsent ||
                  event == Event::doubted)
             limit_s_ = 0;
+        if (event == Event::aged)
+            aged_ = usable();
+        else if (event == Event::answered || event == Event::doubted)
+            aged_ = false;
         state_ = step.next;
         return step;
     }
@@ -92,7 +100,7 @@ private:
         case State::asking:
             return decide_asked(event);
         case State::known:
-            return event == Event::doubted ? Step{State::doubtful, Action::none} : stay();
+            return event == Event::doubted || event == Event::aged ? Step{State::doubtful, Action::none} : stay();
         case State::doubtful:
             return event == Event::needed ? Step{State::refreshing, Action::ask} : stay();
         case State::refreshing:
@@ -110,6 +118,9 @@ private:
             return {state_, Action::ask};
         if (event == Event::unsent || (event == Event::unanswered && usable()))
             return {usable() ? State::doubtful : State::unknown, Action::none};
+        // Where the SA was, its port answers for it (with an error) once it is gone: no reason to lose the record.
+        if (event == Event::failed && usable() && aged_)
+            return {State::known, Action::keep};
         if (event == Event::failed || event == Event::unanswered)
             return {State::unknown, Action::drop_waiting};
         if (event == Event::doubted)
@@ -119,6 +130,7 @@ private:
     constexpr Step stay() const { return {state_, Action::none}; }
 
     State state_ = State::unknown;
+    bool aged_ = false;
     // Of the latest query, if the SA has said nothing since; otherwise 0.
     unsigned int limit_s_ = 0;
 };

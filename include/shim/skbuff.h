@@ -82,6 +82,8 @@ unsigned int shim_skb_note(const struct sk_buff *skb);
 
 /* It counts for its socket no more. CONTEXT: process or softirq. */
 void shim_skb_orphan(struct sk_buff *skb);
+/* Copies pages that user space has lent (MSG_ZEROCOPY), so that it gets them back. 0 or -ENOMEM. CONTEXT: any. */
+int shim_skb_orphan_frags(struct sk_buff *skb);
 /* A chain of packets through their own link; the chain's owner keeps the ends. */
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);

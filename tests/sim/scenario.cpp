@@ -15,6 +15,7 @@ namespace {
 
 // When faults are over and all is as it should be, everybody reaches everybody within this.
 constexpr Time time_to_recover = 200 * second;
+constexpr Time outage = 600 * second;
 
 constexpr const char* fault_names[] = {
     "link_down",
@@ -78,6 +79,12 @@ public:
         world_.scheduler.run_process("recovery", [this] { faults_.recover(); });
         world_.scheduler.run(world_.scheduler.now() + time_to_recover);
         check_everybody_reaches_everybody();
+        // Silence while there is no subnet manager: nobody has forgotten the others.
+        world_.sm.silent_until = world_.scheduler.now() + 2 * outage;
+        world_.silent = true;
+        world_.scheduler.run(world_.scheduler.now() + outage);
+        world_.silent = false;
+        check_pairs();
         world_.over = true;
         world_.scheduler.run(world_.scheduler.now() + 5 * second);
         world_.unload();
@@ -111,7 +118,7 @@ private:
         const Time gap = random.log_between(300 * millisecond, 6 * second);
         while (!world_.over) {
             world_.scheduler.sleep(random.between(1, 2 * (world_.quiet ? 2 * second : gap)));
-            for (unsigned int part = 0; part < 2; ++part) {
+            for (unsigned int part = 0; part < 2 && !world_.silent; ++part) {
                 net_device* dev = world_.stack.find({node, part});
                 if (!dev || !dev->up)
                     continue;
@@ -141,12 +148,6 @@ private:
                       : !dev->up ? "down"
                                  : "no carrier");
         }
-        // What was known then, and what came in the time that follows.
-        std::vector<std::pair<std::pair<Party, Party>, std::uint64_t>> before;
-        for (const net_device* from : world_.stack.devs)
-            for (const net_device* to : world_.stack.devs)
-                if (from != to && from->party.part == to->party.part && from->carrier && to->carrier)
-                    before.push_back({{from->party, to->party}, world_.stack.received(from->party, to->party)});
         const Pairs<std::uint64_t> groups = world_.group_packets;
         world_.scheduler.run_process("groups", [this] {
             for (net_device* dev : std::vector(world_.stack.devs))
@@ -156,16 +157,27 @@ private:
                         world_.scheduler.sleep(2 * second);
                     }
         });
+        check_pairs();
+        for (unsigned int from = 0; from < world_.node_count; ++from)
+            for (unsigned int to = 0; to < world_.node_count; ++to)
+                SIM_CHECK(from == to || world_.group_packets.value(from * 2, to * 2) > groups.value(from * 2, to * 2),
+                          "node %u does not reach node %u by their group", from, to);
+    }
+
+    void check_pairs()
+    {
+        // What was known then, and what came in the time that follows.
+        std::vector<std::pair<std::pair<Party, Party>, std::uint64_t>> before;
+        for (const net_device* from : world_.stack.devs)
+            for (const net_device* to : world_.stack.devs)
+                if (from != to && from->party.part == to->party.part && from->carrier && to->carrier)
+                    before.push_back({{from->party, to->party}, world_.stack.received(from->party, to->party)});
         world_.scheduler.run(world_.scheduler.now() + 20 * second);
         for (const auto& [pair, count] : before) {
             const auto& [from, to] = pair;
             SIM_CHECK(world_.stack.received(from, to) > count, "node %u does not reach node %u (interfaces %u)",
                       from.node, to.node, from.part);
         }
-        for (unsigned int from = 0; from < world_.node_count; ++from)
-            for (unsigned int to = 0; to < world_.node_count; ++to)
-                SIM_CHECK(from == to || world_.group_packets.value(from * 2, to * 2) > groups.value(from * 2, to * 2),
-                          "node %u does not reach node %u by their group", from, to);
     }
 
     const Options& options_;

@@ -279,6 +279,11 @@ void shim_skb_set_note(sk_buff* skb, unsigned int number)
 }
 unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
 void shim_skb_orphan(sk_buff* skb) { check(skb); }
+int shim_skb_orphan_frags(sk_buff* skb)
+{
+    check(skb);
+    return 0;
+}
 sk_buff* shim_skb_next(const sk_buff* skb)
 {
     check(skb);

@@ -92,6 +92,8 @@ struct World {
     bool driver_loaded = false, link_kind = false;
     // No faults any more: what fails now is no fault's doing.
     bool quiet = false;
+    // Nobody sends anything.
+    bool silent = false;
     // Who goes on by himself ends.
     bool over = false;
     std::vector<dentry*> debug_files;

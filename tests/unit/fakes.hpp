@@ -49,6 +49,8 @@ struct sk_buff {
     // To be cut into segments of so many bytes, behind headers of so many; or merged from segments.
     unsigned int segment_bytes = 0, header_bytes = 0, segments = 0;
     bool wants_checksum = false, verified = false, orphaned = false;
+    // Its pages are user space's.
+    bool lent = false;
 };
 
 struct page_pool {

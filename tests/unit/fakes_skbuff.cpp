@@ -112,6 +112,13 @@ void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
     world->transmit(skb);
 }
 void shim_skb_orphan(sk_buff* skb) { skb->orphaned = true; }
+int shim_skb_orphan_frags(sk_buff* skb)
+{
+    if (skb->lent && out_of_memory())
+        return -12;
+    skb->lent = false;
+    return 0;
+}
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
 void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 

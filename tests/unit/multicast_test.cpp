@@ -101,6 +101,22 @@ TEST_F(MulticastTest, at_most_64_packets_wait)
     EXPECT_EQ(statistics().tx_dropped, 6U);
 }
 
+TEST_F(MulticastTest, packets_wait_for_a_group_no_longer_than_a_minute)
+{
+    open();
+    reregister();
+    // The broadcast group is not joined again, so that no other is.
+    set_groups({1});
+    world.transmit(world.packet(to_group(1)));
+    world.advance(5900);
+    EXPECT_EQ(world.drops, 0U);
+    world.advance(200);
+    world.transmit(world.packet(to_group(1)));
+    EXPECT_EQ(world.drops, 1U) << "another packet looks";
+    world.advance(9100);
+    EXPECT_EQ(world.drops, 2U) << "the collector looks";
+}
+
 TEST_F(MulticastTest, send_only_group_drops_its_packets_after_the_second_refusal)
 {
     open();

@@ -140,6 +140,50 @@ TEST_F(PathTest, packets_wait_for_an_administrator)
     EXPECT_EQ(world.sent.size(), 3U);
 }
 
+TEST_F(PathTest, what_waits_is_asked_for_when_there_is_an_administrator)
+{
+    open();
+    world.sa_unknown = true;
+    world.transmit(world.packet(peer(1)));
+    world.sa_unknown = false;
+    reregister();
+    ASSERT_EQ(world.open_paths(), 1U);
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
+TEST_F(PathTest, packets_wait_for_an_administrator_no_longer_than_a_minute)
+{
+    open();
+    world.sa_unknown = true;
+    for (int i = 0; i < 6; ++i) {
+        world.transmit(world.packet(peer(1)));
+        world.advance(1000);
+    }
+    EXPECT_EQ(world.drops, 0U);
+    world.advance(100);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.drops, 6U);
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_UNREACHABLE));
+}
+
+TEST_F(PathTest, a_packet_that_waits_gives_user_space_its_pages_back)
+{
+    open();
+    sk_buff* waiting = world.packet(peer(1));
+    waiting->lent = true;
+    world.transmit(waiting);
+    EXPECT_FALSE(waiting->lent);
+    sk_buff* dropped = world.packet(peer(1));
+    dropped->lent = true;
+    world.fail_allocation = 1;
+    world.transmit(dropped);
+    world.fail_allocation = 0;
+    EXPECT_EQ(world.drops, 1U);
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 1U);
+}
+
 TEST_F(PathTest, closing_ends_the_questions_of_a_silent_administrator)
 {
     open();
@@ -223,15 +267,97 @@ TEST_F(PathTest, old_address_handle_outlives_the_sends_that_use_it)
     EXPECT_FALSE(world.ahs.contains(old));
 }
 
-TEST_F(PathTest, unused_neighbours_and_paths_are_forgotten)
+TEST_F(PathTest, unused_neighbours_are_forgotten_and_their_paths_asked_for_anew)
 {
     open();
-    meet(peer(1));
+    meet(peer(1), 5);
     const std::size_t known = world.memory.size();
     world.advance(3 * 3000 + 10);
     EXPECT_LT(world.memory.size(), known);
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.sent.back().ah->dlid, 5) << "it is used meanwhile";
+    EXPECT_EQ(world.sent.size(), 2U);
+    // Whose port answers for an administrator that is gone.
+    world.answer_path(-22);
+    world.transmit(world.packet(peer(1)));
+    world.complete_sends(2);
+    EXPECT_EQ(world.sent.size(), 3U);
+    EXPECT_EQ(world.path_questions, 2U);
+    // While it is used, it is asked for in each interval until there is an answer.
+    world.advance(3000);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.path_questions, 3U);
+    world.answer_path(0, 6);
+    world.complete_sends(1);
+    world.advance(3000);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(PathTest, hosts_that_were_silent_for_long_talk_without_an_administrator)
+{
+    open();
+    meet(peer(1), 5);
+    world.transmit(world.packet(peer(2), 0x0806));
+    world.answer_path(0, 6);
+    world.complete_sends(1);
+    // There is none to ask, it says nothing, its port says that there is none.
+    for (const int status : {0, -110, -22}) {
+        world.sa_unknown = !status;
+        // Ten minutes.
+        world.advance(60000);
+        world.transmit(world.packet(peer(1), 0x0806));
+        EXPECT_EQ(world.sent.back().ah->dlid, 5);
+        world.transmit(world.packet(peer(1)));
+        EXPECT_EQ(world.sent.back().ah->dlid, 5);
+        world.transmit(world.packet(peer(2)));
+        EXPECT_EQ(world.sent.back().ah->dlid, 6);
+        while (world.open_paths())
+            world.answer_path(status);
+        world.transmit(world.packet(peer(1)));
+        world.transmit(world.packet(peer(2)));
+        while (world.open_paths())
+            world.answer_path(status);
+        world.complete_sends(world.qp().outstanding.size());
+    }
+    EXPECT_EQ(world.sent.size(), 2U + 3 * 5);
+    EXPECT_EQ(world.drops, 0U);
+}
+
+TEST_F(PathTest, unused_paths_have_a_limit_and_the_longest_unused_make_room)
+{
+    open();
+    const auto use = [&](unsigned int n) {
+        world.transmit(world.packet(stranger(n), 0x0806));
+        if (world.open_paths())
+            world.answer_path();
+    };
+    const auto complete = [&] { world.complete_sends(world.qp().outstanding.size()); };
+    const unsigned int count = PathTable::max_idle + 10;
+    for (unsigned int i = 0; i < count; ++i) {
+        use(i);
+        // Seldom, for time passes meanwhile.
+        if (i % 64 == 0)
+            complete();
+    }
+    complete();
+    world.advance(3 * 3000);
+    EXPECT_EQ(world.ahs.size(), PathTable::max_idle + 1U) << "and the broadcast group's";
+    // The first ten are gone. Of those that are left the first is used again, and another comes.
+    use(10);
+    use(count);
+    complete();
+    world.advance(3 * 3000);
+    EXPECT_EQ(world.ahs.size(), PathTable::max_idle + 1U);
+    world.sa_unknown = true;
+    use(10);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+    use(11);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U) << "it made room";
+    complete();
 }
 
 TEST_F(PathTest, used_neighbours_are_kept)

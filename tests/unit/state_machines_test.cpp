@@ -157,8 +157,8 @@ TEST(PathLife, edges_are_those_of_the_table)
 {
     constexpr P::State states[] = {P::State::unknown, P::State::asking, P::State::known, P::State::doubtful,
                                    P::State::refreshing};
-    constexpr P::Event events[] = {P::Event::needed,     P::Event::answered, P::Event::failed,
-                                   P::Event::unanswered, P::Event::unsent,   P::Event::doubted};
+    constexpr P::Event events[] = {P::Event::needed, P::Event::answered, P::Event::failed, P::Event::unanswered,
+                                   P::Event::unsent, P::Event::doubted,  P::Event::aged};
     struct Edge {
         P::State from;
         P::Event event;
@@ -173,6 +173,7 @@ TEST(PathLife, edges_are_those_of_the_table)
         {P::State::asking, P::Event::unsent, P::State::unknown, P::Action::none},
         {P::State::asking, P::Event::doubted, P::State::asking, P::Action::call_back},
         {P::State::known, P::Event::doubted, P::State::doubtful, P::Action::none},
+        {P::State::known, P::Event::aged, P::State::doubtful, P::Action::none},
         {P::State::doubtful, P::Event::needed, P::State::refreshing, P::Action::ask},
         {P::State::refreshing, P::Event::answered, P::State::known, P::Action::send_waiting},
         {P::State::refreshing, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
@@ -225,6 +226,30 @@ TEST(PathLife, whoever_speaks_is_given_the_first_limit)
         path.on(P::Event::needed);
         EXPECT_EQ(path.limit_s(), P::first_limit_s) << static_cast<int>(event);
     }
+}
+
+TEST(PathLife, an_aged_record_is_kept_until_there_is_another)
+{
+    P path = path_in(P::State::known);
+    EXPECT_FALSE(path.unconfirmed());
+    for (int i = 0; i < 2; ++i) {
+        path.on(P::Event::aged);
+        path.on(P::Event::needed);
+        const auto step = path.on(P::Event::failed);
+        EXPECT_EQ(step.next, P::State::known);
+        EXPECT_EQ(step.action, P::Action::keep);
+        EXPECT_TRUE(path.unconfirmed());
+    }
+    path.on(P::Event::aged);
+    path.on(P::Event::needed);
+    path.on(P::Event::answered);
+    EXPECT_FALSE(path.unconfirmed());
+    // An SA that has just come knows better.
+    path.on(P::Event::aged);
+    path.on(P::Event::doubted);
+    path.on(P::Event::needed);
+    path.on(P::Event::doubted);
+    EXPECT_EQ(path.on(P::Event::failed).action, P::Action::drop_waiting);
 }
 
 TEST(PathLife, is_usable_while_it_is_asked_for_again)

@@ -52,6 +52,38 @@ test_opensm_restart_is_survived_under_traffic() {
     ping_ok 3 fd00::1
 }
 
+# What nobody has used for twice the interval of the stack's own garbage collection is forgotten; ten minutes are
+# twenty intervals. The time that is under way is of the former length.
+forgets() { # HOST
+    if [ "$DRIVER" = ours ]; then
+        ! at "$1" says . <"/sys/kernel/debug/ipoib/$(interface_of "$1")_neigh"
+    else
+        [ $SECONDS -ge $((since + 40)) ]
+    fi
+}
+silent_hosts_talk_without_a_subnet_manager() { # MODE
+    local host since
+    sysctl -qw net.ipv4.neigh.default.gc_interval=2
+    for host in 2 3; do set_mode $host "$1"; done
+    wait_for 20 reaches 2 10.0.0.3
+    wait_for 20 reaches 3 fd00::2
+    stop_opensm
+    since=$SECONDS
+    for host in 2 3; do wait_for 60 forgets $host; done
+    ping_ok 2 10.0.0.3
+    ping_ok 3 fd00::2 -s 1500
+    flood 2 10.0.0.3 200
+    start_opensm
+    wait_for 20 grep -q 'SUBNET UP\|Entering MASTER' /run/opensm.out
+    sysctl -qw net.ipv4.neigh.default.gc_interval=30
+}
+test_silent_hosts_talk_without_a_subnet_manager() { silent_hosts_talk_without_a_subnet_manager datagram; }
+test_silent_hosts_talk_without_a_subnet_manager_in_connected_mode() {
+    silent_hosts_talk_without_a_subnet_manager connected
+    for host in 2 3; do set_mode $host datagram; done
+    wait_for 20 reaches 2 10.0.0.3
+}
+
 test_groups_are_joined_again_after_reregistration() {
     # A new subnet manager knows nothing until it is told.
     all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 3 ]; }
