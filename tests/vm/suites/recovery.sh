@@ -93,7 +93,7 @@ test_groups_are_joined_again_after_reregistration() {
     ping_ok 1 fd00::3
 }
 
-test_lid_change_is_followed() {
+lid_change_is_followed() { # FIRST LID
     local before after
     before=$(lid 2)
     ping_ok 1 10.0.0.2
@@ -101,7 +101,7 @@ test_lid_change_is_followed() {
     # The subnet manager's memory of who has which LID, changed behind its back.
     mkdir -p /var/cache/opensm
     for host in 1 2 3; do
-        printf '0x%016x 0x%04x 0x%04x\n\n' $((0x0002c90300000010 + 0x100 * (host - 1))) $((0x20 + host)) $((0x20 + host))
+        printf '0x%016x 0x%04x 0x%04x\n\n' $((0x0002c90300000010 + 0x100 * (host - 1))) $(($1 + host)) $(($1 + host))
     done >/var/cache/opensm/guid2lid
     start_opensm --honor_guid2lid
     lid_is_new() { [ "$(lid 2)" != "$before" ]; }
@@ -114,6 +114,15 @@ test_lid_change_is_followed() {
     stop_opensm
     start_opensm
     wait_for 20 reaches 1 10.0.0.3
+}
+test_lid_change_is_followed() { lid_change_is_followed 0x20; }
+test_lid_change_is_followed_in_connected_mode() {
+    local host
+    for host in 1 2 3; do set_mode $host connected; done
+    for host in 2 3; do wait_for 20 reaches 1 10.0.0.$host; done
+    lid_change_is_followed 0x30
+    for host in 1 2 3; do set_mode $host datagram; done
+    wait_for 20 reaches 1 10.0.0.2
 }
 
 test_loss_is_counted_and_tcp_completes() {
