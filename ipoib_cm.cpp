@@ -7,6 +7,7 @@
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
+#include <ipoib/table.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
@@ -227,7 +228,7 @@ unsigned long Connections::look()
 
 // debugfs
 
-void Connections::show(seq_file* file)
+kernel::Status Connections::show(seq_file* file)
 {
     const auto count = [](const kernel::SharedCounter& counter) {
         return static_cast<unsigned long long>(counter.value());
@@ -236,21 +237,42 @@ void Connections::show(seq_file* file)
                     "asked %llu accepted %llu refused %llu broken %llu taken %llu turned_away %llu malformed %llu\n",
                     count(requests), count(accepted), count(refusals), count(broken), count(taken), count(turned_away),
                     count(malformed));
-    const auto trust = [](bool without_checksums) { return without_checksums ? " icrc" : ""; };
+    struct Row {
+        const char* side;
+        const char* state;
+        Gid peer;
+        std::uint32_t qpn;
+        unsigned int mtu, queue;
+        unsigned long since;
+        bool without_checksums;
+    };
+    std::size_t connections = 0;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        for ([[maybe_unused]] ActiveConnection& connection : active_)
+            ++connections;
+        connections += passive_count_;
+    }
+    Snapshot<Row> rows;
+    if (!rows.allocate(connections))
+        return kernel::no_memory;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        for (ActiveConnection& connection : active_)
+            rows.add({"active", ActiveLife::name(connection.life.state()), connection.peer.gid(), connection.peer.qpn(),
+                      connection.mtu ? connection.mtu - static_cast<unsigned int>(sizeof(Encapsulation)) : 0,
+                      connection.waiting.length() + connection.sent.load() - connection.completed.load(),
+                      connection.since, connection.without_checksums});
+        for (PassiveConnection& connection : passive_)
+            rows.add({"passive", PassiveLife::name(connection.life.state()), connection.peer.gid, connection.peer.qpn,
+                      max_mtu(), connection.ring.outstanding(), connection.since, connection.without_checksums});
+    }
     const unsigned long now = shim_jiffies();
-    const auto age_s = [now](unsigned long since) { return kernel::elapsed(since, now) / kernel::seconds(1); };
-    kernel::Guard guard(interface_.paths.lock);
-    for (ActiveConnection& connection : active_)
-        shim_seq_printf(file, "active  %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
-                        connection.peer.gid().bytes, connection.peer.qpn(), ActiveLife::name(connection.life.state()),
-                        connection.mtu ? connection.mtu - static_cast<unsigned int>(sizeof(Encapsulation)) : 0,
-                        connection.waiting.length() + connection.sent.load() - connection.completed.load(),
-                        age_s(connection.since), trust(connection.without_checksums));
-    for (PassiveConnection& connection : passive_)
-        shim_seq_printf(file, "passive %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n",
-                        connection.peer.gid.bytes, connection.peer.qpn, PassiveLife::name(connection.life.state()),
-                        max_mtu(), connection.ring.outstanding(), age_s(connection.since),
-                        trust(connection.without_checksums));
+    for (const Row& row : rows)
+        shim_seq_printf(file, "%-7s %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n", row.side,
+                        row.peer.bytes, row.qpn, row.state, row.mtu, row.queue,
+                        kernel::elapsed(row.since, now) / kernel::seconds(1), row.without_checksums ? " icrc" : "");
+    return {};
 }
 
 } // namespace ipoib

@@ -113,25 +113,22 @@ long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const cha
     return status.ok() ? static_cast<long>(bytes) : status.code();
 }
 
-void ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
+int ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
 {
     auto& interface = ipoib::Interface::of(dev);
     switch (which) {
     case IPOIB_DEBUG_CM:
-        interface.connections.show(file);
-        break;
+        return interface.connections.show(file).code();
     case IPOIB_DEBUG_MCG:
-        interface.groups.show(file);
-        break;
+        return interface.groups.show(file).code();
     case IPOIB_DEBUG_NEIGH:
-        interface.paths.show_neighbours(file);
-        break;
+        return interface.paths.show_neighbours(file).code();
     case IPOIB_DEBUG_PATH:
-        interface.paths.show(file);
-        break;
+        return interface.paths.show(file).code();
     case IPOIB_DEBUG_FILES:
         break;
     }
+    return 0;
 }
 
 void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).renamed(); }

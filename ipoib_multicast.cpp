@@ -505,22 +505,38 @@ void GroupSet::collect_garbage(unsigned long idle)
 
 // debugfs
 
-void GroupSet::show(seq_file* file)
+kernel::Status GroupSet::show(seq_file* file)
 {
-    Gid shown;
-    const Gid* before = nullptr;
-    // One at a time, so that nobody waits for a long table.
-    for (;; before = &shown) {
+    struct Row {
+        Gid mgid;
+        unsigned long created;
+        unsigned int waiting;
+        bool complete, send_only;
+        bool operator<(const Row& other) const { return mgid < other.mgid; }
+    };
+    std::size_t count = 0;
+    {
         kernel::Guard guard(lock_);
-        Group* const one = next_in_order(all_, before);
-        if (!one)
-            return;
-        shown = one->key();
-        show_gid(file, shown);
-        shim_seq_printf(file, "  created: %10ld\n  queuelen: %9u\n  complete: %9s\n  send_only: %8s\n\n",
-                        static_cast<long>(one->created), one->waiting.length(), one->ah.load() ? "yes" : "no",
-                        one->join.send_only() ? "yes" : "no");
+        for ([[maybe_unused]] Group& group : all_)
+            ++count;
     }
+    Snapshot<Row> rows;
+    if (!rows.allocate(count))
+        return kernel::no_memory;
+    {
+        kernel::Guard guard(lock_);
+        for (Group& group : all_)
+            rows.add({group.key(), group.created, group.waiting.length(), group.ah.load() != nullptr,
+                      group.join.send_only()});
+    }
+    rows.sort();
+    for (const Row& row : rows) {
+        show_gid(file, row.mgid);
+        shim_seq_printf(file, "  created: %10ld\n  queuelen: %9u\n  complete: %9s\n  send_only: %8s\n\n",
+                        static_cast<long>(row.created), row.waiting, row.complete ? "yes" : "no",
+                        row.send_only ? "yes" : "no");
+    }
+    return {};
 }
 
 } // namespace ipoib

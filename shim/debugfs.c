@@ -10,8 +10,7 @@ static struct dentry *directory;
 #define DEBUG_FILE(lower, upper)                                                                                       \
 	static int lower##_show(struct seq_file *file, void *unused)                                                   \
 	{                                                                                                              \
-		ipoib_debug_show(file->private, IPOIB_DEBUG_##upper, file);                                            \
-		return 0;                                                                                              \
+		return ipoib_debug_show(file->private, IPOIB_DEBUG_##upper, file);                                     \
 	}                                                                                                              \
 	DEFINE_SHOW_ATTRIBUTE(lower)
 

@@ -333,7 +333,7 @@ public:
     // CONTEXT: the poll.
     void received(const shim_wc* wc);
     void collect_garbage();
-    void show(seq_file* file);
+    kernel::Status show(seq_file* file);
 
     ib_srq* srq() const { return srq_; }
     page_pool* pool() const { return pool_; }

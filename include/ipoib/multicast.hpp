@@ -80,7 +80,7 @@ public:
     // jiffies. CONTEXT: the interface's work queue.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(mutex_, lock_);
     // For debugfs, in the in-tree driver's format.
-    void show(seq_file* file) TA_EXCLUDES(lock_);
+    kernel::Status show(seq_file* file) TA_EXCLUDES(lock_);
 
     kernel::SharedCounter dropped;
     kernel::SharedCounter joins, refusals;

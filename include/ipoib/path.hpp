@@ -97,9 +97,9 @@ public:
     // that have waited for too long. Unused paths are asked for again when they are used; max_idle of them are kept.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
     // For debugfs, in the in-tree driver's format.
-    void show(seq_file* file) TA_EXCLUDES(lock);
+    kernel::Status show(seq_file* file) TA_EXCLUDES(lock);
     // A line for each neighbour: its address, the way its packets go, since when it is unused.
-    void show_neighbours(seq_file* file) TA_EXCLUDES(lock);
+    kernel::Status show_neighbours(seq_file* file) TA_EXCLUDES(lock);
 
     // Lets a neighbour's packets take the way that is right for it now.
     void publish(Neighbour& neighbour) TA_REQUIRES(lock);
@@ -120,6 +120,10 @@ public:
     kernel::SpinLock lock{lock_class_, "ipoib_paths"};
 
 private:
+    struct Sizes {
+        unsigned int paths, neighbours;
+    };
+    Sizes sizes() TA_EXCLUDES(lock);
     static void answered(int status, sa_path_rec* record, void* context);
     void answer(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock);
 

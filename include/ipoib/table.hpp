@@ -1,22 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the tables of paths and of groups have in common when debugfs shows them: the order of GIDs, and their text.
+// What debugfs shows of the tables of paths, groups and connections: a copy of it, and the text of GIDs.
 #pragma once
+#include <algorithm>
+
 #include <ipoib/address.hpp>
-#include <kernel/list.hpp>
+#include <kernel/memory.hpp>
 #include <shim/debugfs.h>
 
 namespace ipoib {
 
-// The element with the lowest key of all, or of those behind a key; nullptr: none. Under the list's lock.
-template <class T>
-T* next_in_order(kernel::List<T>& list, const Gid* before)
-{
-    T* next = nullptr;
-    for (T& one : list)
-        if ((!before || *before < one.key()) && (!next || one.key() < next->key()))
-            next = &one;
-    return next;
-}
+// Rows are copied in one walk under the table's lock, and put in order and printed without it. CONTEXT: process.
+template <class Row>
+class Snapshot {
+public:
+    // Room for so many rows. False: no memory.
+    [[nodiscard]] bool allocate(std::size_t rows)
+    {
+        room_ = rows;
+        return rows == 0 || rows_.allocate(rows);
+    }
+    // What came to the table since there was room for all of it is left out.
+    void add(const Row& row)
+    {
+        if (used_ < room_)
+            rows_[used_++] = row;
+    }
+    // By Row::operator<.
+    void sort() { std::sort(begin(), end()); }
+    Row* begin() const { return used_ ? &rows_[0] : nullptr; }
+    Row* end() const { return begin() + used_; }
+
+private:
+    kernel::Array<Row> rows_;
+    std::size_t room_ = 0, used_ = 0;
+};
 
 inline void show_gid(seq_file* file, const Gid& gid)
 {

@@ -18,8 +18,8 @@ struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_debug_f
 void shim_debug_file_remove(struct dentry *file);
 void shim_seq_printf(struct seq_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* kernel -> C++. A file is being read: shim_seq_printf() fills it. CONTEXT: process. */
-void ipoib_debug_show(struct net_device *dev, enum ipoib_debug_file which, struct seq_file *file);
+/* kernel -> C++. A file is being read: shim_seq_printf() fills it; -ENOMEM. CONTEXT: process. */
+int ipoib_debug_show(struct net_device *dev, enum ipoib_debug_file which, struct seq_file *file);
 /* CONTEXT: RTNL. */
 void ipoib_netdev_renamed(struct net_device *dev);
 

@@ -279,6 +279,7 @@ void shim_debug_file_remove(dentry*) {}
 void shim_seq_printf(seq_file*, const char* format, ...)
 {
     char text[512];
+    EXPECT_EQ(world->spinning, 0) << "a file is written under a spinlock";
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
