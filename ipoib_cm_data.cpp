@@ -328,7 +328,7 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
         return nullptr;
     // A packet of its own has room for the link header and for what the stack pulls from the first page.
     sk_buff* skb = builds_in_page() ? shim_skb_build(slot.pages[0], shim_page_size())
-                                    : shim_skb_alloc(interface_.rx.napi().native(), sizeof(HardHeader) + 128);
+                                    : interface_.rx.allocate(sizeof(HardHeader) + 128);
     if (!skb) [[unlikely]] {
         put_fresh(count);
         return nullptr;

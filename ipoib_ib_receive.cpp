@@ -175,9 +175,17 @@ void RxRing::handle(const shim_wc* wc)
         shim_pool_put(pool_, buffer, true);
 }
 
+sk_buff* RxRing::allocate(unsigned int bytes)
+{
+    sk_buff* skb = shim_skb_alloc(napi_.native(), ip_padding + bytes);
+    if (skb && ip_padding) [[likely]]
+        shim_skb_reserve(skb, ip_padding);
+    return skb;
+}
+
 sk_buff* RxRing::copy(const void* message, unsigned int bytes)
 {
-    sk_buff* skb = shim_skb_alloc(napi_.native(), sizeof(HwAddr) + bytes);
+    sk_buff* skb = allocate(sizeof(HwAddr) + bytes);
     if (!skb) [[unlikely]]
         return nullptr;
     copied.add();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed, and error numbers. */
+/* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed; numbers of the kernel.
+ */
 #include "objects.h"
 #include <linux/errno.h>
 #include <linux/kbuild.h>
+#include <linux/skbuff.h>
 
 #define OBJECT(name, type)                                                                                             \
 	DEFINE(SHIM_SIZEOF_##name, sizeof(type));                                                                      \
@@ -29,6 +31,7 @@ void shim_layout(void)
 	OBJECT(WC, struct ib_wc);
 	OBJECT(PATH_RECORD, struct sa_path_rec);
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
+	DEFINE(SHIM_NET_IP_ALIGN, NET_IP_ALIGN);
 	ERRNO(EPERM);
 	ERRNO(ENOENT);
 	ERRNO(ENODEV);

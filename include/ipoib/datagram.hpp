@@ -181,6 +181,8 @@ public:
     // Messages up to this, encapsulation included, are copied, so that their buffer stays: a socket is charged for all
     // of a packet's memory, and a page for a few bytes fills it at once.
     static constexpr unsigned int copybreak = 256;
+    // An empty packet, with room for so many bytes from its hard header on. Null: no memory. CONTEXT: the poll.
+    sk_buff* allocate(unsigned int bytes);
     // A packet of its own for a message, with room for the link header before it; null: no memory. CONTEXT: the poll.
     sk_buff* copy(const void* message, unsigned int bytes);
     // To the stack. CONTEXT: the poll.

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include <generated/layout.h>
 #include <ipoib/address.hpp>
 #include <kernel/endian.hpp>
 #include <shim/netdevice.h>
@@ -30,6 +31,10 @@ struct HardHeader {
     Encapsulation encapsulation;
 };
 static_assert(sizeof(HardHeader) == IPOIB_HEADER_BYTES && alignof(HardHeader) == 1);
+
+// What a packet that was allocated is to have before its hard header, so that IP behind that is aligned. Processors
+// where it has to be have NET_IP_ALIGN for the 14 bytes of Ethernet in front.
+constexpr unsigned int ip_padding = (4 - (SHIM_NET_IP_ALIGN + sizeof(HardHeader)) % 4) % 4;
 
 struct Grh {
     std::uint8_t version_class_flow[4];

@@ -338,6 +338,8 @@ TEST_F(DatagramTest, short_messages_are_copied_and_their_buffers_stay)
     ASSERT_EQ(world.received.size(), 1000U);
     EXPECT_EQ(world.received.back()->buffer, nullptr);
     EXPECT_EQ(shim_skb_len(world.received.back()), 252U);
+    // The fake's NET_IP_ALIGN is 2, as where it matters.
+    EXPECT_EQ(world.received.back()->start % 4, 0U) << "its IP header is misaligned";
     world.receive(frame(0x0800, 253));
     EXPECT_EQ(statistics().rx_dropped, 1U);
 }

@@ -49,7 +49,12 @@ unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
     skb->start += bytes;
     return shim_skb_data(skb);
 }
-void shim_skb_reserve(sk_buff* skb, unsigned int bytes) { skb->start += bytes; }
+void shim_skb_reserve(sk_buff* skb, unsigned int bytes)
+{
+    skb->start += bytes;
+    if (!skb->buffer)
+        skb->bytes.resize(skb->start);
+}
 void shim_skb_put(sk_buff* skb, unsigned int bytes)
 {
     if (!skb->buffer) {
@@ -136,6 +141,8 @@ sk_buff* shim_skb_alloc(shim_napi*, unsigned int)
     if (out_of_memory())
         return nullptr;
     auto* skb = new sk_buff;
+    skb->bytes.resize(SHIM_NET_IP_ALIGN);
+    skb->start = SHIM_NET_IP_ALIGN;
     world->skbs.insert(skb);
     return skb;
 }
