@@ -379,7 +379,7 @@ void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
         shim_skb_checksum_verified(skb);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
-    rx.pass_up(skb);
+    rx.pass_up_alone(skb);
 }
 
 } // namespace ipoib

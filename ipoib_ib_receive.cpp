@@ -194,6 +194,12 @@ sk_buff* RxRing::copy(const void* message, unsigned int bytes)
     return skb;
 }
 
+void RxRing::pass_up_alone(sk_buff* skb)
+{
+    merger_.make_way(shim_skb_data(skb), shim_skb_headlen(skb));
+    pass_up(skb);
+}
+
 sk_buff* RxRing::build(page* buffer, unsigned int bytes)
 {
     sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
@@ -253,7 +259,9 @@ bool RxRing::deliver(page* buffer, const shim_wc* wc, bool stays)
     bytes.add(ip_bytes);
     if (type == SHIM_PACKET_MULTICAST)
         multicast.add();
-    if (!merger_.hold(segment, skb))
+    if (!segment.of_flow())
+        pass_up_alone(skb);
+    else if (!merger_.hold(segment, skb))
         pass_up(skb);
     return true;
 }

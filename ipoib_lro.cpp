@@ -8,9 +8,17 @@
 
 namespace ipoib {
 
+namespace {
+
+constexpr std::uint8_t protocol_tcp = 6;
+// Both addresses of IPv4, and both ports of TCP: each pair in one piece.
+constexpr unsigned int address_bytes = 8, port_bytes = 4;
+
+} // namespace
+
 SegmentMerger::Segment::Segment(void* start, unsigned int bytes)
 {
-    constexpr std::uint8_t version_4_without_options = 0x45, protocol_tcp = 6;
+    constexpr std::uint8_t version_4_without_options = 0x45;
     constexpr std::uint16_t fragment_bits = 0x3fff;
     auto* const header = static_cast<Ipv4Header*>(start);
     if (bytes < sizeof(Ipv4Header) + sizeof(TcpHeader) || header->version_and_length != version_4_without_options ||
@@ -36,7 +44,6 @@ SegmentMerger::Segment::Segment(void* start, unsigned int bytes)
 
 SegmentMerger::Flow* SegmentMerger::flow_of(const Segment& segment)
 {
-    constexpr unsigned int address_bytes = 8, port_bytes = 4;
     for (Flow& flow : flows_)
         if (flow.skb && std::memcmp(&flow.first.ip->source, &segment.ip->source, address_bytes) == 0 &&
             std::memcmp(&flow.first.tcp->source, &segment.tcp->source, port_bytes) == 0)
@@ -52,9 +59,11 @@ bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
         return static_cast<std::int32_t>(later.value() - earlier.value()) >= 0;
     };
     return segment.plain && segment.tcp->sequence.value() == flow.next_sequence &&
-           segment.header_bytes == first.header_bytes && segment.data_bytes <= first.data_bytes &&
+           segment.tcp->length == first.tcp->length && segment.header_bytes == first.header_bytes &&
+           segment.data_bytes <= first.data_bytes &&
            first.header_bytes + flow.data_bytes + segment.data_bytes <= most_bytes &&
-           segment.ip->service == first.ip->service && segment.ip->time_to_live == first.ip->time_to_live &&
+           segment.ip->service == first.ip->service && segment.ip->fragment.value() == first.ip->fragment.value() &&
+           segment.ip->time_to_live == first.ip->time_to_live &&
            not_before(segment.tcp->acknowledgement, first.tcp->acknowledgement) &&
            (!first.times || not_before(segment.times->value, first.times->value));
 }
@@ -116,6 +125,16 @@ void SegmentMerger::deliver(Flow& flow)
     ring_.pass_up(flow.skb);
     flow.skb = nullptr;
     --held_;
+}
+
+void SegmentMerger::make_way(const void* packet, unsigned int bytes)
+{
+    const auto& ip = *static_cast<const Ipv4Header*>(packet);
+    if (held_ == 0 || bytes < sizeof(Ipv4Header) || ip.version_and_length >> 4 != 4 || ip.protocol != protocol_tcp)
+        return;
+    for (Flow& flow : flows_)
+        if (flow.skb && std::memcmp(&flow.first.ip->source, &ip.source, address_bytes) == 0)
+            deliver(flow);
 }
 
 void SegmentMerger::deliver_all()

@@ -38,6 +38,9 @@ public:
     bool append(const Segment& segment, page* buffer, unsigned int offset);
     // A packet, whose data begins with the segment, may become a flow's first. False: it can't, and is the caller's.
     bool hold(const Segment& segment, sk_buff* skb);
+    // A packet that append() was not asked for, and begins with these bytes, is about to be delivered: what is held of
+    // TCP between its two hosts is delivered first. Its flow may be one of these; a fragment does not tell.
+    void make_way(const void* packet, unsigned int bytes);
     void deliver_all();
 
 private:

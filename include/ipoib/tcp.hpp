@@ -24,7 +24,7 @@ static_assert(sizeof(Ipv4Header) == 20 && alignof(Ipv4Header) == 1);
 struct TcpHeader {
     kernel::Be16 source, destination;
     kernel::Be32 sequence, acknowledgement;
-    // Length in 32-bit words in the top four bits.
+    // Length in 32-bit words in the top four bits; below it three reserved ones, and accurate ECN's AE.
     std::uint8_t length;
     std::uint8_t flags;
     kernel::Be16 window;

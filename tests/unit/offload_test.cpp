@@ -26,6 +26,10 @@ protected:
         std::uint32_t time = 0;
         std::uint8_t time_to_live = 64;
         std::uint16_t fragment = 0x4000;
+        // TCP's reserved bits, of which the lowest is accurate ECN's AE.
+        std::uint8_t reserved = 0;
+        // The HCA says nothing of its checksum; it has 4 bytes of IP options.
+        bool unverified = false, ip_options = false;
     };
     static std::vector<std::uint8_t> frame(const Tcp& tcp)
     {
@@ -44,7 +48,7 @@ protected:
         header.source = kernel::Be16(tcp.port);
         header.sequence = kernel::Be32(tcp.sequence);
         header.acknowledgement = kernel::Be32(tcp.acknowledgement);
-        header.length = static_cast<std::uint8_t>(tcp_bytes / 4 << 4);
+        header.length = static_cast<std::uint8_t>(tcp_bytes / 4 << 4 | tcp.reserved);
         header.flags = tcp.flags;
         header.window = kernel::Be16(static_cast<std::uint16_t>(tcp.sequence));
         if (tcp.times)
@@ -52,13 +56,21 @@ protected:
                                                               kernel::Be32(tcp.time), kernel::Be32(0)};
         for (std::size_t i = 0; i < tcp.data; ++i)
             bytes[bytes.size() - tcp.data + i] = static_cast<std::uint8_t>(tcp.sequence + i);
+        if (tcp.ip_options) {
+            ip.version_and_length = 0x46;
+            ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size()));
+            bytes.insert(bytes.begin() + sizeof(Encapsulation) + sizeof(Ipv4Header), 4, 1);
+        }
         return bytes;
     }
     void arrive(std::initializer_list<Tcp> segments)
     {
         world.polls_later = true;
-        for (const Tcp& segment : segments)
+        for (const Tcp& segment : segments) {
+            world.verified = !segment.unverified;
             ASSERT_TRUE(world.receive(frame(segment)));
+        }
+        world.verified = true;
         world.polls_later = false;
         world.run_polls();
     }
@@ -281,6 +293,24 @@ TEST_F(OffloadTest, what_is_out_of_the_ordinary_goes_by_itself_and_in_order)
     EXPECT_EQ(interface().rx.merged.value(), 0U);
 }
 
+// Whatever else comes of a flow comes behind what is held of it: a segment with IP options, a fragment, one whose
+// checksum the HCA did not verify.
+TEST_F(OffloadTest, nothing_overtakes_the_segments_of_its_flow)
+{
+    arrive({{.sequence = 1000}, {.sequence = 1100}, {.sequence = 1200, .data = 10, .ip_options = true}});
+    arrive({{.sequence = 2000}, {.sequence = 2100}, {.sequence = 2200, .data = 11, .fragment = 0x2000}});
+    arrive({{.sequence = 3000}, {.sequence = 3100}, {.sequence = 3200, .data = 12, .unverified = true}});
+    EXPECT_EQ(received(), (Sizes{200, 14, 200, 11, 200, 12}));
+}
+
+TEST_F(OffloadTest, segments_that_differ_in_reserved_bits_or_fragmentation_are_not_merged)
+{
+    arrive({{.sequence = 1000}, {.sequence = 1100, .reserved = 1}});
+    arrive({{.sequence = 2000}, {.sequence = 2100, .fragment = 0}});
+    arrive({{.sequence = 3000, .reserved = 1}, {.sequence = 3100, .reserved = 1}});
+    EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 200}));
+}
+
 TEST_F(OffloadTest, fragments_are_not_merged)
 {
     arrive({{.sequence = 1000, .fragment = 0x2000}, {.sequence = 1100, .fragment = 0x2000}});
@@ -334,9 +364,7 @@ TEST_F(OffloadTest, timestamps_move_forward)
 
 TEST_F(OffloadTest, without_verified_checksums_or_lro_nothing_is_merged)
 {
-    world.verified = false;
-    arrive({{.sequence = 1000}, {.sequence = 1100}});
-    world.verified = true;
+    arrive({{.sequence = 1000, .unverified = true}, {.sequence = 1100, .unverified = true}});
     world.dev().rx_checksum = false;
     arrive({{.sequence = 1200}, {.sequence = 1300}});
     EXPECT_FALSE(world.received.back()->verified);
