@@ -160,6 +160,11 @@ int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
     *gid = ca->gid;
     return 0;
 }
+int shim_ib_ask_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
+{
+    return shim_ib_query_gid(ca, port, index, gid);
+}
+void shim_ib_report_gid_change(ib_device*, std::uint32_t) {}
 int shim_ib_find_gid(ib_device*, std::uint32_t, const shim_gid*, std::uint16_t* index)
 {
     *index = 0;

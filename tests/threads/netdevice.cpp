@@ -27,6 +27,9 @@ void shim_netdev_free(net_device*) {}
 void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
 void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
 void shim_netdev_use_one_queue(net_device*) {}
+unsigned int shim_netdev_tx_queues(const net_device*) { return 1; }
+int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
+bool shim_netdev_bonded(const net_device*) { return false; }
 void shim_netdev_add_abilities(net_device*, unsigned int) {}
 int shim_netdev_register(net_device* dev) { return ipoib_ndo_init(dev); }
 void shim_netdev_unregister(net_device* dev, void*)
@@ -263,6 +266,7 @@ void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int) { free_pac
 void shim_skb_set_note(sk_buff* skb, unsigned int note) { skb->note = note; }
 unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
 void shim_skb_orphan(sk_buff*) {}
+int shim_skb_orphan_frags(sk_buff*) { return 0; }
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
 void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 
