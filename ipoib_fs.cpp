@@ -105,11 +105,7 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
 
 long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
-    // Removing the file waits for us, and may hold the lock meanwhile.
-    if (!shim_rtnl_trylock())
-        return shim_restart_syscall();
     const kernel::Status status = ipoib::store(ipoib::Interface::of(dev), attribute, text, bytes);
-    shim_rtnl_unlock();
     return status.ok() ? static_cast<long>(bytes) : status.code();
 }
 

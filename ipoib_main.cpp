@@ -71,9 +71,8 @@ void Interface::bring_down()
     shim_netdev_carrier_off(dev_);
     garbage_.cancel();
     groups.leave_all();
-    // No answer can queue it any more.
-    joined_.cancel();
-    announce_.cancel();
+    // No answer can set it any more, and what one has queued finds it so.
+    adopted_.store(false);
     paths.flush();
 }
 
@@ -154,9 +153,15 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
     return {};
 }
 
+void Interface::broadcast_joined()
+{
+    adopted_.store(true);
+    joined_.queue();
+}
+
 void Interface::joined()
 {
-    if (port_down())
+    if (!adopted_.load_relaxed() || port_down())
         return;
     apply_mtu();
     (void)perform(InterfaceLife::Event::joined).ok();
@@ -164,6 +169,9 @@ void Interface::joined()
 
 void Interface::announce()
 {
+    // Without carrier it is queued again when that comes.
+    if (life_.state() != InterfaceLife::State::running)
+        return;
     shim_netdev_notify_peers(dev_);
     // The stack may take its time with the carrier, and drop what it is to send until then.
     if (--announcements_left_)

@@ -478,6 +478,8 @@ void Interface::forget()
     flush_heavy_.cancel();
     // A transmit timeout may have asked for it until the very end.
     restart_.cancel();
+    joined_.cancel();
+    announce_.cancel();
 }
 
 void Interface::on_event(void* context, shim_event event, std::uint32_t port)

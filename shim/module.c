@@ -6,7 +6,6 @@
 #include "objects.h"
 #include <linux/module.h>
 #include <linux/netdevice.h>
-#include <linux/sched/signal.h>
 #include <net/rtnetlink.h>
 #include <shim/module.h>
 
@@ -33,9 +32,6 @@ PARAMETER(debug_level, 0644, "Trace to the kernel log if > 0");
 PARAMETER(mcast_debug_level, 0644, "Trace multicast to the kernel log if > 0");
 PARAMETER(data_debug_level, 0644, "Trace every datagram to the kernel log if > 0");
 PARAMETER(cm_data_debug_level, 0644, "Trace every packet of connected mode to the kernel log if > 0");
-
-/* Here because of the current task, which some kernels keep in a section of its own. */
-int shim_restart_syscall(void) { return restart_syscall(); }
 
 /* What the in-tree driver has said for long to programs that tell ports apart by dev_id. */
 void shim_note_dev_id(const struct net_device *dev)

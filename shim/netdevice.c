@@ -6,6 +6,7 @@
 #include <linux/if_infiniband.h>
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/sysfs.h>
 #include <net/addrconf.h>
 #include <net/arp.h>
@@ -157,10 +158,34 @@ static const struct header_ops header_ops = {
 	{                                                                                                              \
 		return ipoib_attribute_show(to_net_dev(d), IPOIB_ATTRIBUTE_##upper, buf);                              \
 	}
+/*
+ * A netdev's files are removed with RTNL held, which waits for writers whose protection is active: none may take RTNL,
+ * nor release it when that has a child wait for it at its end. Instead the netdev's end, without RTNL, waits for the
+ * reference.
+ */
+static ssize_t store(struct device *d, struct device_attribute *attr, enum ipoib_attribute which, const char *buf,
+		     size_t count)
+{
+	struct net_device *dev = to_net_dev(d);
+	struct kernfs_node *file;
+	ssize_t ret = -ENODEV;
+
+	dev_hold(dev);
+	file = sysfs_break_active_protection(&d->kobj, &attr->attr);
+	rtnl_lock();
+	if (dev->reg_state == NETREG_REGISTERED)
+		ret = ipoib_attribute_store(dev, which, buf, count);
+	rtnl_unlock();
+	if (file)
+		sysfs_unbreak_active_protection(file);
+	dev_put(dev);
+	return ret;
+}
+
 #define STORE(name, upper)                                                                                             \
 	static ssize_t name##_store(struct device *d, struct device_attribute *attr, const char *buf, size_t count)    \
 	{                                                                                                              \
-		return ipoib_attribute_store(to_net_dev(d), IPOIB_ATTRIBUTE_##upper, buf, count);                      \
+		return store(d, attr, IPOIB_ATTRIBUTE_##upper, buf, count);                                            \
 	}
 
 SHOW(mode, MODE)

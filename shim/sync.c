@@ -54,5 +54,4 @@ SHIM uint32_t shim_random_below(uint32_t limit) { return reciprocal_scale(get_ra
 SHIM void shim_sleep_ms(unsigned int milliseconds) { msleep(milliseconds); }
 
 SHIM void shim_rtnl_lock(void) { rtnl_lock(); }
-SHIM bool shim_rtnl_trylock(void) { return rtnl_trylock(); }
 SHIM void shim_rtnl_unlock(void) { rtnl_unlock(); }

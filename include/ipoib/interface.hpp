@@ -3,8 +3,8 @@
 // It is the netdev's, and ends with it.
 //
 // Lock order: RTNL, GroupSet's or Connections' mutex, the netdev's address list lock or transmit lock, GroupSet's or
-// PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. No work item waits for RTNL:
-// it tries, and comes back.
+// PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. Work items that take RTNL are
+// on the flush queue, and cancelled where it is not held.
 #pragma once
 #include <cstdint>
 
@@ -41,7 +41,7 @@ struct LinkParameters {
     std::uint8_t traffic_class = 0;
 };
 
-// The module's queue for flushes, one at a time over all interfaces.
+// The module's queue for what needs RTNL, one item at a time over all interfaces.
 extern kernel::WorkQueue flush_queue, reap_queue;
 
 class Interface : public kernel::ListNode<Interface>, public kernel::ListNode<OfHca> {
@@ -117,7 +117,7 @@ public:
     // A group answered: the broadcast group's terms become the link's. CONTEXT: process.
     kernel::Status adopt(const shim_mcmember& broadcast);
     // It is attached too: the carrier can come. CONTEXT: process.
-    void broadcast_joined() { joined_.queue(); }
+    void broadcast_joined();
     // The transmit queue needs SQE -> RTS, or a restart. CONTEXT: any.
     void recover_send_queue() { recover_.queue(work_queue); }
     void restart_queues();
@@ -289,18 +289,20 @@ private:
     kernel::Published<std::uint8_t> traffic_class_;
     kernel::Published<std::uint16_t> lid_;
     kernel::Published<unsigned int> longest_frame_;
+    // The broadcast group was joined since the interface was last brought up.
+    kernel::Published<bool> adopted_;
 
     alignas(SHIM_ALIGNOF_EVENT_HANDLER) std::byte event_handler_[SHIM_SIZEOF_EVENT_HANDLER] = {};
     shim_event_handler* event_handler() { return reinterpret_cast<shim_event_handler*>(event_handler_); }
 
-    // On the flush queue.
+    // On the flush queue; cancelled at the interface's end, when RTNL is released.
     kernel::RtnlWork<&Interface::flush_light> flush_light_{*this, flush_queue};
     kernel::RtnlWork<&Interface::flush_normal> flush_normal_{*this, flush_queue};
     kernel::RtnlWork<&Interface::flush_heavy> flush_heavy_{*this, flush_queue};
     kernel::RtnlWork<&Interface::restart> restart_{*this, flush_queue};
+    kernel::RtnlWork<&Interface::joined> joined_{*this, flush_queue};
+    kernel::RtnlWork<&Interface::announce> announce_{*this, flush_queue};
     // On the interface's own.
-    kernel::RtnlWork<&Interface::joined> joined_{*this, work_queue};
-    kernel::RtnlWork<&Interface::announce> announce_{*this, work_queue};
     kernel::Work<&Interface::recover> recover_{*this};
     kernel::Work<&Interface::collect_garbage> garbage_{*this};
     kernel::Work<&Interface::send_rejections> send_rejections_{*this};

@@ -63,8 +63,8 @@ private:
     alignas(SHIM_ALIGNOF_WORK) std::byte storage_[SHIM_SIZEOF_WORK];
 };
 
-// Work under RTNL. It never waits for the lock: whoever holds it may be waiting for the work to end, or for a file to
-// be free whose writer does. It tries, and comes back.
+// Work under RTNL, which it waits for like anybody: it is not kept waiting by those who happen to find the lock free.
+// So it is never cancelled, nor its queue destroyed, by a caller that holds RTNL or that a holder of RTNL waits for.
 template <auto Run>
 class RtnlWork;
 
@@ -75,29 +75,19 @@ public:
 
     // As Work's.
     void queue(unsigned long delay_jiffies = 0) { work_.queue(queue_, delay_jiffies); }
-    // CONTEXT: process, with RTNL or without.
+    // CONTEXT: process, without RTNL.
     void cancel() { work_.cancel(); }
 
 private:
-    static constexpr unsigned int shortest_ms = 1, longest_ms = 16;
-
-    void attempt()
+    void run()
     {
-        if (!shim_rtnl_trylock()) {
-            queue(milliseconds(retry_ms_));
-            retry_ms_ = retry_ms_ < longest_ms ? 2 * retry_ms_ : longest_ms;
-            return;
-        }
-        retry_ms_ = shortest_ms;
+        Guard guard(rtnl);
         (owner_.*Run)();
-        shim_rtnl_unlock();
     }
 
     Owner& owner_;
     WorkQueue& queue_;
-    // Doubled each time: most who hold the lock hold it briefly, as one does who brings up the interface.
-    unsigned int retry_ms_ = shortest_ms;
-    Work<&RtnlWork::attempt> work_{*this};
+    Work<&RtnlWork::run> work_{*this};
 };
 
 } // namespace kernel

@@ -24,9 +24,6 @@ enum shim_level { SHIM_LOG_WARNING, SHIM_LOG_INFO, SHIM_LOG_DEBUG };
 void shim_log(const struct net_device *dev, enum shim_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* What a system call returns so that it is made again: the lock that it needs is not to be had yet. */
-int shim_restart_syscall(void);
-
 int shim_client_register(void);
 /* Takes every HCA away first. */
 void shim_client_unregister(void);

@@ -165,6 +165,7 @@ enum ipoib_attribute {
 	IPOIB_ATTRIBUTE_PARENT,
 };
 long ipoib_attribute_show(struct net_device *dev, enum ipoib_attribute attribute, char *buffer);
+/* CONTEXT: RTNL, which lets the file, and so the netdev, go when it is released. */
 long ipoib_attribute_store(struct net_device *dev, enum ipoib_attribute attribute, const char *text, size_t bytes);
 int shim_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

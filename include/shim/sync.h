@@ -53,7 +53,6 @@ void shim_sleep_ms(unsigned int milliseconds);
 
 /* The lock of network configuration. CONTEXT: process. */
 void shim_rtnl_lock(void);
-bool shim_rtnl_trylock(void);
 void shim_rtnl_unlock(void);
 
 SHIM_END

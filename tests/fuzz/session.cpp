@@ -57,7 +57,7 @@ Session::Session(Input& input) : input_(input)
     ends_at_ = world_.now + longest_ticks;
     if (choices & connected_mode && !(choices & own_datapath)) {
         constexpr char word[] = "connected";
-        require(ipoib_attribute_store(&world_.dev(), IPOIB_ATTRIBUTE_MODE, word, sizeof(word) - 1) > 0,
+        require(world_.store(&world_.dev(), IPOIB_ATTRIBUTE_MODE, word, sizeof(word) - 1) > 0,
                 "connected mode was refused");
     }
 }

@@ -139,7 +139,7 @@ void Session::store()
     std::vector<char> exact(text.begin(), text.end());
     exact.push_back('\0');
     exact.shrink_to_fit();
-    const long stored = ipoib_attribute_store(dev, attribute, exact.data(), text.size());
+    const long stored = world_.store(dev, attribute, exact.data(), text.size());
     require(stored < 0 || static_cast<std::size_t>(stored) == text.size(), "a file took more or less than was written");
 }
 
@@ -161,7 +161,7 @@ void Session::store_word()
     net_device* const dev = device();
     const auto& word = words[input_.below(std::size(words))];
     if (dev)
-        (void)ipoib_attribute_store(dev, word.attribute, word.text.data(), word.text.size());
+        (void)world_.store(dev, word.attribute, word.text.data(), word.text.size());
 }
 
 void Session::show()

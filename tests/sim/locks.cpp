@@ -264,16 +264,6 @@ void shim_rtnl_lock()
     world->rtnl.owner = world->scheduler.current();
     world->rtnl.owner->rtnl = true;
 }
-bool shim_rtnl_trylock()
-{
-    may_sleep("rtnl_trylock");
-    if (world->rtnl.owner)
-        return false;
-    world->lockdep.acquire(Lockdep::rtnl, &world->rtnl, true);
-    world->rtnl.owner = world->scheduler.current();
-    world->rtnl.owner->rtnl = true;
-    return true;
-}
 void shim_rtnl_unlock()
 {
     Fiber* self = world->scheduler.current();

@@ -212,7 +212,6 @@ void shim_link_unregister()
     world->link_kind = false;
 }
 void shim_extack(netlink_ext_ack*, const char*, ...) {}
-int shim_restart_syscall() { return -513; }
 void shim_log(const net_device* dev, shim_level level, const char* format, ...)
 {
     if (!noting || level == SHIM_LOG_DEBUG)

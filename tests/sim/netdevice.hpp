@@ -55,9 +55,8 @@ struct net_device {
     unsigned int queue_length = 256;
     sim::Time last_sent = 0, stuck_since = 0;
 
-    // Files that are open, and requests of rdma_cm that hold it.
-    unsigned int open_files = 0, holds = 0;
-    bool files_gone = false;
+    // Writers to its files, and requests of rdma_cm, that hold it.
+    unsigned int holds = 0;
     std::vector<shim_napi*> napis;
 
     // The stack may leave it to the driver to cut packets into segments, no more than so many of one.

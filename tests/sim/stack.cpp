@@ -68,14 +68,14 @@ void Stack::unregister_dev(net_device* dev)
     synchronize_rcu();
     check_sums(dev);
     ipoib_ndo_uninit(dev);
-    // Whoever writes to its files is waited for, with RTNL held.
-    dev->files_gone = true;
-    world->scheduler.wait(&dev->open_files, "files to be closed", [dev] { return dev->open_files == 0; });
     going.push_back(dev);
 }
 
 void Stack::end(net_device* dev)
 {
+    // Those who hold it are told again, under RTNL.
+    if (dev->holds)
+        const RtnlGuard rtnl;
     world->scheduler.wait(&dev->holds, "a netdev to be let go", [dev] { return dev->holds == 0; });
     ipoib_netdev_gone(dev);
     free_dev(dev);

@@ -32,19 +32,15 @@ long Faults::store(Party party, ipoib_attribute attribute, const std::string& te
     net_device* dev = world->stack.find(party);
     if (!dev)
         return -19;
-    long result;
-    ++dev->open_files;
-    // The system call is made again, as long as there is a file.
-    while ((result = ipoib_attribute_store(dev, attribute, text.c_str(), text.size())) == shim_restart_syscall()) {
-        --dev->open_files;
-        world->scheduler.wake(&dev->open_files);
-        wait_for(5 * millisecond);
-        if (!dev->registered || dev->files_gone)
-            return -19;
-        ++dev->open_files;
+    long result = -19;
+    ++dev->holds;
+    {
+        const RtnlGuard rtnl;
+        if (dev->registered)
+            result = ipoib_attribute_store(dev, attribute, text.c_str(), text.size());
     }
-    --dev->open_files;
-    world->scheduler.wake(&dev->open_files);
+    --dev->holds;
+    world->scheduler.wake(&dev->holds);
     return result;
 }
 

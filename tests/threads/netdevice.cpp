@@ -13,7 +13,6 @@
 static std::mutex rtnl;
 
 void shim_rtnl_lock() { rtnl.lock(); }
-bool shim_rtnl_trylock() { return rtnl.try_lock(); }
 void shim_rtnl_unlock()
 {
     net_device* gone = std::exchange(Machine::get().going, false) ? Machine::get().netdev : nullptr;

@@ -16,7 +16,7 @@ protected:
     }
     void set_mode(const char* mode)
     {
-        ASSERT_EQ(ipoib_attribute_store(&world.dev(), IPOIB_ATTRIBUTE_MODE, mode, std::strlen(mode)),
+        ASSERT_EQ(world.store(&world.dev(), IPOIB_ATTRIBUTE_MODE, mode, std::strlen(mode)),
                   static_cast<long>(std::strlen(mode)));
         world.run_work();
     }

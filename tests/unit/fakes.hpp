@@ -260,6 +260,8 @@ public:
     void answer_cancelled_paths();
     void advance(unsigned long ticks);
     void event(shim_event event, std::uint32_t port = 1);
+    // As the netdev's files do it.
+    long store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes);
 
     // A packet as the stack hands it over, to the first netdev unless its dev says another: hard header and payload.
     sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);

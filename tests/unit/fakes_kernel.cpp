@@ -116,7 +116,6 @@ void shim_rtnl_lock()
     EXPECT_FALSE(world->rtnl);
     world->rtnl = true;
 }
-bool shim_rtnl_trylock() { return world->rtnl ? false : (world->rtnl = true); }
 void shim_rtnl_unlock()
 {
     world->rtnl = false;

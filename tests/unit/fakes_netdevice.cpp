@@ -185,7 +185,6 @@ void shim_napi_receive_unmerged(shim_napi*, sk_buff* skb)
 }
 bool shim_napi_holds_packets(const shim_napi*) { return world->gro_holds_packets; }
 unsigned long shim_neighbour_gc_interval() { return 3000; }
-int shim_restart_syscall() { return -513; }
 int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
 {
     va_list arguments;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
 
 struct shim_parameters shim_parameters;
 static char no_names[] = "";
@@ -51,7 +52,9 @@ void World::run_work()
 {
     for (int guard = 0; guard < 10000; ++guard) {
         const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) {
-            return kernel::reached(q.due, now) && !std::count(busy_queues.begin(), busy_queues.end(), q.queue);
+            // While RTNL is held, items of the driver's queue of flushes wait for it.
+            return kernel::reached(q.due, now) && !std::count(busy_queues.begin(), busy_queues.end(), q.queue) &&
+                   !(rtnl && q.queue == ipoib::flush_queue.native());
         });
         if (it == queued.end()) {
             answer_cancelled_paths();
@@ -126,6 +129,14 @@ void World::event(shim_event event, std::uint32_t port)
 {
     for (const auto& [_, handler] : ca.handlers)
         handler.on_event(handler.context, event, port);
+}
+
+long World::store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes)
+{
+    shim_rtnl_lock();
+    const long stored = ipoib_attribute_store(dev, attribute, text, bytes);
+    shim_rtnl_unlock();
+    return stored;
 }
 
 sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t payload)

@@ -7,8 +7,10 @@
 #include "glue.h"
 #include <linux/inet.h>
 #include <linux/netdevice.h>
+#include <linux/nsproxy.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 enum { MOST_INJECTED_BYTES = 8192, MOST_INJECT_TEXT = 2 * MOST_INJECTED_BYTES + 512 };
 
@@ -317,11 +319,51 @@ static const struct file_operations resolve_fops = {
 	.release = single_release,
 };
 
+/* The netdev that is held, so that it does not come to its end. */
+static struct net_device *held;
+static DEFINE_MUTEX(held_lock);
+
+static void hold(struct net_device *dev)
+{
+	mutex_lock(&held_lock);
+	swap(held, dev);
+	mutex_unlock(&held_lock);
+	dev_put(dev);
+}
+
+/* Its name in the writer's network namespace; an empty line lets go of it. */
+static ssize_t held_netdev_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
+{
+	struct net_device *dev = NULL;
+	char text[IFNAMSIZ + 1], *name;
+
+	if (bytes >= sizeof(text))
+		return -EMSGSIZE;
+	if (copy_from_user(text, from, bytes))
+		return -EFAULT;
+	text[bytes] = 0;
+	name = strim(text);
+	if (*name) {
+		dev = dev_get_by_name(current->nsproxy->net_ns, name);
+		if (!dev)
+			return -ENODEV;
+	}
+	hold(dev);
+	return bytes;
+}
+
+static const struct file_operations held_netdev_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = held_netdev_write,
+};
+
 void soft_debugfs_start(void)
 {
 	unsigned int i;
 
 	root = debugfs_create_dir("soft_ib", NULL);
+	debugfs_create_file("held_netdev", 0200, root, NULL, &held_netdev_fops);
 	soft_capture_start(root);
 	for (i = 0; i < soft_hca_count; i++) {
 		struct soft_slot *slot = &soft_slots[i];
@@ -351,4 +393,8 @@ void soft_debugfs_start(void)
 	}
 }
 
-void soft_debugfs_stop(void) { debugfs_remove_recursive(root); }
+void soft_debugfs_stop(void)
+{
+	debugfs_remove_recursive(root);
+	hold(NULL);
+}

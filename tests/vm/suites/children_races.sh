@@ -158,3 +158,32 @@ test_module_goes_with_children_up() {
     add_hosts
     wait_for 20 reaches 1 10.0.0.2
 }
+
+# Who deletes a child that is held waits for it, and takes RTNL each second to tell its holders; who removes the HCA holds
+# RTNL while it waits for writers to the parent's files.
+test_hca_goes_while_a_deleted_child_is_held() {
+    local pid
+    gone() { ! kill -0 "$1"; }
+    home() { if [ "$DRIVER" = ours ]; then on 2 "$@"; else "$@"; fi; }
+    child_is_gone() { ! home test -e /sys/class/net/ib1.8001; }
+    on 2 sh -c 'echo 0x8001 >/sys/class/net/ib1/create_child'
+    # Its own /sys has no debugfs.
+    home sh -c 'echo ib1.8001 >&9' 9>"$debug/held_netdev"
+    on 2 sh -c 'echo 0x8001 >/sys/class/net/ib1/delete_child' &
+    pid=$!
+    wait_for 10 child_is_gone
+    knob 2 plugged 0 &
+    # So that the second has passed when it is let go.
+    sleep 3
+    echo >"$debug/held_netdev"
+    wait_for 20 gone $!
+    wait_for 20 gone $pid
+    ! on 2 ip -o link show type ipoib | grep ib1 || return 1
+    knob 2 plugged 1
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    add_host 2
+    wait_for 30 carrier 2
+    # It asks first: the other may believe in the former HCA's address still.
+    wait_for 20 reaches 2 10.0.0.1
+    both_work
+}

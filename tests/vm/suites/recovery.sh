@@ -154,3 +154,33 @@ test_delay_only_delays() {
     iperf 1 2 -t 2
     knob 1 delay_us 0
 }
+
+# Milliseconds from an unplugged cable until the interface has left its groups.
+left_after() { # HOST
+    local start=${EPOCHREALTIME/./} groups
+    groups=/sys/kernel/debug/ipoib/$(interface_of "$1")_mcg
+    knob "$1" link 0
+    while grep -q 'complete: *yes' "$groups"; do :; done
+    echo $(((${EPOCHREALTIME/./} - start) / 1000))
+}
+
+test_events_are_acted_upon_while_others_hold_rtnl() {
+    local i pids=() late
+    modprobe veth
+    for i in $(seq 8); do
+        seq 1000000 | awk -v i="$i" '{ print "link add v" i " type veth peer name w" i "\nlink del v" i }' |
+            ip -batch - >/dev/null 2>&1 &
+        pids+=($!)
+    done
+    for i in $(seq 20); do
+        late="${late:-} $(left_after 2)"
+        knob 2 link 1
+        wait_for 60 carrier 2
+    done
+    kill "${pids[@]}"
+    wait "${pids[@]}" 2>/dev/null || true
+    for i in $(seq 8); do ip link del "v$i" 2>/dev/null || true; done
+    echo "# milliseconds:$late"
+    for i in $late; do [ "$i" -lt $((patience * 2000)) ] || return 1; done
+    wait_for 20 reaches 1 10.0.0.2
+}
