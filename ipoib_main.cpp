@@ -84,14 +84,14 @@ kernel::Status Interface::open()
     if (gid_index() < 0)
         log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", gid().bytes);
     TRY(perform(found ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
-    bring_children(true);
+    take_children_along(true);
     return {};
 }
 
 void Interface::stop()
 {
     (void)perform(InterfaceLife::Event::closed).ok();
-    bring_children(false);
+    take_children_along(false);
 }
 
 void Interface::set_umcast(bool umcast)
@@ -161,6 +161,7 @@ void Interface::broadcast_joined()
 
 void Interface::joined()
 {
+    kernel::Guard guard(ops_lock_);
     if (!adopted_.load_relaxed() || port_down())
         return;
     apply_mtu();

@@ -480,6 +480,7 @@ void Interface::forget()
     restart_.cancel();
     joined_.cancel();
     announce_.cancel();
+    children_follow_.cancel();
 }
 
 void Interface::on_event(void* context, shim_event event, std::uint32_t port)
@@ -513,6 +514,7 @@ void Interface::flush(const char* level, InterfaceLife::Event event)
 {
     if (!alive_)
         return;
+    kernel::Guard guard(ops_lock_);
     shim_trace_flush(dev_, level);
     (void)perform(read_port(event)).ok();
 }
@@ -552,6 +554,7 @@ void Interface::restart_queues() { restart_.queue(); }
 
 void Interface::restart()
 {
+    kernel::Guard guard(ops_lock_);
     // Without its P_Key it waits for that.
     if (!alive_ || !pkey_found_.load_relaxed())
         return;

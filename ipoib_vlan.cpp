@@ -100,6 +100,18 @@ void Interface::detach(void* batch)
     shim_netdev_unregister(dev_, batch);
 }
 
+void Interface::take_children_along(bool up)
+{
+    // Under this one's ops lock nobody may take theirs: what opens and closes tells other drivers, who may take this
+    // one.
+    if (shim_netdev_has_ops_lock(dev_))
+        children_follow_.queue();
+    else
+        bring_children(up);
+}
+
+void Interface::children_follow() { bring_children(shim_netdev_up(dev_)); }
+
 void Interface::bring_children(bool up)
 {
     for (Interface& child : children_)

@@ -13,6 +13,17 @@
 #include <net/page_pool.h>
 #endif
 
+/* The lock around a netdev's operations, where its lower half asked for one, and what is called under it. */
+#ifdef HAVE_NETDEV_OPS_LOCK
+#include <net/netdev_lock.h>
+#define SHIM_SET_MTU(dev, mtu) netif_set_mtu(dev, mtu)
+#else
+static inline bool netdev_need_ops_lock(const struct net_device *dev) { return false; }
+static inline void netdev_lock_ops(struct net_device *dev) {}
+static inline void netdev_unlock_ops(struct net_device *dev) {}
+#define SHIM_SET_MTU(dev, mtu) dev_set_mtu(dev, mtu)
+#endif
+
 /* The sample that net_dim() takes. */
 #ifdef HAVE_DIM_SAMPLE_POINTER
 #define SHIM_DIM_SAMPLE(sample) (&(sample))

@@ -108,7 +108,15 @@ static void get_channels(struct net_device *dev, struct ethtool_channels *channe
 	channels->max_combined = channels->combined_count = 1;
 }
 
+/*
+ * Where the lower half asks for a lock around the netdev's operations, these run under that, without RTNL. There the
+ * driver refuses to change moderation, rings and flags, and reads nothing else that RTNL protects; the core's get_link
+ * does.
+ */
 static const struct ethtool_ops ethtool_ops = {
+#ifdef HAVE_ETHTOOL_OP_NEEDS_RTNL
+	.op_needs_rtnl = ETHTOOL_OP_NEEDS_RTNL_GLINK,
+#endif
 	.supported_coalesce_params =
 		ETHTOOL_COALESCE_RX_USECS | ETHTOOL_COALESCE_RX_MAX_FRAMES | ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
 	.get_drvinfo = get_drvinfo,

@@ -99,13 +99,24 @@ static int set_mac_address(struct net_device *dev, void *address)
 	return ipoib_ndo_set_address(dev, (const u8 *)((struct sockaddr_storage *)address)->__data);
 }
 
+#ifdef HAVE_SET_RX_MODE_ASYNC
+static int set_rx_mode(struct net_device *dev, struct netdev_hw_addr_list *unicast,
+		       struct netdev_hw_addr_list *multicast)
+{
+	ipoib_ndo_set_rx_mode(dev);
+	return 0;
+}
+#define SET_RX_MODE .ndo_set_rx_mode_async = set_rx_mode
+#else
+#define SET_RX_MODE .ndo_set_rx_mode = ipoib_ndo_set_rx_mode
+#endif
+
 /* What both kinds of netdev have. */
 #define OPERATIONS                                                                                                     \
 	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
 	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
 	.ndo_fix_features = fix_features, .ndo_features_check = features_check, .ndo_tx_timeout = tx_timeout,          \
-	.ndo_set_rx_mode = ipoib_ndo_set_rx_mode, .ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink,        \
-	TIME_STAMPS
+	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, SET_RX_MODE, TIME_STAMPS
 
 static const struct net_device_ops netdev_ops = {
 	OPERATIONS,
@@ -363,6 +374,10 @@ SHIM void shim_netdev_bring(struct net_device *dev, bool up)
 	dev_change_flags(dev, up ? dev->flags | IFF_UP : dev->flags & ~IFF_UP, NULL);
 }
 
+SHIM bool shim_netdev_has_ops_lock(const struct net_device *dev) { return netdev_need_ops_lock(dev); }
+SHIM void shim_netdev_lock_ops(struct net_device *dev) { netdev_lock_ops(dev); }
+SHIM void shim_netdev_unlock_ops(struct net_device *dev) { netdev_unlock_ops(dev); }
+
 SHIM bool shim_may_administer(const struct net_device *dev) { return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN); }
 
 SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->name; }
@@ -432,7 +447,7 @@ SHIM uint8_t *shim_netdev_broadcast(struct net_device *dev) { return dev->broadc
 SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ONCE(dev->mtu); }
 SHIM void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu) { dev->mtu = mtu; }
 SHIM void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
-SHIM int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu) { return dev_set_mtu(dev, mtu); }
+SHIM int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu) { return SHIM_SET_MTU(dev, mtu); }
 SHIM bool shim_netdev_rx_checksum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
 SHIM bool shim_netdev_lro(const struct net_device *dev) { return dev->features & NETIF_F_LRO; }
 SHIM void shim_netdev_update_features(struct net_device *dev) { netdev_update_features(dev); }

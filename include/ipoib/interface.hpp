@@ -2,9 +2,9 @@
 // One IPoIB interface: an "ib%d" netdev on one port of an HCA, its UD queue pair and all that belongs to them.
 // It is the netdev's, and ends with it.
 //
-// Lock order: RTNL, GroupSet's or Connections' mutex, the netdev's address list lock or transmit lock, GroupSet's or
-// PathTable's lock (which is the connections' too), Reaper's lock or that of rejections. Work items that take RTNL are
-// on the flush queue, and cancelled where it is not held.
+// Lock order: RTNL, the netdev's ops lock if its lower half has one, GroupSet's or Connections' mutex, the netdev's
+// address list lock or transmit lock, GroupSet's or PathTable's lock (which is the connections' too), Reaper's lock or
+// that of rejections. Work items that take RTNL are on the flush queue, and cancelled where it is not held.
 #pragma once
 #include <cstdint>
 
@@ -227,6 +227,9 @@ private:
     // Fabric events reach the interface from here on.
     void listen();
     Interface* child_of(PKey pkey);
+    // The interface goes up or down, and its children with it. CONTEXT: open() or stop().
+    void take_children_along(bool up);
+    void children_follow();
     void bring_children(bool up);
     void create_debug_files();
     void remove_debug_files();
@@ -292,6 +295,8 @@ private:
     // The broadcast group was joined since the interface was last brought up.
     kernel::Published<bool> adopted_;
 
+    // Taken by work items that do what the netdev's operations do.
+    kernel::OpsLock ops_lock_{dev_};
     alignas(SHIM_ALIGNOF_EVENT_HANDLER) std::byte event_handler_[SHIM_SIZEOF_EVENT_HANDLER] = {};
     shim_event_handler* event_handler() { return reinterpret_cast<shim_event_handler*>(event_handler_); }
 
@@ -302,6 +307,7 @@ private:
     kernel::RtnlWork<&Interface::restart> restart_{*this, flush_queue};
     kernel::RtnlWork<&Interface::joined> joined_{*this, flush_queue};
     kernel::RtnlWork<&Interface::announce> announce_{*this, flush_queue};
+    kernel::RtnlWork<&Interface::children_follow> children_follow_{*this, flush_queue};
     // On the interface's own.
     kernel::Work<&Interface::recover> recover_{*this};
     kernel::Work<&Interface::collect_garbage> garbage_{*this};

@@ -5,6 +5,7 @@
 
 #include <generated/layout.h>
 #include <kernel/thread_safety.hpp>
+#include <shim/netdevice.h>
 #include <shim/sync.h>
 
 namespace kernel {
@@ -57,6 +58,18 @@ public:
     void unlock() TA_RELEASE() { shim_rtnl_unlock(); }
 };
 inline Rtnl rtnl;
+
+// What the core holds, inside RTNL, around the operations of a netdev whose lower half asked for that; no lock of
+// others.
+class TA_CAPABILITY("mutex") OpsLock {
+public:
+    explicit OpsLock(net_device* dev) : dev_(dev) {}
+    void lock() TA_ACQUIRE() { shim_netdev_lock_ops(dev_); }
+    void unlock() TA_RELEASE() { shim_netdev_unlock_ops(dev_); }
+
+private:
+    net_device* const dev_;
+};
 
 template <class Lock>
 class [[nodiscard]] TA_SCOPED Guard {

@@ -49,8 +49,15 @@ bool shim_netdev_is_ours(const struct net_device *dev);
 /* A bond's port, whose address the bond has copied. CONTEXT: any. */
 bool shim_netdev_bonded(const struct net_device *dev);
 bool shim_netdev_up(const struct net_device *dev);
-/* As the user would. CONTEXT: RTNL. */
+/* As the user would. CONTEXT: RTNL, no netdev's ops lock. */
 void shim_netdev_bring(struct net_device *dev, bool up);
+/*
+ * The lock that the core holds, inside RTNL, around the netdev's operations, if its lower half asked for it; else there
+ * is none, and nothing is done. CONTEXT: RTNL, may sleep.
+ */
+bool shim_netdev_has_ops_lock(const struct net_device *dev);
+void shim_netdev_lock_ops(struct net_device *dev);
+void shim_netdev_unlock_ops(struct net_device *dev);
 /* The caller is an administrator of the netdev's namespace. CONTEXT: a system call. */
 bool shim_may_administer(const struct net_device *dev);
 /* As sscanf's %i: decimal, 0x..., 0.... False: no number. */
@@ -75,7 +82,7 @@ unsigned int shim_netdev_mtu(const struct net_device *dev);
 void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu);
 /* Stores the MTU, from within ndo_change_mtu. */
 void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu);
-/* Changes it as the user would, with notifications. CONTEXT: RTNL. */
+/* Changes it as the user would, with notifications. CONTEXT: RTNL and the ops lock. */
 int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu);
 /* Features that the user can switch: received checksums count as verified; TCP segments are merged (LRO). */
 bool shim_netdev_rx_checksum(const struct net_device *dev);

@@ -288,6 +288,9 @@ void shim_netdev_bring(net_device* dev, bool up)
     else
         world->stack.close(dev);
 }
+bool shim_netdev_has_ops_lock(const net_device*) { return false; }
+void shim_netdev_lock_ops(net_device*) { need_rtnl("netdev_lock_ops"); }
+void shim_netdev_unlock_ops(net_device*) {}
 bool shim_may_administer(const net_device*) { return true; }
 bool shim_parse_int(const char* text, int* value) { return std::sscanf(text, "%i", value) == 1; }
 

@@ -38,6 +38,9 @@ void shim_netdev_unregister(net_device* dev, void*)
     ipoib_ndo_uninit(dev);
     Machine::get().going = true;
 }
+bool shim_netdev_has_ops_lock(const net_device*) { return false; }
+void shim_netdev_lock_ops(net_device*) {}
+void shim_netdev_unlock_ops(net_device*) {}
 bool shim_netdev_is_ours(const net_device*) { return true; }
 bool shim_netdev_up(const net_device* dev) { return dev->up.load(); }
 const char* shim_netdev_name(const net_device*) { return "ib0"; }

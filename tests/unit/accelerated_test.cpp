@@ -94,6 +94,51 @@ TEST_F(AcceleratedTest, children_are_accelerated_too)
     world.rtnl = false;
 }
 
+// The fakes see that it is held whenever the lower half is opened, closed and changed, and one at a time.
+TEST_F(AcceleratedTest, ops_lock_is_held_round_the_lower_halfs_operations)
+{
+    const auto bring = [this](bool up) {
+        world.rtnl = true;
+        shim_netdev_bring(&world.dev(), up);
+        world.rtnl = false;
+    };
+    world.lower_asks_for_ops_lock = true;
+    start();
+    world.pkeys_found.push_back(0x8001);
+    world.rtnl = true;
+    ASSERT_TRUE(interface().create_child(0x8001).ok());
+    world.rtnl = false;
+    const net_device* const child = world.netdevs.back();
+    bring(true);
+    EXPECT_FALSE(child->up);
+    world.run_work();
+    EXPECT_TRUE(child->up);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    for (const auto event : {SHIM_EVENT_CLIENT_REREGISTER, SHIM_EVENT_LID_CHANGE, SHIM_EVENT_PKEY_CHANGE}) {
+        world.event(event);
+        world.run_work();
+    }
+    // Its P_Key goes and comes back.
+    world.dev().lower.clear();
+    const auto pkeys = world.pkeys_found;
+    world.pkeys_found.clear();
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    world.pkeys_found = pkeys;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    EXPECT_TRUE(told("stop"));
+    EXPECT_TRUE(told("open"));
+    bring(false);
+    EXPECT_TRUE(child->up);
+    world.run_work();
+    EXPECT_FALSE(child->up);
+}
+
 TEST_F(AcceleratedTest, parameter_refuses_it)
 {
     start(0);

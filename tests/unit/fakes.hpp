@@ -82,6 +82,8 @@ struct net_device {
     bool rx_checksum = true, lro = false, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
+    // Its lower half asked for the ops lock; and it is held.
+    bool ops_lock = false, ops_locked = false;
     // Times that the stack was told to go on with what it had kept.
     unsigned int wakes = 0;
     // Byte queue limits have stopped the queue.
@@ -381,7 +383,7 @@ public:
     unsigned int no_io = 0;
     int fail_arming = 0;
     // The HCA has a datapath of its own; how many are in use.
-    bool have_lower = false;
+    bool have_lower = false, lower_asks_for_ops_lock = false;
     // It filters the driver's queues: calls these from its own operations.
     bool lower_filters = false;
     int lowers = 0;

@@ -56,7 +56,9 @@ int shim_netdev_register(net_device* dev)
 void shim_netdev_unregister(net_device* dev, void*)
 {
     EXPECT_TRUE(world->rtnl);
+    shim_netdev_lock_ops(dev);
     ipoib_ndo_stop(dev);
+    shim_netdev_unlock_ops(dev);
     ipoib_ndo_uninit(dev);
     dev->registered = false;
     std::erase(world->netdevs, dev);
@@ -65,13 +67,25 @@ void shim_netdev_unregister(net_device* dev, void*)
 bool shim_netdev_is_ours(const net_device* dev) { return dev->ours; }
 bool shim_netdev_bonded(const net_device* dev) { return dev->bonded; }
 bool shim_netdev_up(const net_device* dev) { return dev->up; }
+bool shim_netdev_has_ops_lock(const net_device* dev) { return dev->ops_lock; }
+void shim_netdev_lock_ops(net_device* dev)
+{
+    EXPECT_TRUE(world->rtnl);
+    // The core's functions take it of any netdev, so a driver's hold one at a time.
+    for (const net_device* other : world->netdevs)
+        EXPECT_FALSE(other->ops_locked);
+    dev->ops_locked = dev->ops_lock;
+}
+void shim_netdev_unlock_ops(net_device* dev) { dev->ops_locked = false; }
 void shim_netdev_bring(net_device* dev, bool up)
 {
     EXPECT_TRUE(world->rtnl);
+    shim_netdev_lock_ops(dev);
     // One that does not open stays down.
     dev->up = up && ipoib_ndo_open(dev) == 0;
     if (!up)
         ipoib_ndo_stop(dev);
+    shim_netdev_unlock_ops(dev);
 }
 bool shim_may_administer(const net_device*) { return world->administrator; }
 bool shim_parse_int(const char* text, int* value) { return sscanf(text, "%i", value) == 1; }
@@ -213,6 +227,7 @@ int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32
     if (out_of_memory())
         return -12;
     *lower = {dev};
+    dev->ops_lock = world->lower_asks_for_ops_lock;
     ++world->lowers;
     return 0;
 }
@@ -248,6 +263,7 @@ void shim_lower_uninit(const shim_lower*, net_device* dev)
 }
 int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
 {
+    EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     if (world->refuses("lower_open"))
         return -5;
     if (world->lower_filters) {
@@ -261,12 +277,14 @@ int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
 }
 void shim_lower_stop(const shim_lower*, net_device* dev)
 {
+    EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->lower.push_back("stop");
     if (world->lower_filters)
         ipoib_queues_stop(dev);
 }
 int shim_lower_change_mtu(const shim_lower*, net_device* dev, unsigned int mtu)
 {
+    EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->mtu = mtu;
     return 0;
 }

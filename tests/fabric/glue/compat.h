@@ -5,6 +5,9 @@
 #ifdef HAVE_HEX_HEADER
 #include <linux/hex.h>
 #endif
+#ifdef HAVE_NETDEV_OPS_LOCK
+#include <net/netdev_lock.h>
+#endif
 #include <linux/hrtimer.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
@@ -41,3 +44,27 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
 	timer->function = run;
 #endif
 }
+
+/*
+ * The accelerated datapath's operations run under its netdev's instance lock where kernels have one, as mlx5's do. Before
+ * that there were no NAPI functions for callers that hold it.
+ */
+#ifdef HAVE_NETDEV_OPS_LOCK
+static inline void soft_request_ops_lock(struct net_device *dev)
+{
+	dev->request_ops_lock = true;
+	netdev_lockdep_set_classes(dev);
+}
+
+static inline void soft_check_ops_lock(struct net_device *dev)
+{
+	WARN_ONCE(!mutex_is_locked(&dev->lock), "%s: called without the instance lock\n", dev->name);
+}
+#else
+#define netif_napi_add_locked(dev, napi, poll) netif_napi_add(dev, napi, poll)
+#define netif_napi_del_locked(napi) netif_napi_del(napi)
+#define napi_enable_locked(napi) napi_enable(napi)
+#define napi_disable_locked(napi) napi_disable(napi)
+static inline void soft_request_ops_lock(struct net_device *dev) {}
+static inline void soft_check_ops_lock(struct net_device *dev) {}
+#endif

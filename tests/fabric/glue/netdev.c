@@ -5,6 +5,7 @@
  * and the interface's life, and calls here to send, to attach groups and where its own net_device_ops come down to
  * this. It does datagrams alone, and offloads nothing.
  */
+#include "compat.h"
 #include "glue.h"
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -307,6 +308,7 @@ static int lower_open(struct net_device *dev)
 	struct soft_netdev *nd = netdev_priv(dev);
 	int ret;
 
+	soft_check_ops_lock(dev);
 	if (nd->open)
 		return 0;
 	ret = start_qp(nd) ?: fill_receives(nd);
@@ -314,7 +316,8 @@ static int lower_open(struct net_device *dev)
 		reset_qp(nd);
 		return ret;
 	}
-	napi_enable(&nd->napi);
+	netif_napi_add_locked(dev, &nd->napi, poll);
+	napi_enable_locked(&nd->napi);
 	set_open(nd, true);
 	/* The first poll arms the completion queues. */
 	local_bh_disable();
@@ -328,16 +331,19 @@ static int lower_stop(struct net_device *dev)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
+	soft_check_ops_lock(dev);
 	if (!nd->open)
 		return 0;
 	set_open(nd, false);
-	napi_disable(&nd->napi);
+	napi_disable_locked(&nd->napi);
+	netif_napi_del_locked(&nd->napi);
 	reset_qp(nd);
 	return 0;
 }
 
 static int lower_change_mtu(struct net_device *dev, int mtu)
 {
+	soft_check_ops_lock(dev);
 	WRITE_ONCE(dev->mtu, mtu);
 	return 0;
 }
@@ -410,7 +416,6 @@ static int lower_init(struct net_device *dev)
 	ret = make_qp(nd);
 	if (ret)
 		goto no_qp;
-	netif_napi_add(dev, &nd->napi, poll);
 	set_address(nd);
 	/* The upper half has set what the HCA can do for others. */
 	dev->features &= ~offloads;
@@ -432,7 +437,6 @@ static void lower_uninit(struct net_device *dev)
 	ib_destroy_qp(nd->qp);
 	ib_destroy_cq(nd->recv_cq);
 	ib_destroy_cq(nd->send_cq);
-	netif_napi_del(&nd->napi);
 	ib_dealloc_pd(nd->pd);
 }
 
@@ -478,6 +482,7 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	nd->rn.tx_timeout = tx_timeout;
 	dev->netdev_ops = &lower_ops;
 	dev->priv_destructor = destroy;
+	soft_request_ops_lock(dev);
 	return 0;
 }
 
