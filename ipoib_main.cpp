@@ -335,7 +335,8 @@ int ipoib_start()
 {
     ipoib::clamp_parameters();
     int error = kernel::no_memory;
-    if (ipoib::flush_queue.create("ipoib_flush") && ipoib::reap_queue.create("ipoib_reap"))
+    // Flushes wait for RTNL, whose holders wait for memory, and for the system's queues: DIM's work is on one.
+    if (ipoib::flush_queue.create("ipoib_flush", false) && ipoib::reap_queue.create("ipoib_reap", true))
         error = shim_debugfs_start();
     if (!error) {
         shim_sa_register();

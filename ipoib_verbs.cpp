@@ -182,7 +182,7 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
 kernel::Status Interface::init()
 {
     kernel::Status status = [&]() -> kernel::Status {
-        if (!work_queue.create("ipoib_wq"))
+        if (!work_queue.create("ipoib_wq", true))
             return kernel::no_memory;
         TRY(paths.create());
         paths_created_ = true;

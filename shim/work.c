@@ -3,9 +3,9 @@
 #include <linux/workqueue.h>
 #include <shim/work.h>
 
-SHIM struct workqueue_struct *shim_workqueue_create(const char *name)
+SHIM struct workqueue_struct *shim_workqueue_create(const char *name, bool reclaims)
 {
-	return alloc_ordered_workqueue("%s", WQ_MEM_RECLAIM, name);
+	return alloc_ordered_workqueue("%s", reclaims ? WQ_MEM_RECLAIM : 0, name);
 }
 
 SHIM void shim_workqueue_destroy(struct workqueue_struct *queue) { destroy_workqueue(queue); }

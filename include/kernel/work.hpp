@@ -16,10 +16,11 @@ public:
     constexpr WorkQueue() = default;
     WorkQueue(const WorkQueue&) = delete;
     WorkQueue& operator=(const WorkQueue&) = delete;
-    // False: no memory.
-    [[nodiscard]] bool create(const char* name)
+    // reclaims: its items run also when there is no memory for a worker, and wait for no item of a queue that is not
+    // so. False: no memory.
+    [[nodiscard]] bool create(const char* name, bool reclaims)
     {
-        queue_ = shim_workqueue_create(name);
+        queue_ = shim_workqueue_create(name, reclaims);
         return queue_;
     }
     void destroy()

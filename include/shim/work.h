@@ -8,8 +8,8 @@ struct workqueue_struct;
 struct shim_work;
 struct shim_lock_class;
 
-/* An ordered queue, one item at a time, with a rescuer. NULL: no memory. CONTEXT: process. */
-struct workqueue_struct *shim_workqueue_create(const char *name);
+/* An ordered queue, one item at a time; reclaims: with a rescuer. NULL: no memory. CONTEXT: process. */
+struct workqueue_struct *shim_workqueue_create(const char *name, bool reclaims);
 /* Runs what is queued, then frees. CONTEXT: process. */
 void shim_workqueue_destroy(struct workqueue_struct *queue);
 

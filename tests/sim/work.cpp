@@ -124,7 +124,7 @@ void check_no_work_within(const void* memory, std::size_t bytes)
 
 } // namespace sim
 
-workqueue_struct* shim_workqueue_create(const char* name)
+workqueue_struct* shim_workqueue_create(const char* name, bool)
 {
     may_sleep("alloc_workqueue");
     if (world->memory.fails())

@@ -190,7 +190,7 @@ struct shim_work {
 };
 static_assert(sizeof(shim_work) <= SHIM_SIZEOF_WORK);
 
-workqueue_struct* shim_workqueue_create(const char*) { return new workqueue_struct; }
+workqueue_struct* shim_workqueue_create(const char*, bool) { return new workqueue_struct; }
 void shim_workqueue_destroy(workqueue_struct* queue) { delete queue; }
 void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char*)
 {

@@ -131,7 +131,7 @@ std::uint32_t shim_random() { return 4; }
 
 // work.h
 
-workqueue_struct* shim_workqueue_create(const char* name)
+workqueue_struct* shim_workqueue_create(const char* name, bool)
 {
     if (world->refuses("workqueue_create"))
         return nullptr;

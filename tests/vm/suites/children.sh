@@ -184,6 +184,31 @@ test_host_outside_the_partition_stays_outside() {
     on 3 ip link del red
 }
 
+# The library that follows the traffic has its work on a queue of the system's; flushes have a queue of the driver's.
+test_key_goes_while_moderation_follows_the_traffic() {
+    [ "$DRIVER" = ours ] || return 77
+    local keys=$PARTITIONS
+    on 2 ethtool -C blue adaptive-rx on
+    knob 2 moderation_ms 200
+    for _ in $(seq 3); do
+        on 1 ping -q -f 10.1.0.2 >/dev/null 2>&1 &
+        on 1 ping -q -f -s 1000 10.1.0.2 >/dev/null 2>&1 &
+        # It has looked at some of it.
+        sleep 2
+        PARTITIONS='' write_partitions
+        pkill -HUP -x opensm
+        wait_for 20 no_carrier 2 blue
+        stop_traffic
+        PARTITIONS=$keys write_partitions
+        pkill -HUP -x opensm
+        wait_for 20 carrier 2 blue
+        wait_for 20 carrier 1 ib0.8001
+        wait_for 20 reaches 1 10.1.0.2
+    done
+    knob 2 moderation_ms 0
+    on 2 ethtool -C blue adaptive-rx off rx-usecs 0 rx-frames 0
+}
+
 test_key_that_comes_later_brings_the_child_up() {
     make_child 1 ib0 0x8003 ib0.8003
     on 1 ip link set ib0.8003 up
