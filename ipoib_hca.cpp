@@ -126,8 +126,11 @@ void ipoib_remove_device(ib_device*, void* state)
     kernel::Owned<Hca> hca(static_cast<Hca*>(state));
     // The interfaces themselves go when the lock does.
     kernel::Guard guard(kernel::rtnl);
+    alignas(SHIM_ALIGNOF_NETDEV_BATCH) std::byte batch[SHIM_SIZEOF_NETDEV_BATCH];
+    shim_netdev_batch_init(batch);
     while (ipoib::Interface* interface = hca->parents.front())
-        interface->detach(nullptr);
+        interface->detach(batch);
+    shim_netdev_batch_unregister(batch);
 }
 
 net_device* ipoib_find_netdev(void* state, std::uint32_t port, std::uint16_t pkey, const shim_gid* gid,

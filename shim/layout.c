@@ -22,6 +22,7 @@ void shim_layout(void)
 	OBJECT(WORK, struct shim_work);
 	OBJECT(HASH, struct rhashtable);
 	OBJECT(HASH_NODE, struct shim_hash_node);
+	OBJECT(NETDEV_BATCH, struct list_head);
 	OBJECT(NAPI, struct shim_napi);
 	OBJECT(DIM, struct shim_dim);
 	OBJECT(TSO, struct shim_tso);

@@ -364,6 +364,8 @@ SHIM int shim_netdev_register(struct net_device *dev)
 }
 
 SHIM void shim_netdev_unregister(struct net_device *dev, void *batch) { unregister_netdevice_queue(dev, batch); }
+SHIM void shim_netdev_batch_init(void *batch) { INIT_LIST_HEAD((struct list_head *)batch); }
+SHIM void shim_netdev_batch_unregister(void *batch) { unregister_netdevice_many(batch); }
 SHIM void shim_netdev_free(struct net_device *dev) { free_netdev(dev); }
 SHIM bool shim_netdev_is_ours(const struct net_device *dev) { return shim_is_ours(dev); }
 SHIM bool shim_netdev_bonded(const struct net_device *dev) { return netif_is_bond_slave(dev); }

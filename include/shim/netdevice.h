@@ -39,8 +39,11 @@ void *shim_netdev_owner(const struct net_device *dev);
 void shim_netdev_set_owner(struct net_device *dev, void *owner);
 /* On success the kernel calls ipoib_netdev_gone() at the netdev's end, and frees it. CONTEXT: RTNL. */
 int shim_netdev_register(struct net_device *dev);
-/* At once, or with the others of batch. CONTEXT: RTNL. */
+/* At once, or with the others of batch, a struct list_head. CONTEXT: RTNL. */
 void shim_netdev_unregister(struct net_device *dev, void *batch);
+/* A batch of the driver's own: each grace period that unregistration takes is one for all in it. CONTEXT: RTNL. */
+void shim_netdev_batch_init(void *batch);
+void shim_netdev_batch_unregister(void *batch);
 /* One that was never registered. */
 void shim_netdev_free(struct net_device *dev);
 /* It was created by this driver. */

@@ -267,10 +267,26 @@ int shim_netdev_register(net_device* dev)
     need_rtnl("register_netdevice");
     return world->stack.register_dev(dev);
 }
-void shim_netdev_unregister(net_device* dev, void*)
+// A batch is the first of its netdevs, each of which knows the next.
+void shim_netdev_batch_init(void* batch) { *static_cast<net_device**>(batch) = nullptr; }
+void shim_netdev_batch_unregister(void* batch)
+{
+    while (net_device* dev = *static_cast<net_device**>(batch)) {
+        *static_cast<net_device**>(batch) = dev->next_in_batch;
+        shim_netdev_unregister(dev, nullptr);
+    }
+}
+void shim_netdev_unregister(net_device* dev, void* batch)
 {
     need_rtnl("unregister_netdevice");
-    world->stack.unregister_dev(dev);
+    if (!batch) {
+        world->stack.unregister_dev(dev);
+        return;
+    }
+    net_device** last = static_cast<net_device**>(batch);
+    while (*last)
+        last = &(*last)->next_in_batch;
+    *last = dev;
 }
 void shim_netdev_free(net_device* dev)
 {

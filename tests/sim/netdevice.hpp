@@ -55,6 +55,7 @@ struct net_device {
     unsigned int queue_length = 256;
     sim::Time last_sent = 0, stuck_since = 0;
 
+    net_device* next_in_batch = nullptr;
     // Writers to its files, and requests of rdma_cm, that hold it.
     unsigned int holds = 0;
     std::vector<shim_napi*> napis;

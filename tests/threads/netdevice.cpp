@@ -31,6 +31,9 @@ int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
 bool shim_netdev_bonded(const net_device*) { return false; }
 void shim_netdev_add_abilities(net_device*, unsigned int) {}
 int shim_netdev_register(net_device* dev) { return ipoib_ndo_init(dev); }
+// There is one netdev: it goes at once.
+void shim_netdev_batch_init(void*) {}
+void shim_netdev_batch_unregister(void*) {}
 void shim_netdev_unregister(net_device* dev, void*)
 {
     if (dev->up.exchange(false))

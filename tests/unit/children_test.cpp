@@ -307,5 +307,15 @@ TEST_F(ChildrenTest, what_happened_before_its_end_finds_nothing_to_do)
     world.going = going;
 }
 
+TEST_F(ChildrenTest, all_go_with_their_hca_in_one_batch)
+{
+    ASSERT_EQ(create("0x8001"), 6);
+    ASSERT_EQ(add_link(request(0x0002)), 0);
+    world.stop();
+    EXPECT_EQ(world.batches, 1U);
+    EXPECT_TRUE(world.netdevs.empty());
+    world.start();
+}
+
 } // namespace
 } // namespace ipoib

@@ -375,6 +375,9 @@ public:
     bool more = false;
     int spinning = 0;
     bool rtnl = false;
+    // Netdevs to be unregistered together; and how often some were.
+    std::vector<net_device*> batch;
+    unsigned int batches = 0;
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;

@@ -53,9 +53,20 @@ int shim_netdev_register(net_device* dev)
     dev->registered = !error;
     return error;
 }
-void shim_netdev_unregister(net_device* dev, void*)
+void shim_netdev_batch_init(void*) { EXPECT_TRUE(world->batch.empty()); }
+void shim_netdev_batch_unregister(void*)
+{
+    ++world->batches;
+    for (net_device* dev : std::exchange(world->batch, {}))
+        shim_netdev_unregister(dev, nullptr);
+}
+void shim_netdev_unregister(net_device* dev, void* batch)
 {
     EXPECT_TRUE(world->rtnl);
+    if (batch) {
+        world->batch.push_back(dev);
+        return;
+    }
     shim_netdev_lock_ops(dev);
     ipoib_ndo_stop(dev);
     shim_netdev_unlock_ops(dev);

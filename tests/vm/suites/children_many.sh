@@ -4,6 +4,8 @@
 # 126 children on one port, each with a partition of its own.
 PORTS=2
 HOSTS=1
+# Whose HCA stays.
+SM_HOST=2
 PARTITIONS=$(for i in $(seq 126); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "$i" $((0x100 + i)); done)
 
 key() { printf '0x%04x' $((0x8100 + $1)); }
@@ -47,4 +49,11 @@ test_they_are_deleted() {
     sixty_six() { [ "$(children)" = 66 ]; }
     wait_for 20 sixty_six
     ping_ok 1 10.77.0.2
+}
+
+test_they_go_with_their_hca() {
+    local started=$EPOCHREALTIME
+    knob 1 plugged 0
+    [ "$(children)" = 0 ]
+    echo "# 66 children in $(awk -v a="$started" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }') s"
 }
