@@ -59,7 +59,8 @@ static int on_netdev_event(struct notifier_block *block, unsigned long event, vo
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
 
-	if (event == NETDEV_CHANGENAME && shim_is_ours(dev))
+	/* A netdev that moves to another network namespace may get another name there, and is registered once more. */
+	if ((event == NETDEV_CHANGENAME || event == NETDEV_REGISTER) && shim_is_ours(dev))
 		ipoib_netdev_renamed(dev);
 	return NOTIFY_DONE;
 }

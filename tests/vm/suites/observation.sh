@@ -48,6 +48,30 @@ test_files_follow_renames() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
+# The names that it has before and after, in /sys/kernel/debug/ipoib.
+files_are_of() { # NAME NOT-OF
+    ls "/sys/kernel/debug/ipoib/$1_path" "/sys/kernel/debug/ipoib/$1_mcg" >/dev/null
+    ! ls "/sys/kernel/debug/ipoib/$2_path" "/sys/kernel/debug/ipoib/$2_mcg" 2>/dev/null
+}
+test_files_follow_moves_to_other_namespaces() {
+    local name
+    ip netns add elsewhere
+    on 1 ip link set ib0 netns elsewhere name moved
+    files_are_of moved ib0
+    # Where its namespace ends it comes back, and there its name is taken.
+    ip link add moved type dummy
+    ip netns del elsewhere
+    wait_for 10 born_as 1
+    name=$(born_as 1)
+    [ "$name" != moved ]
+    files_are_of "$name" moved
+    ip link del moved
+    add_host 1
+    files_are_of ib0 "$name"
+    wait_for 20 carrier 1
+    wait_for 20 reaches 1 10.0.0.2
+}
+
 xfail_stock_neighbours_are_shown='it does not show them'
 test_neighbours_are_shown() {
     local address
