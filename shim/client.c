@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <linux/netdevice.h>
 #include <linux/printk.h>
-#include <linux/ratelimit.h>
 #include <rdma/ib_verbs.h>
 #include <shim/module.h>
 
@@ -41,7 +40,6 @@ SHIM bool shim_ib_port_is_ib(const struct ib_device *ca, uint32_t port) { return
 
 void shim_log(const struct net_device *dev, enum shim_level level, const char *format, ...)
 {
-	static DEFINE_RATELIMIT_STATE(limit, 10 * HZ, 100);
 	static const char *const marks[] = {
 		[SHIM_LOG_WARNING] = KERN_WARNING,
 		[SHIM_LOG_INFO] = KERN_INFO,
@@ -50,8 +48,6 @@ void shim_log(const struct net_device *dev, enum shim_level level, const char *f
 	struct va_format message = { .fmt = format };
 	va_list arguments;
 
-	if (level == SHIM_LOG_WARNING && !__ratelimit(&limit))
-		return;
 	va_start(arguments, format);
 	message.va = &arguments;
 	printk("%s%s: %pV\n", marks[level], dev ? dev->name : KBUILD_MODNAME, &message);

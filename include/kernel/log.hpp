@@ -2,9 +2,19 @@
 // The kernel log: log_warning(dev, "..."), log_info; and, when the module parameter that belongs to it is set,
 // log_debug, log_multicast, and for every packet log_data and log_connected_data.
 #pragma once
+#include <kernel/rate_limit.hpp>
 #include <shim/module.h>
 
-#define log_warning(dev, ...) shim_log(dev, SHIM_LOG_WARNING, __VA_ARGS__)
+// Limited for each place that warns: what a peer can provoke hides no other warning.
+#define log_warning(dev, ...)                                                                                          \
+    do {                                                                                                               \
+        static constinit kernel::RateLimit rate_limit;                                                                 \
+        if (rate_limit.allows()) {                                                                                     \
+            if (const unsigned int kept_back = rate_limit.take_kept_back())                                            \
+                shim_log(dev, SHIM_LOG_WARNING, "%u warnings like the next one were suppressed", kept_back);           \
+            shim_log(dev, SHIM_LOG_WARNING, __VA_ARGS__);                                                              \
+        }                                                                                                              \
+    } while (0)
 #define log_info(dev, ...) shim_log(dev, SHIM_LOG_INFO, __VA_ARGS__)
 
 #define LOG_WHEN(level, dev, ...)                                                                                      \

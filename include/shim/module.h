@@ -20,7 +20,7 @@ struct shim_parameters {
 extern struct shim_parameters shim_parameters ENTRY;
 
 enum shim_level { SHIM_LOG_WARNING, SHIM_LOG_INFO, SHIM_LOG_DEBUG };
-/* "ib0: ..." in the kernel log; without dev "ib_ipoib: ...". Warnings are limited in rate. */
+/* "ib0: ..." in the kernel log; without dev "ib_ipoib: ...". */
 void shim_log(const struct net_device *dev, enum shim_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -366,7 +366,7 @@ public:
     std::vector<std::string> log, trace;
     std::set<shim_drop> reasons;
 
-    unsigned long now = 1000;
+    unsigned long now;
     // Of what could be drawn, in percent.
     std::uint32_t chance = 50;
     // What the library was shown, and who asked it.

@@ -2,6 +2,8 @@
 // An interface from birth to death: carrier, MTU, events, parameters.
 #include "driver_test.hpp"
 
+#include <kernel/rate_limit.hpp>
+
 namespace ipoib {
 namespace {
 
@@ -419,6 +421,24 @@ TEST_F(InterfaceTest, files_are_written_by_those_who_may_administer)
     EXPECT_EQ(ipoib_attribute_show(dev, IPOIB_ATTRIBUTE_MODE, text), 9);
     EXPECT_EQ(ipoib_attribute_show(dev, IPOIB_ATTRIBUTE_UMCAST, text), 2);
     EXPECT_STREQ(text, "0\n");
+}
+
+// What a peer or a user provokes is limited by itself.
+TEST_F(InterfaceTest, one_warning_hides_no_other)
+{
+    constexpr const char* often = "MTU %u is not between %u and %u";
+    const auto count = [this](const char* format) { return std::count(world.log.begin(), world.log.end(), format); };
+    world.rtnl = true;
+    for (int i = 0; i < 200; ++i)
+        EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
+    EXPECT_EQ(count(often), kernel::RateLimit::max_count);
+    interface().set_umcast(true);
+    EXPECT_TRUE(logged("ignoring multicast groups joined directly by userspace"));
+    world.now += kernel::seconds(kernel::RateLimit::interval_seconds);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
+    world.rtnl = false;
+    EXPECT_EQ(count(often), kernel::RateLimit::max_count + 1);
+    EXPECT_TRUE(logged("%u warnings like the next one were suppressed"));
 }
 
 TEST(Module, parameters_out_of_range_are_clamped)

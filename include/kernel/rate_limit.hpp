@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#pragma once
+#include <kernel/rcu.hpp>
+#include <kernel/time.hpp>
+#include <shim/sync.h>
+
+namespace kernel {
+
+// Lets max_count through in each interval, and counts what it does not. A static object of each place that is limited.
+// Without a lock: two that meet may both be let through. CONTEXT: any.
+class RateLimit {
+public:
+    static constexpr unsigned int max_count = 20, interval_seconds = 10;
+
+    constexpr RateLimit() = default;
+    bool allows()
+    {
+        const unsigned long now = shim_jiffies();
+        if (let_through_.load_relaxed() && now - since_.load_relaxed() < seconds(interval_seconds)) {
+            const bool allowed = let_through_.load_relaxed() < max_count;
+            Published<unsigned int>& counter = allowed ? let_through_ : kept_back_;
+            counter.store(counter.load_relaxed() + 1);
+            return allowed;
+        }
+        since_.store(now);
+        let_through_.store(1);
+        return true;
+    }
+    // How many it has not let through since it was last asked this.
+    unsigned int take_kept_back()
+    {
+        const unsigned int count = kept_back_.load_relaxed();
+        if (count)
+            kept_back_.store(0);
+        return count;
+    }
+
+private:
+    Published<unsigned long> since_;
+    Published<unsigned int> let_through_, kept_back_;
+};
+
+} // namespace kernel
