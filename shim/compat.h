@@ -24,6 +24,13 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_SET_MTU(dev, mtu) dev_set_mtu(dev, mtu)
 #endif
 
+/* The network namespace that an HCA is in. */
+#ifdef HAVE_RDMA_DEV_NET
+#define SHIM_HCA_NET(ca) rdma_dev_net(ca)
+#else
+#define SHIM_HCA_NET(ca) (&init_net)
+#endif
+
 /* The sample that net_dim() takes. */
 #ifdef HAVE_DIM_SAMPLE_POINTER
 #define SHIM_DIM_SAMPLE(sample) (&(sample))

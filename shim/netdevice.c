@@ -278,6 +278,7 @@ SHIM struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port)
 
 	if (!dev)
 		return NULL;
+	dev_net_set(dev, SHIM_HCA_NET(ca));
 	SET_NETDEV_DEV(dev, ca->dev.parent);
 	dev->dev_port = dev->dev_id = port - 1;
 	shim_link_use(dev, ca, port);

@@ -18,7 +18,10 @@ struct shim_stats {
 	uint64_t tx_packets, tx_bytes, tx_errors, tx_dropped;
 };
 
-/* One "ib%d" interface, set up but not registered; with room for the HCA's lower half. CONTEXT: process. */
+/*
+ * One "ib%d" interface in the HCA's network namespace, set up but not registered; with room for the HCA's lower half.
+ * CONTEXT: process.
+ */
 struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port);
 /* A child of parent, in its network namespace. CONTEXT: process. */
 struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,

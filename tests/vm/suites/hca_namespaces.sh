@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# HCAs that have network namespaces of their own (rdma system set netns exclusive): an interface is made where its HCA is.
+# Drivers learn of it since Linux 6.17.
+PORTS=2
+
+drivers_learn_of_it() { printf '6.17\n%s\n' "$(uname -r)" | sort -VC; }
+interfaces_in() { ip netns exec "$1" ip -o link show type ipoib | awk -F': ' '{ print $2 }'; } # NAMESPACE
+interfaces_here() { ip -o link show type ipoib | awk -F': ' '{ print $2 }'; }
+has_one_in() { [ "$(interfaces_in "$1" | wc -l)" = 1 ]; }
+has_here() { [ "$(interfaces_here | wc -l)" = "$1" ]; }
+carries() { [ "$("$@" cat /sys/class/net/ib0/carrier 2>/dev/null)" = 1 ]; } # [COMMAND...]
+
+# Exclusive they can be while there is but one namespace.
+start() {
+    drivers_learn_of_it || return 77
+    [ "$(rdma system | grep -c 'netns exclusive')" = 1 ] || rdma system set netns exclusive
+    [ -e /sys/module/ib_ipoib ] || load_driver
+}
+
+test_interface_is_made_in_its_hcas_namespace() {
+    start || return
+    has_here 2
+    ip netns add h2
+    rdma dev set soft_ib1 netns h2
+    wait_for 10 has_one_in h2
+    has_here 1
+    [ "$(interfaces_in h2)" = ib0 ]
+    ip addr add 10.0.0.1/24 dev ib0
+    ip link set ib0 up
+    on 2 ip addr add 10.0.0.2/24 dev ib0
+    on 2 ip link set ib0 up
+    wait_for 20 carries
+    wait_for 20 carries on 2
+    wait_for 20 ping -q -c 1 -W 1 10.0.0.2
+    ping -q -c 20 -i 0.05 10.0.0.2 | says ' 0% packet loss'
+}
+
+test_children_are_made_beside_their_parent() {
+    start || return
+    on 2 ip link add link ib0 name child type ipoib
+    [ "$(interfaces_in h2 | sed 's/@.*//' | sort | xargs)" = "child ib0" ]
+    on 2 ip link del child
+}
+
+test_interface_is_made_there_when_the_driver_is_loaded() {
+    start || return
+    unload_driver
+    load_driver
+    has_one_in h2
+    has_here 1
+}
+
+test_interface_comes_back_with_its_hca() {
+    start || return
+    ip netns del h2
+    wait_for 10 has_here 2
+    rdma system set netns shared
+}
