@@ -6,6 +6,7 @@
 PORTS=2
 
 drivers_learn_of_it() { printf '6.17\n%s\n' "$(uname -r)" | sort -VC; }
+drivers_learn_of_it || SKIPPABLE='they do not learn of it'
 interfaces_in() { ip netns exec "$1" ip -o link show type ipoib | awk -F': ' '{ print $2 }'; } # NAMESPACE
 interfaces_here() { ip -o link show type ipoib | awk -F': ' '{ print $2 }'; }
 has_one_in() { [ "$(interfaces_in "$1" | wc -l)" = 1 ]; }
