@@ -4,8 +4,7 @@
 
 struct net_device_ops probe(int (*set)(struct net_device *, struct netdev_hw_addr_list *,
 				       struct netdev_hw_addr_list *));
-struct net_device_ops probe(int (*set)(struct net_device *, struct netdev_hw_addr_list *,
-				       struct netdev_hw_addr_list *))
+struct net_device_ops probe(int (*set)(struct net_device *, struct netdev_hw_addr_list *, struct netdev_hw_addr_list *))
 {
 	return (struct net_device_ops){ .ndo_set_rx_mode_async = set };
 }

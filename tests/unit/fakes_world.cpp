@@ -14,7 +14,8 @@ World& World::get() { return *world; }
 
 World::World()
 {
-    // The driver's static objects, which limit what it logs, outlive a world: its time is far from that of those before.
+    // The driver's static objects, which limit what it logs, outlive a world: its time is far from that of those
+    // before.
     static unsigned long begun = 0;
     now = begun += 1000000;
     world = this;

@@ -46,8 +46,8 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
 }
 
 /*
- * The accelerated datapath's operations run under its netdev's instance lock where kernels have one, as mlx5's do. Before
- * that there were no NAPI functions for callers that hold it.
+ * The accelerated datapath's operations run under its netdev's instance lock where kernels have one, as mlx5's do.
+ * Before that there were no NAPI functions for callers that hold it.
  */
 #ifdef HAVE_NETDEV_OPS_LOCK
 static inline void soft_request_ops_lock(struct net_device *dev)
