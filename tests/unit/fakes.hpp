@@ -375,9 +375,9 @@ public:
     bool more = false;
     int spinning = 0;
     bool rtnl = false;
-    // Netdevs to be unregistered together; and how often some were.
+    // Netdevs to be unregistered together; and how many were, each time.
     std::vector<net_device*> batch;
-    unsigned int batches = 0;
+    std::vector<std::size_t> batches;
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;

@@ -56,7 +56,7 @@ int shim_netdev_register(net_device* dev)
 void shim_netdev_batch_init(void*) { EXPECT_TRUE(world->batch.empty()); }
 void shim_netdev_batch_unregister(void*)
 {
-    ++world->batches;
+    world->batches.push_back(world->batch.size());
     for (net_device* dev : std::exchange(world->batch, {}))
         shim_netdev_unregister(dev, nullptr);
 }
