@@ -79,7 +79,7 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 {
 	struct soft_cq *cq = to_cq(ib);
 
-	if (attr->cqe > SOFT_MOST_CQES)
+	if (attr->cqe > SOFT_MOST_CQES || attr->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
 	/* Powers of two, here and below: the free-running indices pass 2^32. */
 	cq->size = roundup_pow_of_two(attr->cqe + 1);
@@ -90,6 +90,8 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 	INIT_LIST_HEAD(&cq->due);
 	soft_hrtimer_setup(&cq->timer, cq_timeout);
 	ib->cqe = attr->cqe;
+	cq->vector = attr->comp_vector;
+	atomic_inc(&to_hca(ib->device)->slot->cqs[cq->vector]);
 	return 0;
 }
 ALLOW_ERROR_INJECTION(create_cq, ERRNO);
@@ -104,6 +106,7 @@ static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	hrtimer_cancel(&cq->timer);
 	/* An engine may be about to raise its event. */
 	synchronize_rcu();
+	atomic_dec(&to_hca(ib->device)->slot->cqs[cq->vector]);
 	vfree(cq->ring);
 	return 0;
 }

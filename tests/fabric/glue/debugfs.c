@@ -19,10 +19,13 @@ static struct dentry *root;
 static int counters_show(struct seq_file *file, void *unused)
 {
 	struct soft_slot *slot = file->private;
+	unsigned int i;
 
 #define X(name) seq_printf(file, "%-16s %lld\n", #name, atomic64_read(&slot->counters.name));
 	SOFT_COUNTERS(X)
 #undef X
+	for (i = 0; i < soft_vectors; i++)
+		seq_printf(file, "cqs_on_vector_%-2u %d\n", i, atomic_read(&slot->cqs[i]));
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(counters);

@@ -27,7 +27,7 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->vendor_part_id = 1;
 	attr->max_qp = 1 << 16;
 	attr->max_qp_wr = SOFT_MOST_QUEUE;
-	attr->max_send_sge = SOFT_MOST_SGES;
+	attr->max_send_sge = soft_send_sges;
 	attr->max_recv_sge = SOFT_MOST_SGES;
 	attr->max_cq = 1 << 16;
 	attr->max_cqe = SOFT_MOST_CQES;
@@ -273,7 +273,7 @@ int soft_plug(struct soft_slot *slot)
 	hca->ib.node_type = RDMA_NODE_IB_CA;
 	hca->ib.node_guid = cpu_to_be64(fabric_guid(soft_number(slot)));
 	hca->ib.phys_port_cnt = 1;
-	hca->ib.num_comp_vectors = num_online_cpus();
+	hca->ib.num_comp_vectors = soft_vectors;
 	hca->ib.local_dma_lkey = 1;
 	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", soft_number(slot));
 	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);

@@ -23,6 +23,7 @@
 
 enum {
 	SOFT_MOST_SGES = 18,
+	SOFT_MOST_VECTORS = 64,
 	/* What a packet's bytes are in, with elements that cross pages. */
 	SOFT_MOST_PIECES = 40,
 	SOFT_MOST_QUEUE = 1 << 14,
@@ -91,6 +92,8 @@ struct soft_slot {
 	struct soft_hca __rcu *hca;
 	struct device *parent;
 	struct soft_counters counters;
+	/* Completion queues that there are now, by vector. */
+	atomic_t cqs[SOFT_MOST_VECTORS];
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, least_retries, moderation_ms, hide_gid_change;
@@ -108,7 +111,7 @@ struct soft_cq {
 	/* Guards all below. */
 	spinlock_t lock;
 	struct ib_wc *ring;
-	u32 size, head, tail;
+	u32 vector, size, head, tail;
 	enum ib_cq_notify_flags armed;
 	/* Moderation: an event after so many entries, or so long after the first of them. */
 	u32 moderation_count, moderation_us, unreported;
@@ -260,6 +263,8 @@ extern unsigned int soft_first_hca;
 /* SRQs are to be had, and elements in each of their receives. */
 extern bool soft_have_srq;
 extern unsigned int soft_srq_sges;
+extern unsigned int soft_send_sges;
+extern unsigned int soft_vectors;
 /* Checksum and segmentation offload are to be had. */
 extern bool soft_have_offloads;
 /* Virtual functions of each HCA. */

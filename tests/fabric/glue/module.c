@@ -25,6 +25,14 @@ unsigned int soft_srq_sges = SOFT_MOST_SGES;
 module_param_named(srq_sges, soft_srq_sges, uint, 0444);
 MODULE_PARM_DESC(srq_sges, "Elements in each receive of a shared receive queue, 1 to 18 (default 18)");
 
+unsigned int soft_send_sges = SOFT_MOST_SGES;
+module_param_named(send_sges, soft_send_sges, uint, 0444);
+MODULE_PARM_DESC(send_sges, "Elements in each send, 2 to 18 (default 18)");
+
+unsigned int soft_vectors;
+module_param_named(vectors, soft_vectors, uint, 0444);
+MODULE_PARM_DESC(vectors, "Completion vectors of each HCA, up to 64 (default 0: one for each processor)");
+
 bool soft_have_offloads = true;
 module_param_named(offloads, soft_have_offloads, bool, 0444);
 MODULE_PARM_DESC(offloads, "Have checksum and segmentation offload of IPoIB datagrams (default 1)");
@@ -100,6 +108,14 @@ static int __init soft_ib_init(void)
 		pr_err("soft_ib: srq_sges=%u is not 1 to %u\n", soft_srq_sges, SOFT_MOST_SGES);
 		return -EINVAL;
 	}
+	if (soft_send_sges < 2 || soft_send_sges > SOFT_MOST_SGES) {
+		pr_err("soft_ib: send_sges=%u is not 2 to %u\n", soft_send_sges, SOFT_MOST_SGES);
+		return -EINVAL;
+	}
+	if (soft_vectors > SOFT_MOST_VECTORS) {
+		pr_err("soft_ib: vectors=%u is more than %u\n", soft_vectors, SOFT_MOST_VECTORS);
+		return -EINVAL;
+	}
 	if (subnets < 1 || subnets > FABRIC_MOST_SUBNETS) {
 		pr_err("soft_ib: subnets=%u is not 1 to %u\n", subnets, FABRIC_MOST_SUBNETS);
 		return -EINVAL;
@@ -123,6 +139,8 @@ static int __init soft_ib_init(void)
 	/* As the HCAs that have such a datapath. */
 	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
 		soft_have_offloads = false;
+	if (!soft_vectors)
+		soft_vectors = min_t(unsigned int, num_online_cpus(), SOFT_MOST_VECTORS);
 	soft_fabric = vzalloc(fabric_bytes());
 	soft_slots = kcalloc(hcas, sizeof(*soft_slots), GFP_KERNEL);
 	ret = soft_fabric && soft_slots ? soft_bus_start() : -ENOMEM;
