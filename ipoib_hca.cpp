@@ -80,12 +80,19 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
 
 namespace {
 
+// Interfaces of ports that were made so far. Under RTNL.
+constinit unsigned int parents_made;
+
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
     net_device* dev = shim_netdev_create(hca.ca(), port);
     if (!dev)
         return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);
+    // HCAs do not all begin with their first vector: one processor often serves those of one number.
+    if (hca.parents.empty())
+        hca.begin_vectors(parents_made);
+    ++parents_made;
     kernel::Status status = kernel::no_memory;
     if (auto interface = kernel::make_owned<Interface>(dev, hca, port)) {
         status = interface->attach();

@@ -268,13 +268,13 @@ kernel::Status Interface::create_queues()
     const unsigned int sends = ring_sizes_.sends, receives = ring_sizes_.receives;
     const unsigned int sges = std::min(shim_ib_max_send_sge(ca_), MappedPacket::most_sges);
     const unsigned int vectors = std::max(shim_ib_comp_vectors(ca_), 1U);
-    const unsigned int vector = 2 * (port_ - 1);
 
     TRY(connections.create(sends, receives, sges));
-    recv_cq_ = shim_cq_create(ca_, receives + connections.receive_completions(receives), vector % vectors,
+    recv_cq_ = shim_cq_create(ca_, receives + connections.receive_completions(receives), vector_ % vectors,
                               receive_completed, this);
     TRY(kernel::check(recv_cq_));
-    send_cq_ = shim_cq_create(ca_, 2 * sends, (vector + 1) % vectors, send_completed, this);
+    // Half of the vectors away: receives, which raise most of the events, are on all vectors before two share one.
+    send_cq_ = shim_cq_create(ca_, 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, this);
     TRY(kernel::check(send_cq_));
     qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
     TRY(kernel::check(qp_));

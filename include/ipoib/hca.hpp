@@ -25,6 +25,10 @@ public:
     // Those of ports. CONTEXT: RTNL.
     kernel::List<Interface> parents;
 
+    // Its next interface takes this completion vector for what it receives, the one after that the next. CONTEXT: RTNL.
+    void begin_vectors(unsigned int first) { next_vector_ = first; }
+    unsigned int take_vector() { return next_vector_++; }
+
     // A registered interface can be found from now on, or no more. CONTEXT: RTNL.
     void add(Interface& interface) TA_EXCLUDES(lock_);
     void remove(Interface& interface) TA_EXCLUDES(lock_);
@@ -40,6 +44,8 @@ private:
 
     ib_device* const ca_;
     const bool accelerates_;
+    // Under RTNL; modulo their number.
+    unsigned int next_vector_ = 0;
     // Taken inside RTNL.
     kernel::Mutex lock_{lock_class_, "ipoib_interfaces"};
     kernel::List<Interface, OfHca> interfaces_ TA_GUARDED(lock_);

@@ -47,11 +47,14 @@ extern kernel::WorkQueue flush_queue, reap_queue;
 class Interface : public kernel::ListNode<Interface>, public kernel::ListNode<OfHca> {
 public:
     // Of a port; its P_Key is the first of the port's table.
-    Interface(net_device* dev, Hca& hca, std::uint32_t port) : dev_(dev), hca_(hca), ca_(hca.ca()), port_(port) {}
+    Interface(net_device* dev, Hca& hca, std::uint32_t port)
+        : dev_(dev), hca_(hca), ca_(hca.ca()), port_(port), vector_(hca.take_vector())
+    {
+    }
     // Of a P_Key, beside parent.
     Interface(net_device* dev, Interface& parent, PKey pkey)
-        : dev_(dev), hca_(parent.hca_), ca_(parent.ca_), port_(parent.port_), parent_(&parent),
-          pkey_(pkey.as_full_member().value())
+        : dev_(dev), hca_(parent.hca_), ca_(parent.ca_), port_(parent.port_), vector_(parent.hca_.take_vector()),
+          parent_(&parent), pkey_(pkey.as_full_member().value())
     {
     }
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_owner(dev)); }
@@ -241,6 +244,8 @@ private:
     Hca& hca_;
     ib_device* const ca_;
     const std::uint32_t port_;
+    // Of its receive completions, modulo the HCA's number of completion vectors.
+    const unsigned int vector_;
     Interface* const parent_ = nullptr;
     ib_pd* pd_ = nullptr;
     ib_cq* send_cq_ = nullptr;

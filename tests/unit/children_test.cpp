@@ -61,6 +61,53 @@ protected:
     unsigned int initial_mtu = 0;
 };
 
+TEST_F(ChildrenTest, interfaces_of_an_hca_take_turns_on_its_completion_vectors)
+{
+    using Vectors = std::pair<unsigned int, unsigned int>;
+    const auto vectors_of = [](const net_device* dev) {
+        const Interface& one = Interface::of(dev);
+        return Vectors(one.recv_cq()->vector, one.send_cq()->vector);
+    };
+    world.stop();
+    world.ca.comp_vectors = 4;
+    world.start();
+    const unsigned int first = vectors_of(&world.dev()).first;
+    for (const std::uint16_t pkey : {0x8001, 0x8002, 0x8001, 0x8002, 0x8001})
+        ASSERT_EQ(add_link(request(pkey)), 0);
+    for (unsigned int i = 0; i < children(); ++i) {
+        const unsigned int receives = (first + i + 1) % 4;
+        EXPECT_EQ(vectors_of(child(i)), Vectors(receives, (receives + 2) % 4)) << i;
+    }
+    // Other rings stay where they were.
+    const Vectors before = vectors_of(child(1));
+    world.rtnl = true;
+    EXPECT_TRUE(Interface::of(child(1)).set_ring_sizes({256, 256}).ok());
+    world.rtnl = false;
+    EXPECT_EQ(vectors_of(child(1)), before);
+}
+
+TEST_F(ChildrenTest, an_hca_of_one_completion_vector_serves_all)
+{
+    for (const unsigned int vectors : {1U, 0U}) {
+        world.ca.comp_vectors = vectors;
+        ASSERT_EQ(add_link(request(0x8001)), 0);
+        EXPECT_EQ(Interface::of(child(children() - 1)).recv_cq()->vector, 0U);
+        EXPECT_EQ(Interface::of(child(children() - 1)).send_cq()->vector, 0U);
+    }
+}
+
+TEST_F(ChildrenTest, an_hca_begins_on_the_vector_behind_those_of_earlier_ports)
+{
+    world.stop();
+    world.ca.comp_vectors = 64;
+    world.start();
+    const unsigned int before = interface().recv_cq()->vector;
+    ASSERT_EQ(add_link(request(0x8001)), 0);
+    world.stop();
+    world.start();
+    EXPECT_EQ(interface().recv_cq()->vector, (before + 1) % 64);
+}
+
 TEST_F(ChildrenTest, a_file_makes_one_named_after_the_key_as_written)
 {
     EXPECT_EQ(create("0x8001\n"), 7);

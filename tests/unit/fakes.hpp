@@ -119,7 +119,7 @@ struct ib_cq {
     void* context;
     std::deque<Completion> entries;
     bool armed = false;
-    unsigned int size = 0;
+    unsigned int size = 0, vector = 0;
     void push(const Completion& entry)
     {
         entries.push_back(entry);
@@ -217,6 +217,7 @@ struct ib_device {
     bool silent = false;
     shim_gid known_gid = gid;
     bool infiniband = true;
+    unsigned int comp_vectors = 2;
     struct Handler {
         void (*on_event)(void*, shim_event, std::uint32_t);
         void* context;

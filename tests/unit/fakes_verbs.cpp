@@ -116,7 +116,7 @@ static void unmap(std::uint64_t address)
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
 unsigned int shim_ib_abilities(const ib_device*) { return world->abilities; }
-unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
+unsigned int shim_ib_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
 int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     *port = ca->port;
@@ -178,9 +178,11 @@ int shim_pointer_error(const void* pointer)
 ib_pd* shim_pd_create(ib_device* ca) { return new ib_pd{ca}; }
 void shim_pd_destroy(ib_pd* pd) { delete pd; }
 std::uint32_t shim_pd_lkey(const ib_pd*) { return 7; }
-ib_cq* shim_cq_create(ib_device*, unsigned int size, unsigned int, void (*completed)(ib_cq*, void*), void* context)
+ib_cq* shim_cq_create(ib_device* ca, unsigned int size, unsigned int vector, void (*completed)(ib_cq*, void*),
+                      void* context)
 {
-    return new ib_cq{completed, context, {}, false, size};
+    EXPECT_LT(vector, std::max(ca->comp_vectors, 1U));
+    return new ib_cq{completed, context, {}, false, size, vector};
 }
 void shim_cq_destroy(ib_cq* cq) { delete cq; }
 int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
