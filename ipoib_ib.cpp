@@ -166,29 +166,44 @@ inline void TxRing::request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, s
         shim_send_wr_set_next(slots_[index_.slot(here - 1)].native(), slot.native());
 }
 
+bool TxRing::map_segments(Segmenter& segmenter, std::uint32_t count)
+{
+    const std::uint32_t first = index_.head();
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const unsigned int slot = index_.slot(first + i);
+        if (segmenter.next(interface_.ca(), slots_[slot], headers_[slot], sges_)) [[likely]]
+            continue;
+        while (i-- > 0)
+            slots_[index_.slot(first + i)].unmap(interface_.ca());
+        return false;
+    }
+    return true;
+}
+
 // Apart: what it needs of the stack is not to be every packet's.
 [[gnu::noinline]] void TxRing::send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes,
                                              ib_ah* ah, std::uint32_t qpn)
 {
     Segmenter segmenter(skb, header_bytes, segment_bytes);
     const std::uint32_t first = index_.head(), count = segmenter.count();
-    std::uint32_t end = first;
+    bool mapped = false;
     if (count <= index_.free() && header_bytes <= SegmentHeaders::bytes_each && !closed()) [[likely]]
-        while (end != first + count &&
-               segmenter.next(interface_.ca(), slots_[index_.slot(end)], headers_[index_.slot(end)], sges_))
-            ++end;
-    if (end != first + count) [[unlikely]] {
-        while (end-- != first)
-            slots_[index_.slot(end)].unmap(interface_.ca());
+        mapped = map_segments(segmenter, count);
+    // One piece of memory holds what has too many for the HCA.
+    if (segmenter.scattered() && shim_skb_linearize(skb) == 0) [[unlikely]] {
+        Segmenter again(skb, header_bytes, segment_bytes);
+        mapped = map_segments(again, count);
+    }
+    if (!mapped) [[unlikely]] {
         drop(skb);
         return;
     }
     const unsigned int bytes = shim_skb_len(skb);
-    for (std::uint32_t here = first; here != end; ++here) {
-        MappedPacket& slot = slots_[index_.slot(here)];
+    for (std::uint32_t i = 0; i < count; ++i) {
+        MappedPacket& slot = slots_[index_.slot(first + i)];
         slot.packets = 1;
-        slot.queued_bytes = here + 1 == end ? bytes : 0;
-        request(slot, here, ah, qpn, false);
+        slot.queued_bytes = i + 1 == count ? bytes : 0;
+        request(slot, first + i, ah, qpn, false);
     }
     segmented.add(count);
     shim_skb_tx_timestamp(skb);

@@ -67,7 +67,8 @@ bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsign
     for (unsigned int done = 0; done < data_bytes;) {
         void* const piece = shim_tso_data(native());
         const unsigned int bytes = std::min(shim_tso_piece_bytes(native()), data_bytes - done);
-        if (segment.sges == most || !segment.add_data(ca, piece, bytes)) [[unlikely]] {
+        scattered_ = segment.sges == most;
+        if (scattered_ || !segment.add_data(ca, piece, bytes)) [[unlikely]] {
             segment.unmap_data(ca);
             return false;
         }

@@ -108,6 +108,8 @@ private:
     void request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum);
     void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
                        std::uint32_t qpn);
+    // Maps so many segments into the slots from head on; false: one could not be, and none is mapped.
+    bool map_segments(Segmenter& segmenter, std::uint32_t count);
     // Finishes all sends before end.
     void finish_to(std::uint32_t end, int budget);
     void handle(const shim_wc* wc, int budget);

@@ -46,6 +46,8 @@ public:
     unsigned int count() const { return (left_ + segment_bytes_ - 1) / segment_bytes_; }
     // Maps the next one, its headers in this room, in no more than most elements. False: it can't be, and is unmapped.
     [[nodiscard]] bool next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most);
+    // A segment's data is in more pieces than there are elements.
+    bool scattered() const { return scattered_; }
 
 private:
     shim_tso* native() { return reinterpret_cast<shim_tso*>(tso_); }
@@ -54,6 +56,7 @@ private:
     unsigned int header_bytes_, segment_bytes_;
     // Bytes of data that are not cut yet.
     unsigned int left_;
+    bool scattered_ = false;
     alignas(SHIM_ALIGNOF_TSO) std::byte tso_[SHIM_SIZEOF_TSO];
 };
 

@@ -30,6 +30,7 @@ protected:
         std::uint8_t reserved = 0;
         // The HCA says nothing of its checksum; it has 4 bytes of IP options.
         bool unverified = false, ip_options = false;
+        std::uint8_t service = 0;
     };
     static std::vector<std::uint8_t> frame(const Tcp& tcp)
     {
@@ -38,6 +39,7 @@ protected:
         bytes[0] = 0x08;
         auto& ip = *reinterpret_cast<Ipv4Header*>(&bytes[4]);
         ip.version_and_length = 0x45;
+        ip.service = tcp.service;
         ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size() - 4));
         ip.fragment = kernel::Be16(tcp.fragment);
         ip.time_to_live = tcp.time_to_live;
@@ -217,11 +219,38 @@ TEST_F(CutTest, what_can_not_be_mapped_is_dropped_whole)
     world.complete_sends(3);
 }
 
-TEST_F(CutTest, segment_of_more_pieces_than_the_hca_takes_is_dropped)
+TEST_F(CutTest, segment_of_more_pieces_than_the_hca_takes_goes_from_linear_memory)
 {
+    // The first segment's pieces are few, the second's too many.
+    sk_buff* skb = large(2980, 980, 1000);
+    const std::vector<std::uint8_t> second = skb->frags.at(1);
+    skb->frags.erase(skb->frags.begin() + 1);
+    for (std::size_t i = 0; i < second.size(); i += 10)
+        skb->frags.emplace(skb->frags.begin() + 1 + static_cast<long>(i / 10), &second[i], &second[i] + 10);
+    world.transmit(skb);
+    ASSERT_EQ(world.sent.size(), 3U);
+    const auto all = frame({.data = 2980});
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(world.sent[i].addresses.size(), 2U);
+        const std::size_t from = 44 + i * 1000, bytes = std::min<std::size_t>(1000, all.size() - from);
+        EXPECT_TRUE(std::equal(world.sent[i].bytes.begin() + 44, world.sent[i].bytes.end(), &all[from])) << i;
+        EXPECT_EQ(world.sent[i].bytes.size(), 44 + bytes);
+    }
+    EXPECT_EQ(interface().tx.segmented.value(), 3U);
+    world.complete_sends(3);
+    EXPECT_EQ(world.drops, 0U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(CutTest, segment_of_too_many_pieces_is_dropped_without_memory)
+{
+    world.fail_allocation = 1;
     world.transmit(large(1000, 10, 1000));
     EXPECT_TRUE(world.sent.empty());
     EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(world.reasons, std::set{SHIM_DROP_NO_MEMORY});
+    EXPECT_EQ(interface().tx_dropped.value(), 1U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
 TEST_F(CutTest, queue_stops_while_the_largest_packet_has_no_room)
@@ -309,6 +338,21 @@ TEST_F(OffloadTest, segments_that_differ_in_reserved_bits_or_fragmentation_are_n
     arrive({{.sequence = 2000}, {.sequence = 2100, .fragment = 0}});
     arrive({{.sequence = 3000, .reserved = 1}, {.sequence = 3100, .reserved = 1}});
     EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 200}));
+}
+
+TEST_F(OffloadTest, congestion_marks_are_kept_apart)
+{
+    // RFC 3168: ECT(0) in the two low bits of the service, then CE, which a router set.
+    arrive({{.sequence = 1000, .service = 2}, {.sequence = 1100, .service = 2}, {.sequence = 1200, .service = 3}});
+    EXPECT_EQ(received(), (Sizes{200, 100}));
+    EXPECT_EQ(ip_of(0).service, 2);
+    EXPECT_EQ(ip_of(1).service, 3);
+    // Another class of service is no congestion mark, and not the flow's either.
+    arrive({{.sequence = 1300, .service = 2}, {.sequence = 1400, .service = 0x22}});
+    EXPECT_EQ(received(), (Sizes{200, 100, 100, 100}));
+    // What TCP itself says of congestion (ECE, CWR) goes up alone.
+    arrive({{.sequence = 1500}, {.sequence = 1600, .flags = tcp_ack | 0x40}, {.sequence = 1700, .flags = tcp_ack | 0x80}});
+    EXPECT_EQ(received(), (Sizes{200, 100, 100, 100, 100, 100, 100}));
 }
 
 TEST_F(OffloadTest, fragments_are_not_merged)
