@@ -59,10 +59,21 @@ kernel::Status TxRing::create(unsigned int size, unsigned int sges)
     least_room_ = 1;
     if (interface_.cuts_segments()) {
         least_room_ = std::clamp(size / 4, 1U, most_segments);
-        shim_netdev_limit_segments(interface_.dev(), least_room_);
+        limit_segments(least_room_);
         return headers_.allocate(size);
     }
     return {};
+}
+
+void TxRing::limit_segments(unsigned int limit)
+{
+    // A number that this ring did not set is the user's choice, or the kernel's default.
+    if (const unsigned int now = shim_netdev_max_segments(interface_.dev()); now != max_segments_)
+        wanted_segments_ = now;
+    max_segments_ = std::min(wanted_segments_, limit);
+    // The limit lowers the stack's number and never raises it.
+    shim_netdev_limit_segments(interface_.dev(), limit);
+    shim_netdev_set_max_segments(interface_.dev(), max_segments_);
 }
 
 void TxRing::destroy()

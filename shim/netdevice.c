@@ -337,6 +337,14 @@ SHIM void shim_netdev_limit_segments(struct net_device *dev, unsigned int segmen
 	SHIM_LIMIT_SEGMENTS(dev, segments);
 }
 
+SHIM unsigned int shim_netdev_max_segments(const struct net_device *dev) { return dev->gso_max_segs; }
+
+SHIM void shim_netdev_set_max_segments(struct net_device *dev, unsigned int segments)
+{
+	/* Sockets read it without a lock. */
+	WRITE_ONCE(dev->gso_max_segs, segments);
+}
+
 SHIM void *shim_netdev_owner(const struct net_device *dev)
 {
 	return ((const struct rdma_netdev *)netdev_priv(dev))->clnt_priv;

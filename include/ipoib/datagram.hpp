@@ -101,6 +101,8 @@ private:
     // Segments of one packet, at most, that are made here.
     static constexpr std::uint32_t most_segments = 64;
 
+    // The stack sends no packets of more segments, and of fewer if the user wants that. CONTEXT: RTNL.
+    void limit_segments(unsigned int limit);
     // Neither this ring nor the connections' pool is full.
     bool room() const;
     void drop(sk_buff* skb);
@@ -129,6 +131,8 @@ private:
     kernel::RingIndex index_;
     // So many slots are free whenever the stack may send: what its largest packet takes.
     std::uint32_t least_room_ = 1;
+    // Segments of one packet: what the stack was last told, and what it would use without a limit.
+    unsigned int max_segments_ = 0, wanted_segments_ = 0;
     // Built and not posted: from this index to head. Under the transmit lock.
     std::uint32_t unposted_ = 0;
     // Between service and service, or until the restart that a failed post asked for.

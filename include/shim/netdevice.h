@@ -37,6 +37,9 @@ void shim_netdev_add_abilities(struct net_device *dev, unsigned int abilities);
 void shim_netdev_set_child(struct net_device *dev);
 /* A TCP packet that is to be cut becomes so many at most. */
 void shim_netdev_limit_segments(struct net_device *dev, unsigned int segments);
+/* The most segments that the stack sends as one packet, which the user may change too. CONTEXT: RTNL. */
+unsigned int shim_netdev_max_segments(const struct net_device *dev);
+void shim_netdev_set_max_segments(struct net_device *dev, unsigned int segments);
 /* What it is all about: its owner's state. */
 void *shim_netdev_owner(const struct net_device *dev);
 void shim_netdev_set_owner(struct net_device *dev, void *owner);

@@ -288,7 +288,7 @@ void Session::send_segments()
     const unsigned int segment_bytes = 1 + input_.u16() % 4096;
     const std::size_t data = 1 + input_.u16() % 60000;
     // The stack makes no more segments than it was told.
-    if (dev->most_segments && (data + segment_bytes - 1) / segment_bytes > dev->most_segments)
+    if ((data + segment_bytes - 1) / segment_bytes > dev->max_segments)
         return;
     const std::size_t linear = kind & packet_fragments ? data / 3 : data;
     sk_buff* const skb = packet(dev, tcp_headers - sizeof(Encapsulation) + linear);

@@ -255,7 +255,12 @@ void shim_netdev_add_abilities(net_device* dev, unsigned int abilities)
 {
     dev->can_segment = abilities & SHIM_CUT_BY_DRIVER;
 }
-void shim_netdev_limit_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
+void shim_netdev_limit_segments(net_device* dev, unsigned int segments)
+{
+    dev->most_segments = std::min(dev->most_segments, segments);
+}
+unsigned int shim_netdev_max_segments(const net_device* dev) { return dev->most_segments; }
+void shim_netdev_set_max_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
 void* shim_netdev_owner(const net_device* dev)
 {
     SIM_CHECK(dev->owner, "%s has no owner (any more)", dev->name.c_str());

@@ -88,7 +88,9 @@ struct net_device {
     unsigned int wakes = 0;
     // Byte queue limits have stopped the queue.
     bool limited = false;
-    unsigned int most_segments = 0, feature_updates = 0, address_changes = 0, announcements = 0;
+    // Of one packet: what the kernel sends at a time, and what the driver allows.
+    unsigned int max_segments = 65535, segments_limit = 65535;
+    unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
 };
 
 struct Sent {

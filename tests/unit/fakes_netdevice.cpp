@@ -45,7 +45,18 @@ void shim_netdev_set_child(net_device* dev)
     EXPECT_FALSE(dev->registered);
     dev->child = true;
 }
-void shim_netdev_limit_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
+// As the kernel does: it lowers what it sends at a time, and never raises it.
+void shim_netdev_limit_segments(net_device* dev, unsigned int segments)
+{
+    dev->segments_limit = segments;
+    dev->max_segments = std::min(dev->max_segments, segments);
+}
+unsigned int shim_netdev_max_segments(const net_device* dev) { return dev->max_segments; }
+void shim_netdev_set_max_segments(net_device* dev, unsigned int segments)
+{
+    EXPECT_LE(segments, dev->segments_limit);
+    dev->max_segments = segments;
+}
 int shim_netdev_register(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);

@@ -253,9 +253,34 @@ TEST_F(CutTest, segment_of_too_many_pieces_is_dropped_without_memory)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
+TEST_F(CutTest, larger_rings_send_more_segments_at_a_time)
+{
+    world.rtnl = true;
+    EXPECT_EQ(world.dev().max_segments, 32U);
+    ASSERT_TRUE(interface().set_ring_sizes({8192, 128}).ok());
+    EXPECT_EQ(world.dev().segments_limit, 64U);
+    EXPECT_EQ(world.dev().max_segments, 64U);
+    ASSERT_TRUE(interface().set_ring_sizes({128, 128}).ok());
+    EXPECT_EQ(world.dev().max_segments, 32U);
+    world.rtnl = false;
+}
+
+TEST_F(CutTest, number_of_segments_that_the_user_chose_outlasts_other_rings)
+{
+    world.rtnl = true;
+    ASSERT_TRUE(interface().set_ring_sizes({8192, 128}).ok());
+    // ip link set ib0 gso_max_segs 40
+    world.dev().max_segments = 40;
+    ASSERT_TRUE(interface().set_ring_sizes({128, 128}).ok());
+    EXPECT_EQ(world.dev().max_segments, 32U);
+    ASSERT_TRUE(interface().set_ring_sizes({256, 128}).ok());
+    EXPECT_EQ(world.dev().max_segments, 40U);
+    world.rtnl = false;
+}
+
 TEST_F(CutTest, queue_stops_while_the_largest_packet_has_no_room)
 {
-    EXPECT_EQ(world.dev().most_segments, 32U);
+    EXPECT_EQ(world.dev().max_segments, 32U);
     for (int i = 0; i < 3; ++i)
         world.transmit(large(32000, 2000, 1000));
     EXPECT_FALSE(world.dev().stopped);

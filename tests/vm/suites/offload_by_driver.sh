@@ -88,6 +88,24 @@ test_smallest_ring_carries_them() {
     transfer 10
 }
 
+# What the stack sends as one packet follows the ring.
+segments_at_a_time() { on 1 ip -d link show ib0 | sed -nE 's/.*gso_max_segs ([0-9]+).*/\1/p'; }
+xfail_stock_larger_rings_send_more_segments_at_a_time='rings have the size they were loaded with'
+test_larger_rings_send_more_segments_at_a_time() {
+    on 1 ethtool -G ib0 tx 128
+    [ "$(segments_at_a_time)" = 32 ]
+    on 1 ethtool -G ib0 tx 8192
+    [ "$(segments_at_a_time)" = 64 ]
+    # The user's number stays, where the ring has room for it.
+    on 1 ip link set ib0 gso_max_segs 40
+    on 1 ethtool -G ib0 tx 128
+    [ "$(segments_at_a_time)" = 32 ]
+    on 1 ethtool -G ib0 tx 256
+    [ "$(segments_at_a_time)" = 40 ]
+    wait_for 20 reaches 1 10.0.0.2
+    transfer 10
+}
+
 test_mode_changes_under_large_packets() { mode_changes_under_large_packets; }
 
 test_udp_and_pings_are_as_ever() {
