@@ -38,6 +38,13 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_DIM_SAMPLE(sample) (sample)
 #endif
 
+/* The core keeps the netdev's statistics, and sums up those of all CPUs. */
+#ifdef HAVE_PCPU_STAT_TYPE
+#define SHIM_HAS_TSTATS(dev) ((dev)->pcpu_stat_type == NETDEV_PCPU_STAT_TSTATS)
+#else
+#define SHIM_HAS_TSTATS(dev) false
+#endif
+
 /* What an answer to a question for one path brings. */
 #if defined(HAVE_SA_PATH_COUNT_UNSIGNED)
 #define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, unsigned int count, void *context

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "compat.h"
 #include "objects.h"
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
@@ -84,13 +85,22 @@ SHIM void shim_lower_tx_timeout(struct net_device *dev)
 		rdma_netdev(dev)->tx_timeout(dev, 0);
 }
 
+/* As dev_get_stats() reads a netdev, which is not asked: the operations that it calls are the driver's. */
+static void get_stats(const struct shim_lower *lower, struct net_device *dev, struct rtnl_link_stats64 *sums)
+{
+	if (lower->ops->ndo_get_stats64)
+		lower->ops->ndo_get_stats64(dev, sums);
+	else if (SHIM_HAS_TSTATS(dev))
+		dev_get_tstats64(dev, sums);
+	else
+		netdev_stats_to_stats64(sums, &dev->stats);
+}
+
 SHIM void shim_lower_get_stats(const struct shim_lower *lower, struct net_device *dev, struct shim_stats *stats)
 {
 	struct rtnl_link_stats64 sums = {};
 
-	if (!lower->ops->ndo_get_stats64)
-		return;
-	lower->ops->ndo_get_stats64(dev, &sums);
+	get_stats(lower, dev, &sums);
 	stats->rx_packets += sums.rx_packets;
 	stats->rx_bytes += sums.rx_bytes;
 	stats->rx_errors += sums.rx_errors;

@@ -6,6 +6,7 @@
  * the unicast datagrams without a GRH that arrive for it; the client's queue pair receives the others. It sends by
  * itself, from the queue pair's number, by two transmit queues. A client that misuses it is told with a warning.
  */
+#include "compat.h"
 #include "engine.h"
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -356,13 +357,38 @@ static int filter_stop(struct net_device *dev)
 	return filter->client->ndo_stop(dev);
 }
 
+/* Statistics are the core's where it has them, as Omni-Path's driver leaves them; there is no operation then. */
 static const struct net_device_ops filter_ops = {
 	.ndo_init = filter_init,
 	.ndo_uninit = filter_uninit,
 	.ndo_open = filter_open,
 	.ndo_stop = filter_stop,
+#ifndef HAVE_PCPU_STAT_TYPE
 	.ndo_get_stats64 = dev_get_tstats64,
+#endif
 };
+
+#ifdef HAVE_PCPU_STAT_TYPE
+static int statistics_start(struct net_device *dev)
+{
+	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
+	return 0;
+}
+
+static void statistics_end(struct net_device *dev) {}
+#else
+static int statistics_start(struct net_device *dev)
+{
+	dev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
+	return dev->tstats ? 0 : -ENOMEM;
+}
+
+static void statistics_end(struct net_device *dev)
+{
+	free_percpu(dev->tstats);
+	dev->tstats = NULL;
+}
+#endif
 
 /* Birth and death */
 
@@ -374,8 +400,7 @@ static void destroy(struct net_device *dev)
 	netif_napi_del(&filter->napi);
 	for (i = 0; i < QUEUES; i++)
 		netif_napi_del(&filter->queues[i].napi);
-	free_percpu(dev->tstats);
-	dev->tstats = NULL;
+	statistics_end(dev);
 	atomic64_dec(&filter->slot->counters.accelerated_devices);
 	vfree(filter);
 }
@@ -396,11 +421,8 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	    WARN(dev->num_tx_queues < QUEUES, "soft_ib: the netdev was not allocated for its lower half\n"))
 		return -EINVAL;
 	filter = soft_vzalloc(sizeof(*filter));
-	dev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
-	if (!filter || !dev->tstats) {
+	if (!filter || statistics_start(dev)) {
 		vfree(filter);
-		free_percpu(dev->tstats);
-		dev->tstats = NULL;
 		return -ENOMEM;
 	}
 	filter->dev = dev;
