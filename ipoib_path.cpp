@@ -100,7 +100,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         else
             send_datagram(skb, to, *path);
     } else if (!asked || !path->waiting.push(skb, most_waiting)) {
-        if (asked)
+        if (asked && path->waiting.length() >= most_waiting)
             log_warning(interface_.dev(), "queue length limit %u. Packet drop.", most_waiting);
         dropped.add();
         shim_skb_drop(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
@@ -403,13 +403,17 @@ void PathTable::collect_garbage(unsigned long idle)
                 if (unused(neighbour))
                     forget(neighbour);
             dropped.add(path.waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
+            // No question could be sent when these came.
+            if (!path.waiting.empty())
+                (void)ask(path);
             if (path.life.unconfirmed())
                 doubt(path, PathLife::Event::aged);
             if (!path.neighbours.empty() || path.idle || path.life.question_open())
                 continue;
-            // One that failed holds nothing that is worth keeping.
+            // One that failed holds nothing that is worth keeping, unless packets wait for another question.
             if (!path.life.usable()) {
-                end(path);
+                if (path.waiting.empty())
+                    end(path);
             } else if (unused(path)) {
                 // Behind those that are unused for longer, and asked for again when it is used.
                 static_cast<kernel::ListNode<Path>&>(path).unlink();

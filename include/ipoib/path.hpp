@@ -94,7 +94,8 @@ public:
     // Every path is asked for again when it is next used, and now if packets wait for it.
     void doubt_all() TA_EXCLUDES(lock);
     // Forgets neighbours that were not used for longer than idle jiffies, and paths that are not usable; drops packets
-    // that have waited for too long. Unused paths are asked for again when they are used; max_idle of them are kept.
+    // that have waited for too long, and asks for paths that others wait for. Unused paths are asked for again when
+    // they are used; max_idle of them are kept.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
     // For debugfs, in the in-tree driver's format.
     kernel::Status show(seq_file* file) TA_EXCLUDES(lock);

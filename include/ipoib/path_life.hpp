@@ -56,15 +56,16 @@ public:
 
     constexpr Step on(Event event)
     {
+        // A record that is in doubt for a better reason stays so.
+        if (event == Event::aged && state_ == State::known)
+            aged_ = true;
         const Step step = decide(event);
         if (step.action == Action::ask)
             limit_s_ = limit_s_ == 0 ? first_limit_s : longer(limit_s_);
         else if (event == Event::answered || event == Event::failed || event == Event::unsent ||
                  event == Event::doubted)
             limit_s_ = 0;
-        if (event == Event::aged)
-            aged_ = usable();
-        else if (event == Event::answered || event == Event::doubted)
+        if (event == Event::answered || event == Event::doubted)
             aged_ = false;
         state_ = step.next;
         return step;

@@ -152,6 +152,25 @@ TEST_F(PathTest, what_waits_is_asked_for_when_there_is_an_administrator)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
+TEST_F(PathTest, what_waits_is_asked_for_without_another_packet)
+{
+    open();
+    world.sa_unknown = true;
+    world.transmit(world.packet(peer(1)));
+    world.transmit(world.packet(peer(2), 0x0806));
+    // The first collection finds nobody to ask.
+    world.advance(3010);
+    EXPECT_EQ(world.drops, 0U);
+    world.sa_unknown = false;
+    world.advance(3000);
+    ASSERT_EQ(world.open_paths(), 2U);
+    world.answer_path();
+    world.answer_path();
+    EXPECT_EQ(world.sent.size(), 2U);
+    EXPECT_EQ(world.drops, 0U);
+    world.complete_sends(2);
+}
+
 TEST_F(PathTest, packets_wait_for_an_administrator_no_longer_than_a_minute)
 {
     open();
@@ -180,6 +199,7 @@ TEST_F(PathTest, a_packet_that_waits_gives_user_space_its_pages_back)
     world.transmit(dropped);
     world.fail_allocation = 0;
     EXPECT_EQ(world.drops, 1U);
+    EXPECT_FALSE(logged("queue length limit %u. Packet drop."));
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 1U);
 }

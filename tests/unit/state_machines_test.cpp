@@ -252,6 +252,17 @@ TEST(PathLife, an_aged_record_is_kept_until_there_is_another)
     EXPECT_EQ(path.on(P::Event::failed).action, P::Action::drop_waiting);
 }
 
+TEST(PathLife, a_doubted_record_that_ages_is_dropped_when_it_is_refused)
+{
+    P path = path_in(P::State::known);
+    path.on(P::Event::doubted);
+    path.on(P::Event::aged);
+    path.on(P::Event::needed);
+    const auto step = path.on(P::Event::failed);
+    EXPECT_EQ(step.next, P::State::unknown);
+    EXPECT_EQ(step.action, P::Action::drop_waiting);
+}
+
 TEST(PathLife, is_usable_while_it_is_asked_for_again)
 {
     EXPECT_FALSE(path_in(P::State::unknown).usable());
