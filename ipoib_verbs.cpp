@@ -33,10 +33,8 @@ kernel::Status Interface::read_pkey()
         parent_ ? shim_ib_find_pkey(ca_, port_, value, &index) : shim_ib_query_pkey(ca_, port_, 0, &value);
     // The table was read, and has it not.
     const bool missing = parent_ && error == kernel::no_entry;
-    if (error && !missing) {
-        log_warning(dev_, "failed to read the P_Key table, error %d", error);
-        return error;
-    }
+    if (error && !missing)
+        return unanswered("the P_Key table", error);
     const bool found = !missing && PKey(value).valid();
     if (!parent_) {
         pkey_.store(found ? PKey(value).as_full_member().value() : 0);
@@ -53,21 +51,19 @@ kernel::Status Interface::read_pkey()
     return {};
 }
 
+int Interface::unanswered(const char* what, int error)
+{
+    if (port_retry_s_ == first_port_retry_s)
+        log_warning(dev_, "failed to read %s of port %u, error %d", what, port_, error);
+    return error;
+}
+
 kernel::Status Interface::read_gid()
 {
-    shim_gid known, own;
-    int error = shim_ib_query_gid(ca_, port_, 0, &known);
-    if (!error)
-        error = shim_ib_ask_gid(ca_, port_, 0, &own);
-    if (error) {
-        log_warning(dev_, "rdma_query_gid failed, error %d", error);
-        return error;
-    }
-    Gid gid = Gid::from(known);
-    // Some HCAs (ConnectX-4) report no new subnet prefix, and ib_core keeps the old one. The event comes back to us.
-    const bool unreported = !(gid == Gid::from(own));
-    if (unreported)
-        shim_ib_report_gid_change(ca_, port_);
+    shim_gid native;
+    if (const int error = shim_ib_query_gid(ca_, port_, 0, &native))
+        return unanswered("the GID table", error);
+    Gid gid = Gid::from(native);
     // The subnet's prefix is the port's in any case.
     if (guid_chosen_)
         gid.set_interface_id(this->gid());
@@ -75,7 +71,24 @@ kernel::Status Interface::read_gid()
         hca_.change_gid(gid_, gid);
         shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid.bytes, Gid::size);
     }
-    return unreported ? kernel::try_again : 0;
+    return {};
+}
+
+kernel::Status Interface::compare_gid()
+{
+    shim_gid known, own;
+    int error = shim_ib_query_gid(ca_, port_, 0, &known);
+    if (!error)
+        error = shim_ib_ask_gid(ca_, port_, 0, &own);
+    if (error)
+        return unanswered("the GID", error);
+    if (Gid::from(known) == Gid::from(own))
+        return {};
+    // Some HCAs (ConnectX-4) do not report a new subnet prefix, and ib_core keeps the former one. It reads the table
+    // when the change is reported for the HCA, but passes no event to its clients: the caller reads again.
+    if (!parent_)
+        shim_ib_report_gid_change(ca_, port_);
+    return kernel::try_again;
 }
 
 int Interface::gid_index() const
@@ -85,13 +98,16 @@ int Interface::gid_index() const
     return shim_ib_find_gid(ca_, port_, &native, &index) == 0 ? index : -1;
 }
 
-void Interface::choose_guid(const Gid& like)
+kernel::Status Interface::choose_guid(const Gid& like)
 {
     shim_gid native;
+    if (const int error = shim_ib_query_gid(ca_, port_, 0, &native))
+        return unanswered("the GID table", error);
     Gid chosen = gid();
     chosen.set_interface_id(like);
     hca_.change_gid(gid_, chosen);
-    guid_chosen_ = shim_ib_query_gid(ca_, port_, 0, &native) != 0 || !Gid::from(native).same_interface_id(gid());
+    guid_chosen_ = !Gid::from(native).same_interface_id(chosen);
+    return {};
 }
 
 kernel::Status Interface::set_address(const HwAddr& address)
@@ -103,10 +119,10 @@ kernel::Status Interface::set_address(const HwAddr& address)
         log_warning(dev_, "address %20phC: only the last 8 bytes, the GUID, can be set, and not to 0", address.bytes);
         return kernel::invalid;
     }
-    choose_guid(address.gid());
+    TRY(choose_guid(address.gid()));
     show_address();
     for (Interface& child : children_) {
-        child.choose_guid(gid());
+        (void)child.choose_guid(gid()).ok();
         child.show_address();
         shim_netdev_address_changed(child.dev_);
         child.flush_light_.queue();
@@ -145,15 +161,15 @@ kernel::Status Interface::prepare()
     const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
     // What the port does not answer now is asked again once it is listened to.
     (void)read_gid().ok();
-    if (parent_)
-        choose_guid(parent_->gid());
+    if (parent_ && parent_->guid_chosen_)
+        (void)choose_guid(parent_->gid()).ok();
     // A GUID may come with the request for the interface; programs that make addresses up know of no port's.
     if (shim_netdev_address_given(dev_)) {
         const Gid port_gid = gid();
-        choose_guid(given);
+        (void)choose_guid(given).ok();
         if (gid_index() < 0) {
             log_warning(dev_, "GID %pI6 is none of the port's: the address that was asked for is ignored", given.bytes);
-            choose_guid(port_gid);
+            (void)choose_guid(port_gid).ok();
         }
     }
     // Without a P_Key yet the interface waits for one when it is opened.
@@ -499,7 +515,8 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
         interface.flush_normal_.queue();
         break;
     case SHIM_EVENT_PKEY_CHANGE:
-        interface.flush_heavy_.queue();
+        // It may wait to ask again a port that did not answer.
+        interface.flush_heavy_.queue_now();
         break;
     case SHIM_EVENT_OTHER:
         break;
@@ -519,6 +536,20 @@ void Interface::flush(const char* level, InterfaceLife::Event event)
     (void)perform(read_port(event)).ok();
 }
 
+kernel::Status Interface::query_port(unsigned int& active_mtu)
+{
+    shim_port attributes;
+    // An HCA that does not answer may take its time, and RTNL is held: it is asked nothing more.
+    TRY(read_gid());
+    // Groups that are left on its account carry the P_Key that they were joined with.
+    TRY(read_pkey());
+    if (const int error = shim_ib_query_port(ca_, port_, &attributes))
+        return unanswered("the attributes", error);
+    lid_.store(attributes.lid);
+    active_mtu = attributes.active_mtu;
+    return compare_gid();
+}
+
 InterfaceLife::Event Interface::read_port(InterfaceLife::Event event)
 {
     using Event = InterfaceLife::Event;
@@ -526,25 +557,21 @@ InterfaceLife::Event Interface::read_port(InterfaceLife::Event event)
     const PKey pkey_before = pkey();
     const std::uint16_t index_before = pkey_index();
     const Gid gid_before = gid();
-    shim_port attributes;
-    bool answered = read_gid().ok();
-    // Groups that are left on its account carry the P_Key that they were joined with.
-    answered = read_pkey().ok() && answered;
-    if (shim_ib_query_port(ca_, port_, &attributes) == 0) {
-        lid_.store(attributes.lid);
-    } else {
-        attributes.active_mtu = 0;
-        answered = false;
-    }
+    unsigned int active_mtu = 0;
+    const kernel::Status status = query_port(active_mtu);
     // What was known stands until the port answers.
-    if (!answered)
-        flush_heavy_.queue(kernel::seconds(1));
+    if (status.ok()) {
+        port_retry_s_ = first_port_retry_s;
+    } else {
+        flush_heavy_.queue(kernel::seconds(port_retry_s_));
+        port_retry_s_ = std::min(2 * port_retry_s_, max_port_retry_s);
+    }
 
     if (!pkey_found_.load_relaxed())
         return Event::pkey_gone;
     if (!found_before)
         return Event::pkey_found;
-    const bool outgrown = has_queues() && attributes.active_mtu > rx.ib_mtu();
+    const bool outgrown = has_queues() && active_mtu > rx.ib_mtu();
     if (!(pkey_before == pkey()) || index_before != pkey_index() || outgrown)
         return Event::restart;
     return event == Event::unchanged && !(gid_before == gid()) ? Event::reregister : event;

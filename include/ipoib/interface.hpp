@@ -202,14 +202,22 @@ private:
     bool pause();
     kernel::Status run_again();
     void show_address();
-    void choose_guid(const Gid& like);
+    // On failure, as the GID table cannot be read, the GUID is as before.
+    kernel::Status choose_guid(const Gid& like);
     void destroy();
 
     // What the port says now. On failure what was known stands.
     kernel::Status read_pkey();
+    // The GID is ib_core's copy of the port's.
     kernel::Status read_gid();
-    // Reads all that the port may have changed, again in a second if it does not answer. Returns what follows for the
-    // interface's life; event, if nothing more.
+    // With the HCA's own. -EAGAIN: it has another, and ib_core will have it in a moment. CONTEXT: process.
+    kernel::Status compare_gid();
+    // GID, P_Key, LID and the link's MTU, in bytes, up to the first that cannot be read. CONTEXT: RTNL.
+    kernel::Status query_port(unsigned int& active_mtu);
+    // Logs the failure, unless the port is being asked again. Returns error.
+    int unanswered(const char* what, int error);
+    // Reads all that the port may have changed, and again after 1, 2, 4, ... 64 s if it does not answer. Returns what
+    // follows for the interface's life; event, if nothing more.
     InterfaceLife::Event read_port(InterfaceLife::Event event);
 
     static void on_event(void* context, shim_event event, std::uint32_t port);
@@ -273,6 +281,9 @@ private:
     PublishedGid gid_;
     // Its GUID is the administrator's choice, not the port's first.
     bool guid_chosen_ = false;
+    // The delay before a port that does not answer is read again.
+    static constexpr unsigned int first_port_retry_s = 1, max_port_retry_s = 64;
+    unsigned int port_retry_s_ = first_port_retry_s;
     unsigned int max_ib_mtu_ = 0;
     unsigned int admin_mtu_ = 0;
     bool adopting_mtu_ = false;

@@ -76,6 +76,7 @@ public:
 
     // As Work's.
     void queue(unsigned long delay_jiffies = 0) { work_.queue(queue_, delay_jiffies); }
+    void queue_now() { work_.queue_now(queue_); }
     // CONTEXT: process, without RTNL.
     void cancel() { work_.cancel(); }
 

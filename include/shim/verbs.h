@@ -71,7 +71,10 @@ int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *at
 int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /* The HCA's own answer. */
 int shim_ib_ask_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
-/* Reports on behalf of the HCA that the port's GIDs have changed: ib_core copies them, and tells its clients. */
+/*
+ * Reports on behalf of the HCA that the port's GIDs have changed: ib_core copies them a moment later, and passes no
+ * event to its clients.
+ */
 void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port);
 /* CONTEXT: any. */
 int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);

@@ -215,9 +215,11 @@ struct ib_device {
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
     // Behind the first.
     std::vector<shim_gid> gids;
-    // The HCA does not say that the first has changed, so that ib_core has this one still.
+    // The HCA does not say that the first has changed, so that ib_core has this one still; until the change is
+    // reported, and time passes.
     bool silent = false;
     shim_gid known_gid = gid;
+    unsigned int gid_reports = 0;
     bool infiniband = true;
     unsigned int comp_vectors = 2;
     struct Handler {

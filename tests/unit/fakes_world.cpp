@@ -75,6 +75,8 @@ void World::run_work()
 
 void World::advance(unsigned long ticks)
 {
+    if (ca.gid_reports)
+        ca.known_gid = ca.gid;
     // Work that sleeps lets time pass, too.
     for (const unsigned long end = now + ticks; !kernel::reached(end, now); ++now)
         run_work();

@@ -140,6 +140,67 @@ TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
     world.rtnl = false;
 }
 
+// The HCA's own answer fails, but ib_core has the GID.
+TEST_F(IdentityTest, what_ib_core_knows_counts_though_the_hca_does_not_answer)
+{
+    world.stop();
+    world.refused = "ib_ask_gid";
+    world.start();
+    EXPECT_EQ(interface().gid(), Gid::from(world.ca.gid));
+    world.run_work();
+    world.rtnl = true;
+    auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
+    HwAddr address = HwAddr::from(world.dev().address.data());
+    address.bytes[19] = 0x66;
+    world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
+    dev->address_given = true;
+    std::memcpy(dev->address.data(), address.bytes, HwAddr::size);
+    EXPECT_TRUE(interface().adopt_child(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
+    EXPECT_EQ(Interface::of(dev).gid().bytes[15], 0x66);
+    world.rtnl = false;
+    world.refused.clear();
+}
+
+TEST_F(IdentityTest, a_guid_that_was_not_to_be_read_comes_later)
+{
+    world.stop();
+    world.refused = "ib_query_gid";
+    world.start();
+    world.run_work();
+    Interface& while_unread = child(0x8001);
+    world.refused.clear();
+    Interface& afterwards = child(0x8002);
+    EXPECT_EQ(afterwards.gid(), Gid::from(world.ca.gid)) << "its parent has none yet";
+    world.advance(500);
+    EXPECT_EQ(interface().gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(while_unread.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(afterwards.gid(), Gid::from(world.ca.gid));
+}
+
+TEST_F(IdentityTest, no_guid_is_set_while_the_table_cannot_be_read)
+{
+    const Gid before = interface().gid();
+    world.refused = "ib_query_gid";
+    EXPECT_EQ(set_guid(world.dev(), 0x77), -5);
+    world.refused.clear();
+    EXPECT_EQ(interface().gid(), before);
+    reregister();
+    EXPECT_EQ(interface().gid(), before);
+}
+
+TEST_F(IdentityTest, a_change_that_the_hca_does_not_report_is_reported_by_the_parent)
+{
+    Interface& blue = child(0x8001);
+    world.ca.silent = true;
+    world.ca.gid.raw[0] = 0xfd;
+    reregister();
+    EXPECT_EQ(world.ca.gid_reports, 1U);
+    world.advance(110);
+    EXPECT_EQ(interface().gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(blue.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(world.ca.gid_reports, 1U);
+}
+
 TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
 {
     child(0x8001);

@@ -202,6 +202,13 @@ TEST_P(UnreportedTest, new_prefix_changes_the_address_and_the_memberships)
     world.ca.gid.raw[0] = 0xfd;
     world.event(GetParam());
     world.run_work();
+    EXPECT_EQ(world.ca.gid_reports, 1U);
+    // A join with the former GID, as the event asks for one.
+    if (!world.open_joins.empty())
+        world.answer_broadcast();
+    // ib_core passes no event on.
+    world.advance(110);
+    EXPECT_EQ(world.ca.gid_reports, 1U);
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
     ASSERT_EQ(world.open_joins.size(), 1U);
     EXPECT_EQ(Gid::from(world.open_joins[0]->asked.port_gid), Gid::from(world.ca.gid));
@@ -237,11 +244,40 @@ TEST_F(InterfaceTest, what_the_port_does_not_answer_is_asked_again_and_not_belie
         world.advance(250);
         EXPECT_TRUE(world.dev().carrier) << query;
         world.refused.clear();
+        world.advance(60);
+        const std::size_t flushes = world.trace.size();
+        world.advance(1000);
+        EXPECT_EQ(world.trace.size(), flushes) << "nothing is asked without need";
     }
-    world.advance(110);
-    const std::size_t flushes = world.trace.size();
-    world.advance(1000);
-    EXPECT_EQ(world.trace.size(), flushes) << "nothing is asked without need";
+}
+
+TEST_F(InterfaceTest, a_port_that_does_not_answer_is_left_alone_for_longer_each_time)
+{
+    open();
+    const auto flushes = [this] { return std::count(world.trace.begin(), world.trace.end(), "flush heavy"); };
+    const auto before = flushes();
+    const auto warnings = world.log.size();
+    const unsigned int pkey_queries = world.pkey_queries;
+    world.refused = "ib_query_gid";
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    long expected = before + 1;
+    world.advance(10);
+    for (const unsigned long delay_s : {1UL, 2UL, 4UL, 8UL, 16UL, 32UL, 64UL, 64UL}) {
+        EXPECT_EQ(flushes(), expected) << delay_s;
+        world.advance(delay_s * 100);
+        ++expected;
+    }
+    EXPECT_EQ(flushes(), expected);
+    EXPECT_EQ(world.log.size(), warnings + 1) << "it is said once";
+    EXPECT_EQ(world.pkey_queries, pkey_queries) << "nothing is asked after a query that failed";
+    // An event does not wait for the time to ask again.
+    world.refused.clear();
+    world.ca.pkey = 0x8001;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_EQ(interface().pkey().value(), 0x8001);
+    world.advance(6500);
+    EXPECT_EQ(flushes(), expected + 1);
 }
 
 TEST_F(InterfaceTest, a_new_gid_that_is_seen_late_is_joined_with)
