@@ -264,12 +264,18 @@ void shim_netdev_setup(struct net_device *dev)
 static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
 {
 	struct net_device *dev = rdma_alloc_netdev(ca, port, RDMA_NETDEV_IPOIB, name, name_type, shim_netdev_setup);
+	int ret;
 
-	if (!IS_ERR(dev))
-		return dev;
-	if (PTR_ERR(dev) != -EOPNOTSUPP)
+	if (PTR_ERR(dev) == -EOPNOTSUPP)
+		dev = alloc_netdev(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup);
+	if (IS_ERR_OR_NULL(dev))
 		return NULL;
-	return alloc_netdev(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup);
+	ret = shim_link_use(dev, ca, port);
+	if (!ret)
+		return dev;
+	dev_warn(&ca->dev, "port %u: the size of the HCA's own datapath is not known, error %d\n", port, ret);
+	free_netdev(dev);
+	return NULL;
 }
 
 SHIM struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port)
@@ -281,7 +287,6 @@ SHIM struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port)
 	dev_net_set(dev, SHIM_HCA_NET(ca));
 	SET_NETDEV_DEV(dev, ca->dev.parent);
 	dev->dev_port = dev->dev_id = port - 1;
-	shim_link_use(dev, ca, port);
 	return dev;
 }
 
@@ -293,7 +298,6 @@ SHIM struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t 
 	if (!dev)
 		return NULL;
 	dev_net_set(dev, dev_net(parent));
-	shim_link_use(dev, ca, port);
 	return dev;
 }
 

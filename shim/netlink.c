@@ -106,16 +106,20 @@ SHIM int shim_link_register(void) { return rtnl_link_register(&link_ops); }
 SHIM void shim_link_unregister(void) { rtnl_link_unregister(&link_ops); }
 
 /* Netdevs of `ip link add` are allocated before their parent, and so their HCA, is known. */
-void shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
+int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
 {
 	struct rdma_netdev_alloc_params lower = {};
+	int ret = -EOPNOTSUPP;
 
 	if (ca->ops.rdma_netdev_get_params)
-		ca->ops.rdma_netdev_get_params(ca, port, RDMA_NETDEV_IPOIB, &lower);
+		ret = ca->ops.rdma_netdev_get_params(ca, port, RDMA_NETDEV_IPOIB, &lower);
+	if (ret && ret != -EOPNOTSUPP)
+		return ret;
 	WRITE_ONCE(link_ops.priv_size, max(link_ops.priv_size, lower.sizeof_priv));
 	WRITE_ONCE(most_tx_queues, max(most_tx_queues, lower.txqs));
 	WRITE_ONCE(most_rx_queues, max(most_rx_queues, lower.rxqs));
 	dev->rtnl_link_ops = &link_ops;
+	return 0;
 }
 
 #ifdef HAVE_EXTACK_BUFFER

@@ -62,8 +62,11 @@ struct shim_event_handler {
 bool shim_is_ours(const struct net_device *dev);
 /* Sets up a netdev of this driver, whoever allocates it. */
 void shim_netdev_setup(struct net_device *dev);
-/* Makes it one of the rtnetlink kind, on a port whose HCA's lower halves may need more room than any before. */
-void shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
+/*
+ * Makes it one of the rtnetlink kind, on a port whose HCA's lower halves may need more room than any before. An errno:
+ * the HCA does not say how much.
+ */
+int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
 
 /* A program reads the netdev's dev_id. */
