@@ -105,7 +105,9 @@ private:
         return {State::joined, Action::send_waiting, 0};
     }
     // A send-only group gives up early: its packets are worth nothing later, and the next one asks again. One that was
-    // a member has none that wait: they go by what it was granted, until the SA refuses it.
+    // a member has none that wait: they go by what it was granted, until the SA refuses it. A full member's go by it
+    // even then: it is joined again, as an SA that has just come may refuse for a while what it grants afterwards. No
+    // other group's members take them, for each compares the MGID in the GRH (IBA 10.5).
     constexpr Step fail(unsigned int longest_s, bool gives_up)
     {
         if (gives_up && attempts_ >= send_only_attempts) {

@@ -2,8 +2,7 @@
 // The HCA's own datapath for IPoIB (RDMA_NETDEV_IPOIB), where it has one: the lower half of an interface. The interface
 // has groups, paths and neighbours in any case. There are two kinds:
 // - One replaces the interface's queues (mlx5): it has a queue pair of its own, and sends and receives everything.
-// Without
-//   queues the interface has no connected mode.
+//   Without queues the interface has no connected mode.
 // - The other filters them (hfi1): from its own ndo_init, open, stop and uninit it calls the interface's, which make
 //   the UD queue pair and run it. It finds that by the QPN in the hardware address, attaches groups to it and sends
 //   datagrams from it by itself. Of what arrives it takes what it likes (hfi1: unicast without GRH); the rest, and

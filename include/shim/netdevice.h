@@ -54,9 +54,9 @@ void shim_netdev_batch_unregister(void *batch);
 void shim_netdev_free(struct net_device *dev);
 /* It was created by this driver. */
 bool shim_netdev_is_ours(const struct net_device *dev);
-/* IFF_UP. */
 /* A bond's port, whose address the bond has copied. CONTEXT: any. */
 bool shim_netdev_bonded(const struct net_device *dev);
+/* IFF_UP. */
 bool shim_netdev_up(const struct net_device *dev);
 /* As the user would. CONTEXT: RTNL, no netdev's ops lock. */
 void shim_netdev_bring(struct net_device *dev, bool up);
