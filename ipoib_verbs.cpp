@@ -402,7 +402,7 @@ kernel::Status Interface::start_queues()
         return lower.open();
     TRY(open_queues());
     // Packets that the stack has kept since the queue was stopped go now: nobody else would tell it.
-    shim_tx_queue_wake(dev_);
+    shim_tx_queues_wake(dev_);
     return {};
 }
 

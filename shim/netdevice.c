@@ -492,6 +492,7 @@ SHIM void shim_tx_queue_wake(struct net_device *dev) { netif_tx_wake_queue(tx_qu
 SHIM bool shim_tx_queue_held(const struct net_device *dev) { return netif_xmit_stopped(tx_queue(dev)); }
 SHIM bool shim_tx_queue_stopped(const struct net_device *dev) { return netif_tx_queue_stopped(tx_queue(dev)); }
 SHIM void shim_tx_queue_disable(struct net_device *dev) { netif_tx_disable(dev); }
+SHIM void shim_tx_queues_wake(struct net_device *dev) { netif_tx_wake_all_queues(dev); }
 
 SHIM bool shim_tx_queue_sent(struct net_device *dev, unsigned int bytes, bool more)
 {

@@ -112,8 +112,12 @@ void shim_tx_queue_wake(struct net_device *dev);
 bool shim_tx_queue_stopped(const struct net_device *dev);
 /* Stopped, by the driver or by byte queue limits. */
 bool shim_tx_queue_held(const struct net_device *dev);
-/* Waits until no transmit call runs, and lets none in. CONTEXT: process. */
+/*
+ * Stops all transmit queues, and waits until no transmit call runs; and wakes them all. One that is not in use stops
+ * and wakes with the others: the kernel's watchdog looks at it, too. CONTEXT: process.
+ */
 void shim_tx_queue_disable(struct net_device *dev);
+void shim_tx_queues_wake(struct net_device *dev);
 /* Byte queue limits. The answer of sent: whether the doorbell must be rung now. */
 bool shim_tx_queue_sent(struct net_device *dev, unsigned int bytes, bool more);
 void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, unsigned int bytes);

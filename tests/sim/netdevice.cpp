@@ -198,6 +198,7 @@ bool shim_tx_queue_stopped(const net_device* dev)
     world->scheduler.point();
     return dev->stopped;
 }
+void shim_tx_queues_wake(net_device* dev) { shim_tx_queue_wake(dev); }
 void shim_tx_queue_disable(net_device* dev)
 {
     world->stack.lock_transmit(dev);

@@ -76,6 +76,7 @@ unsigned long shim_neighbour_gc_interval() { return 50; }
 void shim_tx_queue_start(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
 void shim_tx_queue_stop(net_device* dev) { dev->stopped.store(true, std::memory_order_relaxed); }
 void shim_tx_queue_wake(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
+void shim_tx_queues_wake(net_device* dev) { shim_tx_queue_wake(dev); }
 bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped.load(std::memory_order_relaxed); }
 bool shim_tx_queue_held(const net_device* dev) { return shim_tx_queue_stopped(dev); }
 void shim_tx_queue_disable(net_device* dev)

@@ -149,6 +149,20 @@ TEST_F(AcceleratedTest, parameter_refuses_it)
     world.rtnl = false;
 }
 
+// The netdev has the transmit queues of a lower half, and uses one; the kernel's watchdog looks at all.
+TEST_F(AcceleratedTest, parameter_leaves_no_transmit_queue_stopped)
+{
+    start(0);
+    world.bring_up();
+    world.rtnl = true;
+    ipoib_ndo_stop(&world.dev());
+    EXPECT_TRUE(world.dev().others_stopped);
+    EXPECT_EQ(ipoib_ndo_open(&world.dev()), 0);
+    world.rtnl = false;
+    EXPECT_FALSE(world.dev().stopped);
+    EXPECT_FALSE(world.dev().others_stopped);
+}
+
 TEST_F(AcceleratedTest, parameter_refuses_it_for_one_device)
 {
     start(1, "other,fake0");

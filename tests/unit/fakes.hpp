@@ -71,6 +71,8 @@ struct net_device {
     // What the HCA's own datapath was told to do.
     std::vector<std::string> lower;
     bool in_lower = false;
+    // The transmit queues behind the first.
+    bool others_stopped = false;
     unsigned int lower_mtu = 0;
     // Transmit queues in use, of two; 0: as at first. Bits of shim_ability.
     unsigned int tx_queues = 0, abilities = 0;

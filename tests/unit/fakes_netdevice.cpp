@@ -175,7 +175,12 @@ void shim_tx_queue_wake(net_device* dev)
 }
 bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
 bool shim_tx_queue_held(const net_device* dev) { return dev->stopped || dev->limited; }
-void shim_tx_queue_disable(net_device* dev) { dev->stopped = true; }
+void shim_tx_queue_disable(net_device* dev) { dev->stopped = dev->others_stopped = true; }
+void shim_tx_queues_wake(net_device* dev)
+{
+    dev->others_stopped = false;
+    shim_tx_queue_wake(dev);
+}
 bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
 {
     dev->queued_bytes += static_cast<int>(bytes);
@@ -294,7 +299,7 @@ int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
         EXPECT_EQ(qp_in_address(dev)->state, "rts");
     }
     dev->lower.push_back("open");
-    dev->stopped = false;
+    dev->stopped = dev->others_stopped = false;
     return 0;
 }
 void shim_lower_stop(const shim_lower*, net_device* dev)
