@@ -93,6 +93,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         break;
     case Action::send:
         connection.refusals = 0;
+        connection.stales = 0;
         accepted.add();
         neighbour->connection.store(&connection);
         interface_.paths.publish(*neighbour);
@@ -115,6 +116,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         work_soon();
         break;
     case Action::rest: {
+        connection.stales = 0;
         const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
         connection.look_at = shim_jiffies() + kernel::about(kernel::seconds(std::min(doubled, longest_rest_seconds)));
         work_soon();
@@ -291,8 +293,8 @@ void Connections::refuse(ActiveConnection& connection, unsigned int reason)
     bool first, at_once;
     {
         kernel::Guard guard(interface_.paths.lock);
-        // It may be stale as often as REQs may be sent at once. After that it is no better than any other reason.
-        at_once = reason == SHIM_CM_REJ_STALE_CONN && kernel::reached(may_ask_at(connection), shim_jiffies());
+        // From the last in a row on, as many as REQs may be sent at once, it is no better than any other reason.
+        at_once = reason == SHIM_CM_REJ_STALE_CONN && ++connection.stales < max_requests_at_once;
         const std::uint64_t bit = std::uint64_t(1) << std::min(reason, 63U);
         first = !(reasons_logged_ & bit);
         reasons_logged_ |= bit;

@@ -93,7 +93,9 @@ public:
     unsigned long since = 0;
     // Asked for in vain, one time after the other.
     unsigned int refusals = 0;
-    // When REQs that were sent would have been sent, were they evenly spaced; in the future after a burst.
+    // REJs that said that the connection is stale, one after the other.
+    unsigned int stales = 0;
+    // No REQ is owed before this; each moves it on by an interval. It may be max_requests_at_once - 1 intervals ahead.
     unsigned long spaced_until = 0;
     bool release_wanted = false;
     bool broken = false;

@@ -270,6 +270,28 @@ TEST_F(ConnectedTest, a_peer_that_is_stale_for_ever_is_asked_less_and_less_often
     world.complete_sends(world.qp().outstanding.size());
 }
 
+// Its answers take as long as the spacing of REQs asks for, and more.
+TEST_F(ConnectedTest, a_peer_that_is_slow_to_be_stale_is_asked_less_and_less_often_too)
+{
+    world.transmit(world.packet(capable(1)));
+    world.answer_path();
+    unsigned int requests = 0;
+    const unsigned long end = world.now + 10000;
+    while (world.now < end) {
+        run_for(10);
+        if (ib_cm_id* id = world.take_request()) {
+            ++requests;
+            run_for(20);
+            world.message(id, SHIM_CM_REJ, SHIM_CM_REJ_STALE_CONN);
+        }
+        world.transmit(world.packet(capable(1)));
+        world.complete_sends(world.qp().outstanding.size());
+    }
+    // At first, and after 1, 2, 4, ... 32 s, four times each.
+    EXPECT_GE(requests, 5U * 4);
+    EXPECT_LE(requests, 7U * 4);
+}
+
 TEST_F(ConnectedTest, a_peer_that_leaves_each_connection_at_once_is_asked_ten_times_a_second)
 {
     world.transmit(world.packet(capable(1)));
