@@ -197,6 +197,7 @@ unsigned long Connections::look()
     while (ActiveConnection* connection = next_to_release(now))
         release(*connection, now);
 
+    while (end_replaced()) {}
     PassiveLife::Action action;
     while (PassiveConnection* connection = next_due(action))
         perform(*connection, action);

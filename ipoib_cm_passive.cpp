@@ -249,14 +249,26 @@ void Connections::end_older(PassiveConnection& connection)
     }
 }
 
+// Ends the older connections of one peer that uses a newer one. One at a time, since each takes a walk of the list with
+// the lock held.
+bool Connections::end_replaced()
+{
+    kernel::Guard guard(interface_.paths.lock);
+    for (PassiveConnection& connection : passive_) {
+        if (!connection.proven.load())
+            continue;
+        connection.proven.store(false);
+        if (!connection.life.ending())
+            end_older(connection);
+        return true;
+    }
+    return false;
+}
+
 PassiveConnection* Connections::next_due(PassiveLife::Action& action)
 {
     kernel::Guard guard(interface_.paths.lock);
     for (PassiveConnection& connection : passive_) {
-        if (connection.proven.load()) {
-            connection.proven.store(false);
-            end_older(connection);
-        }
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);

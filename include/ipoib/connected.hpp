@@ -374,6 +374,8 @@ private:
     void free(PassiveConnection& connection);
     bool admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason);
     void end_older(PassiveConnection& connection);
+    // False: no connection has newly replaced older ones.
+    bool end_replaced();
     kernel::Status create_shared_queue();
     void drop_shared_queue();
     kernel::Status fill_shared_ring();

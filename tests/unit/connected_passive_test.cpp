@@ -202,6 +202,19 @@ TEST_F(PassiveTest, an_older_connection_ends_none_that_is_newer)
     EXPECT_EQ(connections(), 2U);
 }
 
+TEST_F(PassiveTest, a_connection_that_ends_itself_ends_none_that_is_older)
+{
+    accept(1, 0x100);
+    ib_qp* const newest = accept(1, 0x100);
+    world.polls_later = true;
+    ASSERT_TRUE(world.receive_message(*newest, message(10)));
+    world.polls_later = false;
+    world.message(id, SHIM_CM_DREQ);
+    world.run_polls();
+    run_for(3);
+    EXPECT_EQ(connections(), 1U);
+}
+
 TEST_F(PassiveTest, messages_longer_than_announced_are_counted_and_dropped)
 {
     ib_qp* const qp = accept(1, 0x100);

@@ -73,7 +73,8 @@ bool World::receive_message(ib_qp& on, const std::vector<std::uint8_t>& bytes, i
     }
     EXPECT_EQ(done, bytes.size());
     on.recv_cq->push({wr.id, status, static_cast<unsigned int>(bytes.size()), 0, 0, false, &on});
-    run_polls();
+    if (!polls_later)
+        run_polls();
     return true;
 }
 
