@@ -18,6 +18,8 @@ namespace {
 constexpr unsigned int idle_seconds = 512;
 // REQs taken: so many at once, then so many a second.
 constexpr unsigned int requests_per_second = 256;
+// How often the poll is stopped to find the completion queue empty, 1 ms apart.
+constexpr unsigned int max_pauses = 10;
 // A receiver that is out of buffers is asked again after 0.64 ms, six times (IBA 9.7.5.2.8).
 constexpr std::uint8_t rnr_timer = 12, rnr_retries = 6;
 
@@ -314,6 +316,20 @@ void Connections::perform(PassiveConnection& connection, PassiveLife::Action act
     }
 }
 
+// Stops the poll for a queue pair whose drain's completion was not seen: the poll may be handling another one of it,
+// and one may be in the completion queue, where an HCA in software leaves it when the queue pair is destroyed. Other
+// queue pairs' completions look the same, so that the queue may never be seen empty.
+void Connections::pause_polls()
+{
+    for (unsigned int tries = 1;; ++tries) {
+        interface_.rx.napi().disable();
+        if (tries == max_pauses || !shim_cq_arm(interface_.recv_cq()))
+            return;
+        interface_.rx.napi().start();
+        shim_sleep_ms(1);
+    }
+}
+
 void Connections::free(PassiveConnection& connection)
 {
     const bool drained = connection.drained.load();
@@ -326,9 +342,8 @@ void Connections::free(PassiveConnection& connection)
         draining_ -= connection.counted;
     }
     shim_cm_destroy(connection.id);
-    // Without the drain's completion the poll may have one of the queue pair in its hands.
     if (!drained)
-        interface_.rx.napi().disable();
+        pause_polls();
     shim_qp_destroy(connection.qp);
     if (!drained)
         interface_.rx.napi().start();

@@ -376,6 +376,7 @@ private:
     void end_older(PassiveConnection& connection);
     // False: no connection has newly replaced older ones.
     bool end_replaced();
+    void pause_polls();
     kernel::Status create_shared_queue();
     void drop_shared_queue();
     kernel::Status fill_shared_ring();

@@ -244,6 +244,39 @@ TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
     is_given_up_after_five_seconds();
 }
 
+// An HCA leaves the completions of a queue pair that is destroyed in their queue.
+TEST_F(PassiveTest, completions_are_polled_before_their_queue_pair_is_destroyed)
+{
+    ib_qp* const qp = accept(1, 0x100);
+    world.mute = true;
+    world.message(id, SHIM_CM_DREQ);
+    run_for(495);
+    world.polls_later = true;
+    ASSERT_TRUE(world.receive_message(*qp, message(10)));
+    world.polls_later = false;
+    world.advance(10);
+    world.run_polls();
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(statistics().rx_packets, 1U);
+    EXPECT_EQ(world.polls_enabled, 2U);
+    world.mute = false;
+}
+
+// Other queue pairs' completions may never end.
+TEST_F(PassiveTest, a_completion_queue_that_is_never_empty_keeps_no_queue_pair)
+{
+    accept(1, 0x100);
+    world.mute = true;
+    world.message(id, SHIM_CM_DREQ);
+    run_for(495);
+    world.completes_without_end = true;
+    world.advance(30);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.polls_at_destruction, 1U);
+    EXPECT_EQ(world.polls_enabled, 2U);
+    world.mute = false;
+}
+
 // The poll may not have looked yet at what was received before.
 TEST_F(PassiveTest, a_drain_that_the_hca_refuses_is_given_up_after_five_seconds)
 {

@@ -392,6 +392,8 @@ public:
     std::vector<std::string> allocations_with_io;
     unsigned int no_io = 0;
     int fail_arming = 0;
+    // Whenever a poll is disabled, there are completions that it did not see.
+    bool completes_without_end = false;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false, lower_asks_for_ops_lock = false;
     // It filters the driver's queues: calls these from its own operations.
