@@ -362,7 +362,9 @@ void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
         repost(slot);
         return;
     }
-    sk_buff* skb = bytes <= RxRing::copybreak ? copy(slot, bytes) : take(slot, bytes);
+    const bool copied = bytes <= RxRing::copybreak;
+    const void* ip = static_cast<std::byte*>(shim_page_address(slot.pages[0])) + offset(0) + sizeof(Encapsulation);
+    sk_buff* skb = copied ? copy(slot, bytes) : take(slot, bytes);
     repost(slot);
     if (!skb) [[unlikely]] {
         rx.dropped.add();
@@ -379,7 +381,10 @@ void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
         shim_skb_checksum_verified(skb);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
-    rx.pass_up_alone(skb);
+    // The page of a copied message is the HCA's again; a packet with pages may have nothing in its linear part.
+    if (copied)
+        ip = shim_skb_data(skb);
+    rx.pass_up_behind_held(skb, ip, std::min(bytes, first_bytes_) - sizeof(Encapsulation));
 }
 
 } // namespace ipoib

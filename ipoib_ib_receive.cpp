@@ -194,9 +194,9 @@ sk_buff* RxRing::copy(const void* message, unsigned int bytes)
     return skb;
 }
 
-void RxRing::pass_up_alone(sk_buff* skb)
+void RxRing::pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes)
 {
-    merger_.make_way(shim_skb_data(skb), shim_skb_headlen(skb));
+    merger_.make_way(ip, bytes);
     pass_up(skb);
 }
 
@@ -260,7 +260,7 @@ bool RxRing::deliver(page* buffer, const shim_wc* wc, bool stays)
     if (type == SHIM_PACKET_MULTICAST)
         multicast.add();
     if (!segment.of_flow())
-        pass_up_alone(skb);
+        pass_up_behind_held(skb, ip, ip_bytes);
     else if (!merger_.hold(segment, skb))
         pass_up(skb);
     return true;

@@ -193,8 +193,9 @@ public:
     sk_buff* copy(const void* message, unsigned int bytes);
     // To the stack. CONTEXT: the poll.
     void pass_up(sk_buff* skb) { napi_.receive(skb, alone_); }
-    // The same for what the merger has not seen, which must not overtake what is held of its flow.
-    void pass_up_alone(sk_buff* skb);
+    // The same for what the merger has not seen, which must not overtake what is held of its flow. Its IP header, and
+    // so many bytes from there on, are at ip.
+    void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes);
 
     // Written by the poll; merged: those of packets that became part of another.
     kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged, copied;

@@ -43,6 +43,8 @@ struct sk_buff {
     std::vector<std::uint8_t> mac_header;
     page* buffer = nullptr;
     std::vector<page*> pages;
+    // So many of the bytes, the last ones, are in them.
+    std::size_t paged = 0;
     // What is behind the bytes, of a packet to be sent.
     std::vector<std::vector<std::uint8_t>> frags;
     unsigned int note = 0;
@@ -307,6 +309,7 @@ public:
     std::set<ib_srq*> srqs;
     std::set<page*> loose_pages;
     bool have_srq = true, refuse_srq = false;
+    unsigned int srq_sges = 30;
     unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
     int fail_cm = 0;
     // Calls of the boundary with this name fail, but for so many of the first.

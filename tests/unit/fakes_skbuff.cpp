@@ -26,10 +26,14 @@ void free_skb(sk_buff* skb)
 }
 
 unsigned char* shim_skb_data(const sk_buff* skb) { return const_cast<unsigned char*>(skb->bytes.data()) + skb->start; }
-unsigned int shim_skb_headlen(const sk_buff* skb) { return static_cast<unsigned int>(skb->bytes.size() - skb->start); }
+unsigned int shim_skb_headlen(const sk_buff* skb)
+{
+    return static_cast<unsigned int>(skb->bytes.size() - skb->start - skb->paged);
+}
 unsigned int shim_skb_len(const sk_buff* skb)
 {
-    return std::accumulate(skb->frags.begin(), skb->frags.end(), shim_skb_headlen(skb),
+    return std::accumulate(skb->frags.begin(), skb->frags.end(),
+                           static_cast<unsigned int>(skb->bytes.size() - skb->start),
                            [](unsigned int sum, auto& frag) { return sum + static_cast<unsigned int>(frag.size()); });
 }
 unsigned int shim_skb_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
@@ -151,6 +155,7 @@ void shim_skb_add_page(sk_buff* skb, page* one, unsigned int offset, unsigned in
     const auto from = one->bytes.begin() + offset;
     skb->bytes.insert(skb->bytes.end(), from, from + bytes);
     skb->pages.push_back(one);
+    skb->paged += bytes;
 }
 void shim_skb_mark_for_recycle(sk_buff*) {}
 page* shim_page_alloc()

@@ -451,7 +451,7 @@ void shim_srq_destroy(ib_srq* srq)
     EXPECT_EQ(world->srqs.erase(srq), 1U);
     delete srq;
 }
-unsigned int shim_ib_max_srq_sge(const ib_device*) { return world->have_srq ? 30 : 0; }
+unsigned int shim_ib_max_srq_sge(const ib_device*) { return world->have_srq ? world->srq_sges : 0; }
 int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
     return take_receives(srq->receives, first, refused);

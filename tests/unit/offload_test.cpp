@@ -357,6 +357,29 @@ TEST_F(OffloadTest, nothing_overtakes_the_segments_of_its_flow)
     EXPECT_EQ(received(), (Sizes{200, 14, 200, 11, 200, 12}));
 }
 
+// Shared receive queues with few elements, so that packets of connections are not built in their page.
+class FewElementsTest : public OffloadTest {
+protected:
+    void SetUp() override
+    {
+        world.srq_sges = 4;
+        OffloadTest::SetUp();
+    }
+};
+
+TEST_F(FewElementsTest, what_comes_by_a_connection_overtakes_no_segments_of_its_flow)
+{
+    ASSERT_NE(world.request(gid(1), 0x100), nullptr);
+    ib_qp* const connection = world.qps.back();
+    world.polls_later = true;
+    ASSERT_TRUE(world.receive(frame({.sequence = 1000})));
+    ASSERT_TRUE(world.receive(frame({.sequence = 1100})));
+    ASSERT_TRUE(world.receive_message(*connection, frame({.sequence = 1200, .data = 1000})));
+    world.polls_later = false;
+    world.run_polls();
+    EXPECT_EQ(received(), (Sizes{200, 1000}));
+}
+
 TEST_F(OffloadTest, segments_that_differ_in_reserved_bits_or_fragmentation_are_not_merged)
 {
     arrive({{.sequence = 1000}, {.sequence = 1100, .reserved = 1}});
