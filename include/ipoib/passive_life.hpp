@@ -16,7 +16,7 @@ public:
     };
     enum class Event {
         replied,   // the REP was sent
-        ended,     // the peer left, was idle for long, asked anew, or the interface stops
+        ended,     // the peer left, was idle for long, has a newer connection in use, or the interface stops
         flushed,   // the last receive was given back
         drained,   // the drain's completion came
         timed_out, // either of them did not come

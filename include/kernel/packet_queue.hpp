@@ -55,7 +55,8 @@ public:
         while (sk_buff* skb = other.pop())
             append(skb);
     }
-    // Drops all once the oldest has waited for longer than max_wait_s. Returns how many.
+    // Drops all once the queue has not been empty for longer than max_wait_s. Where all that wait leave together, the
+    // oldest has waited for that long. Returns how many.
     unsigned int drop_overdue(shim_drop why)
     {
         const bool overdue = !empty() && elapsed(since_, shim_jiffies()) > seconds(max_wait_s);
