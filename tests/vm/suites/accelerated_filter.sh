@@ -165,6 +165,7 @@ test_connected_child() {
 # The netdev has the transmit queues of the datapath that it does not use; the kernel's watchdog looks at all of them.
 xfail_stock_unused_transmit_queues_are_not_timed_out='it has no such parameter'
 test_unused_transmit_queues_are_not_timed_out() {
+    local host
     unload_driver
     load_driver ipoib_enhanced=0
     add_hosts
@@ -179,6 +180,11 @@ test_unused_transmit_queues_are_not_timed_out() {
     unload_driver
     load_driver
     add_hosts
+    # Tests after this one want the children of those before it.
+    for host in 1 2; do
+        on $host ip link add link "$(interface_of $host)" name blue type ipoib pkey 0x8001
+        blue_up $host
+    done
 }
 
 # What came with the broadcast group is the datapath's to send with, and the queue pair's to receive with. Omni-Path's sets
