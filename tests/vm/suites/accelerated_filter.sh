@@ -162,31 +162,6 @@ test_connected_child() {
     devices_are 1 "$before"
 }
 
-# The netdev has the transmit queues of the datapath that it does not use; the kernel's watchdog looks at all of them.
-xfail_stock_unused_transmit_queues_are_not_timed_out='it has no such parameter'
-test_unused_transmit_queues_are_not_timed_out() {
-    local host
-    unload_driver
-    load_driver ipoib_enhanced=0
-    add_hosts
-    on 1 ip link set ib0 down
-    on 1 ip link set ib0 up
-    on 1 ip addr replace fd00::1/64 dev ib0
-    wait_for 20 reaches 1 10.0.0.2
-    # The watchdog waits for 10 s.
-    on 1 ping -q -i 0.5 -c 30 10.0.0.2 >/dev/null
-    dmesg >/run/dmesg.watchdog
-    ! grep 'transmit timeout' /run/dmesg.watchdog || return 1
-    unload_driver
-    load_driver
-    add_hosts
-    # Tests after this one want the children of those before it.
-    for host in 1 2; do
-        on $host ip link add link "$(interface_of $host)" name blue type ipoib pkey 0x8001
-        blue_up $host
-    done
-}
-
 # What came with the broadcast group is the datapath's to send with, and the queue pair's to receive with. Omni-Path's sets
 # the first alone.
 xfail_stock_queue_pair_has_the_links_qkey='it leaves the Q_Key of its own queue pair to the datapath, and hears no group'

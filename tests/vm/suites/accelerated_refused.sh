@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# HCAs with a datapath of their own that the driver is told not to use: the netdev has its transmit queues all the same.
+PORTS=2
+FABRIC=rdma_netdev=2
+
+# The kernel's watchdog looks at all of them, and waits for 10 s.
+xfail_stock_unused_transmit_queues_are_not_timed_out='it has no such parameter'
+test_unused_transmit_queues_are_not_timed_out() {
+    load_driver ipoib_enhanced=0
+    add_hosts
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 up
+    on 1 ip addr replace fd00::1/64 dev ib0
+    wait_for 20 reaches 1 10.0.0.2
+    mark_log
+    on 1 ping -q -i 0.5 -c 30 10.0.0.2 >/dev/null
+    ! logged 'transmit timeout' || return 1
+}
