@@ -29,6 +29,8 @@ struct Message {
     unsigned int to, from;
     shim_cm_event event;
     std::uint32_t qpn;
+    // Of a REQ: who it comes from.
+    shim_gid peer;
     std::uint8_t private_data[SHIM_CM_REP_PRIVATE_BYTES];
 };
 
@@ -54,7 +56,8 @@ void deliver(const Message& message)
     news.private_data = message.private_data;
     news.remote_qpn = message.qpn;
     news.reliable = true;
-    (void)shim_ib_query_gid(&Machine::get().ca, 1, 0, &news.peer);
+    news.peer = message.peer;
+    news.peer_lid = 3;
     std::unique_lock guard(lock);
     const auto it = std::find_if(ids.begin(), ids.end(), [&](ib_cm_id* id) { return id->number == message.to; });
     if (it == ids.end())
@@ -79,9 +82,9 @@ void deliver(const Message& message)
 }
 
 void send(unsigned int to, shim_cm_event event, unsigned int from, std::uint32_t qpn = 0, const void* data = nullptr,
-          std::size_t bytes = 0)
+          std::size_t bytes = 0, const shim_gid& peer = {})
 {
-    auto* message = new Message{to, from, event, qpn, {}};
+    auto* message = new Message{to, from, event, qpn, peer, {}};
     if (data)
         std::memcpy(message->private_data, data, bytes);
     Machine::get().fabric->add({nullptr,
@@ -124,7 +127,9 @@ int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
     if (it == ids.end())
         send(id->number, SHIM_CM_REJ, 0);
     else
-        send((*it)->number, SHIM_CM_REQ, id->number, request->qpn, request->private_data, request->private_bytes);
+        // The address that was asked for stands for the one who asks: a peer of its own for each connection.
+        send((*it)->number, SHIM_CM_REQ, id->number, request->qpn, request->private_data, request->private_bytes,
+             request->path->dgid);
     return 0;
 }
 int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)

@@ -100,7 +100,7 @@ void Machine::open()
     netdev->up.store(true);
     EXPECT_EQ(ipoib_ndo_open(netdev), 0);
     shim_rtnl_unlock();
-    const unsigned long deadline = shim_jiffies() + 8000;
+    const unsigned long deadline = shim_jiffies() + patience_ms;
     while (!netdev->carrier.load() && !kernel::reached(deadline, shim_jiffies()))
         shim_sleep_ms(1);
     EXPECT_TRUE(netdev->carrier.load());
@@ -116,20 +116,22 @@ void Machine::close()
 
 void Machine::run_processor()
 {
-    while (!ending_.load(std::memory_order_relaxed))
-        if (!poll_all())
-            std::this_thread::yield();
+    for (unsigned int idle = 0; !ending_.load(std::memory_order_relaxed); rest(idle))
+        idle = poll_all() ? 0 : idle + 1;
 }
 
 void Machine::run_hca()
 {
-    for (; !ending_.load(std::memory_order_relaxed); std::this_thread::yield()) {
+    bool busy = false;
+    for (unsigned int idle = 0; !ending_.load(std::memory_order_relaxed); rest(idle)) {
+        idle = std::exchange(busy, false) ? 0 : idle + 1;
         std::lock_guard guard(ca.lock);
         for (ib_qp* qp : ca.qps) {
             const ib_qp::State state = qp->state.load();
             PostedSend send;
             PostedReceive receive;
             for (int i = 0; i < 8 && state != ib_qp::reset && qp->sends.pop(send); ++i) {
+                busy = true;
                 if (state == ib_qp::ready)
                     deliver(*qp, send);
                 if (state == ib_qp::error || send.signaled)

@@ -109,6 +109,13 @@ unsigned long shim_jiffies()
 unsigned long shim_jiffies_per_second() { return 1000; }
 std::uint32_t shim_random_below(std::uint32_t limit) { return limit / 2; }
 std::uint32_t shim_random() { return 4; }
+void rest(unsigned int times)
+{
+    if (times < 16)
+        std::this_thread::yield();
+    else
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
 void shim_sleep_ms(unsigned int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 // work.h

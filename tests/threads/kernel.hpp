@@ -230,6 +230,8 @@ public:
     // The netdev was unregistered; its end comes when RTNL is dropped.
     bool going = false;
     Worker* fabric = nullptr;
+    // Times that the driver found its sends stalled.
+    std::atomic<unsigned int> stalls{0};
 
 private:
     void run_hca();
@@ -248,5 +250,9 @@ bool transmit(sk_buff* skb, bool more = false);
 // Transmits it as soon as the queue runs; false: it does not for seconds.
 bool transmit_soon(sk_buff* skb, bool more = false);
 void full_barrier();
+// The calling thread has nothing to do for now, as so many times before.
+void rest(unsigned int times);
+// For what only a fault keeps from happening: on a busy machine threads may have to wait for a processor.
+constexpr unsigned long patience_ms = 60000;
 // One poll of every NAPI context that is scheduled, on the calling thread.
 bool poll_all();

@@ -90,7 +90,12 @@ bool shim_tx_queue_sent(net_device*, unsigned int, bool more) { return !more; }
 void shim_tx_queue_completed(net_device*, unsigned int, unsigned int) {}
 void shim_tx_queue_reset(net_device*) {}
 void shim_tx_queue_always_allow(net_device*, unsigned int) {}
-unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
+// Asked for when sends have stalled.
+unsigned int shim_tx_queue_idle_ms(const net_device*)
+{
+    Machine::get().stalls.fetch_add(1);
+    return 0;
+}
 
 bool transmit(sk_buff* skb, bool more)
 {
@@ -112,13 +117,13 @@ bool transmit(sk_buff* skb, bool more)
 
 bool transmit_soon(sk_buff* skb, bool more)
 {
-    const unsigned long deadline = shim_jiffies() + 8000;
-    while (!transmit(skb, more)) {
+    const unsigned long deadline = shim_jiffies() + patience_ms;
+    for (unsigned int times = 0; !transmit(skb, more); ++times) {
         if (kernel::reached(deadline, shim_jiffies())) {
             free_packet(skb);
             return false;
         }
-        std::this_thread::yield();
+        rest(times);
     }
     return true;
 }
