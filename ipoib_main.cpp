@@ -236,10 +236,10 @@ kernel::Status Interface::set_connected(bool wanted)
         paths.flush();
         paths.accept();
     }
-    if (!wanted)
+    if (!wanted) {
         use_all_tx_queues();
-    if (!wanted)
         admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
+    }
     shim_netdev_update_features(dev_);
     const unsigned int mtu = wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame()));
     return shim_netdev_change_mtu(dev_, mtu);

@@ -357,7 +357,7 @@ kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
         break;
     case GroupJoin::Action::drop_waiting:
         dropped.add(group.waiting.drop_all(SHIM_DROP_UNREACHABLE));
-        // Its multicast LID may be another group's by now.
+        // The subnet manager may have given the multicast LID to another group.
         group.ah.store(nullptr);
         interface_.reaper.retire(std::move(group.handle));
         break;

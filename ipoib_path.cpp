@@ -310,7 +310,10 @@ void PathTable::set_idle(Path& path, bool idle)
     if (path.idle == idle)
         return;
     path.idle = idle;
-    idle ? ++idle_count_ : --idle_count_;
+    if (idle)
+        ++idle_count_;
+    else
+        --idle_count_;
 }
 
 void PathTable::unlink(Path& path)
@@ -345,7 +348,7 @@ void PathTable::flush()
         for (Path& path : all_) {
             unlink(path);
             gone.push_back(path);
-            // Its answer is -EINTR now, or under way and waits for our lock. Only we free paths here: it stays.
+            // The answer is -EINTR, or waits for this lock. The path stays: only this function frees those on the list.
             if (path.query)
                 shim_sa_cancel(path.query_id, path.query);
         }

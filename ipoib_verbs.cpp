@@ -159,7 +159,7 @@ kernel::Status Interface::prepare()
     if (lower.present())
         lower.set_mtu(ip_mtu(max_ib_mtu_));
     const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
-    // What the port does not answer now is asked again once it is listened to.
+    // A failed reading is repeated once fabric events are listened to.
     (void)read_gid().ok();
     if (parent_ && parent_->guid_chosen_)
         (void)choose_guid(parent_->gid()).ok();
@@ -419,7 +419,7 @@ kernel::Status Interface::open_queues()
         empty_queues();
         return status;
     }
-    // Whoever takes the transmit lock after this sees the rings as they are. The poll may wake the queue at once.
+    // Taking the transmit lock here shows later senders the new rings: the poll may wake the queue at once.
     shim_tx_queue_disable(dev_);
     tx.start();
     rx.start();
@@ -515,7 +515,7 @@ void Interface::on_event(void* context, shim_event event, std::uint32_t port)
         interface.flush_normal_.queue();
         break;
     case SHIM_EVENT_PKEY_CHANGE:
-        // It may wait to ask again a port that did not answer.
+        // A repeated reading may be pending with a delay.
         interface.flush_heavy_.queue_now();
         break;
     case SHIM_EVENT_OTHER:
@@ -559,7 +559,7 @@ InterfaceLife::Event Interface::read_port(InterfaceLife::Event event)
     const Gid gid_before = gid();
     unsigned int active_mtu = 0;
     const kernel::Status status = query_port(active_mtu);
-    // What was known stands until the port answers.
+    // The former values stand until the port answers.
     if (status.ok()) {
         port_retry_s_ = first_port_retry_s;
     } else {

@@ -8,7 +8,7 @@
 
 static struct rdma_netdev *rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }
 
-/* What the lower half finds on the netdev, to keep and to call from its own operations, or to ignore. */
+/* The operations that a lower half finds on the netdev, to call from its own or to replace. */
 static const struct net_device_ops queue_ops = {
 	.ndo_init = ipoib_queues_init,
 	.ndo_uninit = ipoib_queues_uninit,
@@ -24,7 +24,7 @@ SHIM int shim_lower_start(struct shim_lower *lower, struct net_device *dev, stru
 	dev->netdev_ops = &queue_ops;
 	ret = rdma_init_netdev(ca, port, RDMA_NETDEV_IPOIB, dev->name, NET_NAME_UNKNOWN, shim_netdev_setup, dev);
 	if (!ret) {
-		/* It left its own, for us to call. */
+		/* The lower half has installed its own. */
 		lower->ops = dev->netdev_ops;
 		lower->destructor = dev->priv_destructor;
 		dev->priv_destructor = NULL;

@@ -250,7 +250,7 @@ public:
     }
     Connections& owner;
 
-    // Who asked for it, by what its REQ says: its port, and its UD queue pair.
+    // The requester's port and UD queue pair, as its REQ names them.
     struct Peer {
         Gid gid;
         std::uint32_t lid = 0, qpn = 0;

@@ -32,8 +32,9 @@ struct HardHeader {
 };
 static_assert(sizeof(HardHeader) == IPOIB_HEADER_BYTES && alignof(HardHeader) == 1);
 
-// What a packet that was allocated is to have before its hard header, so that IP behind that is aligned. Processors
-// where it has to be have NET_IP_ALIGN for the 14 bytes of Ethernet in front.
+// Bytes to reserve before the hard header of an allocated packet, so that the IP header behind it is aligned to 4
+// bytes. NET_IP_ALIGN is 2, for the 14 bytes of an Ethernet header, where the processor needs the alignment, and 0
+// elsewhere.
 constexpr unsigned int ip_padding = (4 - (SHIM_NET_IP_ALIGN + sizeof(HardHeader)) % 4) % 4;
 
 struct Grh {

@@ -123,7 +123,7 @@ private:
 
     State state_ = State::idle;
     bool send_only_;
-    // What was granted last is in use.
+    // Set while the last granted membership is in use.
     bool member_ = false;
     unsigned int attempts_ = 0;
     unsigned int backoff_s_ = first_backoff_s;

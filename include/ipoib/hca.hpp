@@ -25,7 +25,7 @@ public:
     // Those of ports. CONTEXT: RTNL.
     kernel::List<Interface> parents;
 
-    // Its next interface takes this completion vector for what it receives, the one after that the next. CONTEXT: RTNL.
+    // Completion vectors for the receives of new interfaces, given out in turn. CONTEXT: RTNL.
     void begin_vectors(unsigned int first) { next_vector_ = first; }
     unsigned int take_vector() { return next_vector_++; }
 

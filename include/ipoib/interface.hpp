@@ -119,15 +119,15 @@ public:
 
     // A group answered: the broadcast group's terms become the link's. CONTEXT: process.
     kernel::Status adopt(const shim_mcmember& broadcast);
-    // It is attached too: the carrier can come. CONTEXT: process.
+    // The broadcast group is joined and attached: the carrier can come. CONTEXT: process.
     void broadcast_joined();
     // The transmit queue needs SQE -> RTS, or a restart. CONTEXT: any.
     void recover_send_queue() { recover_.queue(work_queue); }
     void restart_queues();
-    // It has a UD queue pair, rings and connections of its own: no lower half has taken their place.
+    // True unless a lower half has taken the place of the UD queue pair, the rings and the connections.
     bool has_queues() const { return !lower.replaces_queues(); }
-    // Of these, what net_device_ops of the same name do; called by a lower half that filters them, or instead of one.
-    // On failure it is as before. CONTEXT: RTNL.
+    // The parts of ndo_init, ndo_uninit, ndo_open and ndo_stop that concern these; called by a lower half that filters
+    // them, or directly without one. On failure nothing has changed. CONTEXT: RTNL.
     kernel::Status init_queues();
     void uninit_queues();
     kernel::Status open_queues();
@@ -206,7 +206,7 @@ private:
     kernel::Status choose_guid(const Gid& like);
     void destroy();
 
-    // What the port says now. On failure what was known stands.
+    // Read the port's table anew. On failure the former values stand.
     kernel::Status read_pkey();
     // The GID is ib_core's copy of the port's.
     kernel::Status read_gid();
@@ -252,7 +252,7 @@ private:
     Hca& hca_;
     ib_device* const ca_;
     const std::uint32_t port_;
-    // Of its receive completions, modulo the HCA's number of completion vectors.
+    // Completion vector of its receives, to be taken modulo the number of vectors of the HCA.
     const unsigned int vector_;
     Interface* const parent_ = nullptr;
     ib_pd* pd_ = nullptr;

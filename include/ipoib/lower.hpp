@@ -31,7 +31,7 @@ public:
     kernel::Status start();
     // There is one, and datagrams are sent by it. CONTEXT: any.
     bool present() const { return present_; }
-    // It has queues of its own, and the interface has none. Known since init().
+    // True when the lower half has the queues and the interface has none. Known since init().
     bool replaces_queues() const { return present_ && !filters_; }
     // For the kernel's operations that are passed on to it; nullptr without one.
     const shim_lower* native() const { return present_ ? lower() : nullptr; }
@@ -55,7 +55,7 @@ public:
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
-    // What one that filters calls: the operations of the interface's own queues. CONTEXT: RTNL.
+    // Operations of the interface's own queues, called by a lower half that filters them. CONTEXT: RTNL.
     kernel::Status init_queues();
     void uninit_queues();
     kernel::Status open_queues();

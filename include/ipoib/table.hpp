@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What debugfs shows of the tables of paths, groups and connections: a copy of it, and the text of GIDs.
+// Copies of the tables of paths, groups and connections for debugfs, and the text of GIDs there.
 #pragma once
 #include <algorithm>
 
@@ -19,7 +19,7 @@ public:
         room_ = rows;
         return rows == 0 || rows_.allocate(rows);
     }
-    // What came to the table since there was room for all of it is left out.
+    // Leaves out rows beyond the room, which were added to the table after it was counted.
     void add(const Row& row)
     {
         if (used_ < room_)

@@ -36,7 +36,7 @@ struct shim_cm_message {
 	enum shim_cm_event event;
 	/* Of REQ and REP; NULL otherwise. */
 	const uint8_t *private_data;
-	/* Of a REQ: the peer's port, its GID and LID, and whether it asks for a reliable connection. */
+	/* In a REQ: GID and LID of the peer's port, and whether it asks for a reliable connection. */
 	struct shim_gid peer;
 	uint32_t peer_lid;
 	bool reliable;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Of a netdev whose operations run under a lock of its own, ethtool's take RTNL only where they say so. */
+/* ethtool operations of a netdev with an instance lock take RTNL only where op_needs_rtnl says so. */
 #include <linux/ethtool.h>
 
 struct ethtool_ops probe(void);

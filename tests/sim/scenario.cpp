@@ -166,7 +166,7 @@ private:
 
     void check_pairs()
     {
-        // What was known then, and what came in the time that follows.
+        // Packets that each pair has exchanged so far.
         std::vector<std::pair<std::pair<Party, Party>, std::uint64_t>> before;
         for (const net_device* from : world_.stack.devs)
             for (const net_device* to : world_.stack.devs)

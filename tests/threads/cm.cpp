@@ -29,7 +29,7 @@ struct Message {
     unsigned int to, from;
     shim_cm_event event;
     std::uint32_t qpn;
-    // Of a REQ: who it comes from.
+    // GID of the sender of a REQ.
     shim_gid peer;
     std::uint8_t private_data[SHIM_CM_REP_PRIVATE_BYTES];
 };

@@ -25,7 +25,7 @@ void notify(ib_cq* cq)
 
 constexpr unsigned int grh_bytes = 40;
 
-// What the HCA reads of a send, and writes where it is received: behind a GRH, if it is a datagram.
+// Copies a message as the HCA does: a datagram goes behind a GRH.
 void copy(const PostedSend& send, const PostedReceive& receive, bool datagram, bool multicast)
 {
     unsigned int to = 0, offset = datagram ? grh_bytes : 0;

@@ -240,7 +240,7 @@ const std::uint8_t* key_of(const shim_hash_node* node)
 
 struct shim_hash {
     std::atomic<shim_hash_node*>* chains;
-    // Of the chain that a key belongs to.
+    // The chain of a key.
     std::atomic<shim_hash_node*>& chain(const void* key, std::uint16_t bytes)
     {
         return chains[static_cast<const std::uint8_t*>(key)[bytes - 1]];

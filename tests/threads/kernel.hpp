@@ -40,7 +40,7 @@ public:
     // Does what is due by then, and drops the rest.
     ~Worker();
     struct Job {
-        // What the job is about; cancelled by it.
+        // Key by which jobs are cancelled.
         const void* owner;
         void (*run)(void* context);
         void* context;
@@ -169,7 +169,7 @@ struct ib_qp {
     ib_srq* srq = nullptr;
     void* context = nullptr;
     std::atomic<bool> connected{false};
-    // Of a connection: the other end.
+    // QPN at the other end of a connection.
     std::atomic<std::uint32_t> remote{0};
     Fifo<PostedSend, 1024> sends;
     Fifo<PostedReceive, 1024> receives;
@@ -186,7 +186,7 @@ struct sk_buff {
     sk_buff* next;
     net_device* dev;
     unsigned int note;
-    // It owns these; the first holds its data, if memory is null.
+    // Pages owned by the packet; the first holds the data if memory is null.
     unsigned int page_count;
     page* pages[18];
 };

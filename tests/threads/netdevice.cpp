@@ -212,7 +212,7 @@ bool poll_all()
         (void)napi->poll(napi->context, 64);
         if (completed)
             continue;
-        // It has more to do, unless it is to end.
+        // A full budget means more work, unless polling is disabled.
         if (napi->state.load() & shim_napi::disabled)
             (void)shim_napi_complete(napi, 0);
         else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the driver does without locks, done by several threads at once. ThreadSanitizer fails the test that has a race.
+// Lock-free parts of the driver, run by several threads at once. ThreadSanitizer fails a test with a data race.
 #include <gtest/gtest.h>
 
 #include <ipoib/interface.hpp>
@@ -46,7 +46,7 @@ protected:
         }
         return true;
     }
-    // So many threads, each of which does this so many times.
+    // Runs the action so many times on each of count threads.
     template <class Action>
     static void on_threads(unsigned int count, unsigned int times, Action action)
     {

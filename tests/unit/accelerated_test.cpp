@@ -120,7 +120,7 @@ TEST_F(AcceleratedTest, ops_lock_is_held_round_the_lower_halfs_operations)
         world.event(event);
         world.run_work();
     }
-    // Its P_Key goes and comes back.
+    // The P_Key leaves the table and returns.
     world.dev().lower.clear();
     const auto pkeys = world.pkeys_found;
     world.pkeys_found.clear();

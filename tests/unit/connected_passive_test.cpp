@@ -175,14 +175,14 @@ TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had_with_its_first_message)
     EXPECT_EQ(connections(), 2U);
 }
 
-// Its GID and queue pair are in every ARP reply.
+// GID and queue pair of the victim are in every ARP reply.
 TEST_F(PassiveTest, a_request_in_anothers_name_ends_no_connection)
 {
     ib_qp* const old = accept(1, 0x100);
     ASSERT_TRUE(world.receive_message(*old, message(10)));
     for (int i = 0; i < 100; ++i)
         ASSERT_NE(accept(1, 0x100), nullptr);
-    // Who has a queue pair too, has it at another LID.
+    // The forger has a queue pair of its own at another LID.
     world.peer_lid = 66;
     ib_qp* const theirs = accept(1, 0x100);
     ASSERT_TRUE(world.receive_message(*theirs, message(10)));

@@ -270,7 +270,7 @@ TEST_F(ConnectedTest, a_peer_that_is_stale_for_ever_is_asked_less_and_less_often
     world.complete_sends(world.qp().outstanding.size());
 }
 
-// Its answers take as long as the spacing of REQs asks for, and more.
+// The answers take longer than the spacing of REQs.
 TEST_F(ConnectedTest, a_peer_that_is_slow_to_be_stale_is_asked_less_and_less_often_too)
 {
     world.transmit(world.packet(capable(1)));
@@ -517,7 +517,7 @@ TEST_F(ConnectedTest, a_peer_that_refuses_is_asked_less_and_less_until_it_accept
         ib_cm_id* id = ask(capable(1));
         ASSERT_NE(id, nullptr) << seconds;
         world.message(id, SHIM_CM_REJ, 8);
-        // What waited went as a datagram.
+        // The waiting packet went as a datagram.
         world.run_work();
         world.complete_sends(1);
         run_for(seconds * 100 - 10);

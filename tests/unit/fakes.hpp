@@ -43,7 +43,7 @@ struct sk_buff {
     std::vector<std::uint8_t> mac_header;
     page* buffer = nullptr;
     std::vector<page*> pages;
-    // So many of the bytes, the last ones, are in them.
+    // The last bytes of the packet, so many, are in pages.
     std::size_t paged = 0;
     // What is behind the bytes, of a packet to be sent.
     std::vector<std::vector<std::uint8_t>> frags;
@@ -51,7 +51,7 @@ struct sk_buff {
     // To be cut into segments of so many bytes, behind headers of so many; or merged from segments.
     unsigned int segment_bytes = 0, header_bytes = 0, segments = 0;
     bool wants_checksum = false, verified = false, orphaned = false;
-    // Its pages are user space's.
+    // The pages belong to user space.
     bool lent = false;
 };
 
@@ -86,13 +86,13 @@ struct net_device {
     bool rx_checksum = true, lro = false, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
-    // Its lower half asked for the ops lock; and it is held.
+    // The lower half asked for the ops lock; the lock is held.
     bool ops_lock = false, ops_locked = false;
     // Times that the stack was told to go on with what it had kept.
     unsigned int wakes = 0;
     // Byte queue limits have stopped the queue.
     bool limited = false;
-    // Of one packet: what the kernel sends at a time, and what the driver allows.
+    // Segments in one packet: gso_max_segs, and the limit of the driver.
     unsigned int max_segments = 65535, segments_limit = 65535;
     unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
 };
@@ -319,7 +319,7 @@ public:
     // What another processor does just before the next barrier or spinlock.
     std::function<void()> meanwhile;
     void let_others_run();
-    // What softirqs do each time that bottom halves are on again.
+    // Run each time that bottom halves are enabled again.
     std::function<void()> softirqs;
     void run_softirqs();
     // What is registered with the kernel, in the order of registration.
@@ -399,7 +399,7 @@ public:
     bool completes_without_end = false;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false, lower_asks_for_ops_lock = false;
-    // It filters the driver's queues: calls these from its own operations.
+    // The lower half filters the driver's queues: it calls them from its own operations.
     bool lower_filters = false;
     int lowers = 0;
     // Queue pairs that were made so far, and how many of the next are not.

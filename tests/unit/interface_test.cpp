@@ -189,7 +189,7 @@ TEST_F(InterfaceTest, new_gid_changes_the_address)
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
 }
 
-// What an HCA does not report is seen on the events that come nevertheless.
+// Changes that an HCA does not report are read at the events that it does report.
 class UnreportedTest : public InterfaceTest, public testing::WithParamInterface<shim_event> {};
 INSTANTIATE_TEST_SUITE_P(Events, UnreportedTest,
                          testing::Values(SHIM_EVENT_CLIENT_REREGISTER, SHIM_EVENT_PORT_ACTIVE, SHIM_EVENT_LID_CHANGE,
@@ -459,7 +459,7 @@ TEST_F(InterfaceTest, files_are_written_by_those_who_may_administer)
     EXPECT_STREQ(text, "0\n");
 }
 
-// What a peer or a user provokes is limited by itself.
+// Warnings that a peer or a user provokes have a limit of their own.
 TEST_F(InterfaceTest, one_warning_hides_no_other)
 {
     constexpr const char* often = "MTU %u is not between %u and %u";

@@ -398,7 +398,7 @@ TEST_F(OffloadTest, congestion_marks_are_kept_apart)
     // Another class of service is no congestion mark, and not the flow's either.
     arrive({{.sequence = 1300, .service = 2}, {.sequence = 1400, .service = 0x22}});
     EXPECT_EQ(received(), (Sizes{200, 100, 100, 100}));
-    // What TCP itself says of congestion (ECE, CWR) goes up alone.
+    // Segments with ECE or CWR go up alone.
     arrive(
         {{.sequence = 1500}, {.sequence = 1600, .flags = tcp_ack | 0x40}, {.sequence = 1700, .flags = tcp_ack | 0x80}});
     EXPECT_EQ(received(), (Sizes{200, 100, 100, 100, 100, 100, 100}));

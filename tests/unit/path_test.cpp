@@ -396,7 +396,7 @@ TEST_F(PathTest, what_is_used_while_garbage_is_collected_is_kept)
 {
     open();
     meet(peer(1));
-    // Its neighbour is what is used; the path itself is not.
+    // Sends use the neighbour; the path itself is not touched.
     for (int i = 0; i < 10; ++i) {
         world.advance(1000);
         world.transmit(world.packet(peer(1)));

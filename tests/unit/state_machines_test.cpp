@@ -125,7 +125,7 @@ TEST(GroupJoin, send_only_member_gives_up_when_it_is_refused)
         join.on(J::Event::retry_due);
     }
     EXPECT_EQ(join.on(J::Event::refused).action, J::Action::drop_waiting);
-    // It is none any more.
+    // The group is not a member any more.
     join.on(J::Event::wanted);
     join.on(J::Event::unanswered);
     join.on(J::Event::retry_due);

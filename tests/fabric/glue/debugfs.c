@@ -334,7 +334,7 @@ static void hold(struct net_device *dev)
 	dev_put(dev);
 }
 
-/* Its name in the writer's network namespace; an empty line lets go of it. */
+/* Takes the netdev's name in the writer's network namespace; an empty line releases it. */
 static ssize_t held_netdev_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
 {
 	struct net_device *dev = NULL;

@@ -12,7 +12,7 @@
 
 enum { SENDS = 128, RECEIVES = 256 };
 
-/* What netdev_priv() is. The upper half knows the first member alone, and has its own memory at its clnt_priv. */
+/* Layout of netdev_priv(). The upper half knows the first member alone; its own memory is at clnt_priv. */
 struct soft_netdev {
 	struct rdma_netdev rn;
 	struct net_device *dev;

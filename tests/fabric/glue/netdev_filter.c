@@ -33,7 +33,7 @@ struct soft_filter {
 	/* The client's own datapath. */
 	const struct net_device_ops *client;
 	bool calling_client;
-	/* What the client's queue pair was known as at init; 0: none. */
+	/* QPN of the client's queue pair since init; 0: none. */
 	u32 qpn;
 	/* While open. */
 	struct soft_qp *qp;
@@ -191,7 +191,7 @@ bool soft_filter_receive(struct soft_slot *slot, struct soft_qp *qp, const struc
 	const struct fabric_headers *h = frame->headers;
 	struct sk_buff *skb;
 
-	/* What was created for other use goes to the queue pair itself, and so does what has a GRH. */
+	/* Other queue pairs, and datagrams with a GRH, receive by themselves. */
 	if (!filter || h->grh || qp->ib.qp_num < SOFT_FIRST_NETDEV_QPN)
 		return false;
 	if (!fabric_pkeys_match(port_of(filter)->pkeys[filter->pkey_index % FABRIC_PKEYS], h->pkey)) {
@@ -273,24 +273,25 @@ static void tx_timeout(struct net_device *dev, unsigned int index)
 
 /* The client's operations, and what is done around them */
 
-/* False: it comes back to us, for what it left on the netdev was not its own datapath. */
-static bool enter_client(struct soft_filter *filter)
+/* -ELOOP: the client left operations on the netdev that call this lower half again. */
+static int call_client(struct net_device *dev, int (*operation)(struct net_device *dev))
 {
+	struct soft_filter *filter = filter_of(dev);
+	int ret;
+
 	if (WARN(filter->calling_client, "soft_ib: the client's datapath calls its lower half\n"))
-		return false;
+		return -ELOOP;
 	filter->calling_client = true;
-	return true;
+	ret = operation(dev);
+	filter->calling_client = false;
+	return ret;
 }
 
 static int filter_init(struct net_device *dev)
 {
 	struct soft_filter *filter = filter_of(dev);
-	int ret;
+	int ret = call_client(dev, filter->client->ndo_init);
 
-	if (!enter_client(filter))
-		return -ELOOP;
-	ret = filter->client->ndo_init(dev);
-	filter->calling_client = false;
 	if (ret)
 		return ret;
 	filter->qpn = qpn_in_address(dev);
@@ -314,13 +315,9 @@ static void filter_uninit(struct net_device *dev)
 static int filter_open(struct net_device *dev)
 {
 	struct soft_filter *filter = filter_of(dev);
+	int ret = call_client(dev, filter->client->ndo_open);
 	unsigned int i;
-	int ret;
 
-	if (!enter_client(filter))
-		return -ELOOP;
-	ret = filter->client->ndo_open(dev);
-	filter->calling_client = false;
 	if (ret)
 		return ret;
 	filter->qp = find_qp(dev);
