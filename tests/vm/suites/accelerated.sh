@@ -42,7 +42,7 @@ test_virtual_function_has_no_address_to_set() {
     grep -q 'Operation not supported' /run/refusal || fail "$(cat /run/refusal)"
     on 1 ip link set ib0 up
     on 1 ip addr replace fd00::1/64 dev ib0
-    wait_for 20 carrier 1
+    wait_for 20 addresses_ready 1
     wait_for 20 reaches 1 10.0.0.2
 }
 

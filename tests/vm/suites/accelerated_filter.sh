@@ -27,8 +27,8 @@ reopen_with_leave_qkey() { # 0|1
         on $host ip link set "$(interface_of $host)" up
         on $host ip addr replace "fd00::$host/64" dev "$(interface_of $host)"
     done
-    wait_for 20 carrier 1
-    wait_for 20 carrier 2
+    wait_for 20 addresses_ready 1
+    wait_for 20 addresses_ready 2
 }
 in_mode() { # MODE
     set_mode 1 "$1"
@@ -106,7 +106,8 @@ test_connected_down_and_up_under_traffic() {
     stop_traffic
     on 1 ip addr replace fd00::1/64 dev ib0
     wait_for 20 reaches 1 10.0.0.2
-    ping_ok 1 10.0.0.2 -s 60000
+    # A host whose REQ came while the other was down tries again some seconds later. Until then long packets are lost once.
+    wait_for 20 ping_ok 1 10.0.0.2 -s 60000
 }
 
 test_connected_peer_of_a_datagram_host() {

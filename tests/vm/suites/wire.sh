@@ -50,18 +50,20 @@ talk() {
     wait_for 10 heard ff15::77
 }
 
-child_is_ready() { ! on "$1" ip -6 addr show dev blue | says tentative; }
+# Names that differ: the in-tree driver's files in debugfs are those of all namespaces.
+child_of() { echo "blue$1"; } # HOST
+child_is_ready() { ! on "$1" ip -6 addr show dev "$(child_of "$1")" | says tentative; }
 add_child() {
-    on "$1" ip link add link "$(interface_of "$1")" name blue type ipoib pkey 0x8001
-    on "$1" ip addr add "10.1.0.$1/24" dev blue
-    on "$1" ip link set blue up
+    on "$1" ip link add link "$(interface_of "$1")" name "$(child_of "$1")" type ipoib pkey 0x8001
+    on "$1" ip addr add "10.1.0.$1/24" dev "$(child_of "$1")"
+    on "$1" ip link set "$(child_of "$1")" up
 }
 talk_in_blue() {
     each_host add_child
     each_host wait_for 20 child_is_ready
     wait_for 20 reaches 2 10.1.0.3
 }
-remove_child() { on "$1" ip link del blue; }
+remove_child() { on "$1" ip link del "$(child_of "$1")"; }
 
 mode_of_each() { # MODE
     local host
