@@ -72,6 +72,18 @@ test_files_follow_moves_to_other_namespaces() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
+xfail_stock_one_name_in_two_namespaces_is_no_error='its files have the name of each, which debugfs refuses and logs'
+test_one_name_in_two_namespaces_is_no_error() {
+    mark_log
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
+    ls /sys/kernel/debug/ipoib/blue_path >/dev/null
+    on 1 ip link del blue
+    on 2 ip link del blue
+    ! logged 'already present' || return 1
+    ! ls /sys/kernel/debug/ipoib/blue_path 2>/dev/null || return 1
+}
+
 xfail_stock_neighbours_are_shown='it does not show them'
 test_neighbours_are_shown() {
     local address
