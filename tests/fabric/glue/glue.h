@@ -97,7 +97,7 @@ struct soft_slot {
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, least_retries, moderation_ms, hide_gid_change;
-	/* Requests for a netdev's lower half that fail for want of memory; groups are attached without their Q_Key. */
+	/* A bit for each next request for a lower half, to fail it; groups are attached without their Q_Key. */
 	u32 fail_rdma_netdev, leave_qkey;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
 	struct soft_vf vfs[SOFT_MOST_VFS];

@@ -489,14 +489,13 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 int soft_netdev_may(struct ib_device *ib, enum rdma_netdev_t type)
 {
 	struct soft_slot *slot = to_hca(ib)->slot;
+	u32 fails;
 
 	if (type != RDMA_NETDEV_IPOIB)
 		return -EOPNOTSUPP;
-	if (READ_ONCE(slot->fail_rdma_netdev)) {
-		WRITE_ONCE(slot->fail_rdma_netdev, slot->fail_rdma_netdev - 1);
-		return -ENOMEM;
-	}
-	return 0;
+	fails = READ_ONCE(slot->fail_rdma_netdev);
+	WRITE_ONCE(slot->fail_rdma_netdev, fails >> 1);
+	return fails & 1 ? -ENOMEM : 0;
 }
 
 static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)
