@@ -41,7 +41,7 @@ without() { # TEST...
 }
 
 # A kernel that checks itself takes its time.
-case $(uname -r) in *-debug | *-kcsan) patience=5 ;; *) patience=1 ;; esac
+case $(uname -r) in *-debug* | *-kcsan) patience=5 ;; *) patience=1 ;; esac
 
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for() {
