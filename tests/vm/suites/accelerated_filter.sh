@@ -10,6 +10,11 @@ filters() { true; }
 skippable_virtual_function_has_no_address_to_set='it has no virtual functions'
 skippable_address_says_that_there_is_no_connected_mode='there is'
 skippable_moderation_is_refused='the queue pair has it'
+# hfi1 leaves its statistics to the core where that can have them (net_device.pcpu_stat_type).
+xfail_stock_statistics_are_the_sums="it shows the queue pair's alone"
+xfail_stock_statistics_are_the_datapaths="it shows the queue pair's alone"
+xfail_stock_connected_child='now and then: a completion queue goes before the last queue pair that uses it'
+xfail_stock_hca_is_unplugged_under_traffic='now and then: such a completion queue is left'
 
 tx_queues() { on "$1" sh -c "ls -d /sys/class/net/$(interface_of "$1")/queues/tx-*" | wc -l; } # HOST
 # Tests come in the order of their lines, with those of the other file in between.
