@@ -214,6 +214,8 @@ void soft_dispatch(struct soft_slot *slot, unsigned int events)
 
 	if (slot->hide_gid_change)
 		events &= ~FABRIC_GID_CHANGE;
+	if (slot->hide_gid_change > 1)
+		events &= ~FABRIC_REREGISTER;
 	rcu_read_lock();
 	hca = rcu_dereference(slot->hca);
 	for (i = 0; hca && READ_ONCE(hca->registered) && i < ARRAY_SIZE(event_types); i++) {

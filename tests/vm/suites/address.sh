@@ -265,21 +265,35 @@ test_new_subnet_prefix_is_followed_and_a_set_guid_kept() {
     wait_for 30 both_are_members
 }
 
-# As with ConnectX-4: the kernel's own copy of the GIDs stays as it was until somebody has it made anew.
-test_new_subnet_prefix_that_the_hca_does_not_report_is_followed() {
+unreported_prefix_is_followed() {
     local host
-    for host in 1 2; do knob $host hide_gid_change 1; done
+    for host in 1 2; do
+        wait_for 30 prefix_is $host fe:c0:00:00:00:00:00:06 &&
+            says 'fec0:0000:0000:0006' <"/sys/class/infiniband/soft_ib$((host - 1))/ports/1/gids/0" || return 1
+    done
+    wait_for 30 carrier 2 && wait_for 20 reaches 1 10.0.0.2 && ping_ok 2 10.0.0.1
+}
+
+# ConnectX-4 does not report a new subnet prefix, and ib_core's GID table keeps the former one. Here ib_core does not read
+# the GIDs at CLIENT_REREGISTER either. The link is pulled so that the port becomes active, which the driver hears of.
+xfail_stock_new_subnet_prefix_that_the_hca_does_not_report_is_followed="it reads ib_core's GID table, and does not ask the HCA"
+test_new_subnet_prefix_that_the_hca_does_not_report_is_followed() {
+    local host followed=0
+    stop_opensm
+    for host in 1 2; do
+        knob $host hide_gid_change 2
+        knob $host link 0
+        wait_for 10 no_carrier $host
+        knob $host link 1
+    done
     restart_opensm_with_prefix fec0000000000006
-    for host in 1 2; do wait_for 30 prefix_is $host fe:c0:00:00:00:00:00:06; done
-    for host in 1 2; do says 'fec0:0000:0000:0006' <"/sys/class/infiniband/soft_ib$((host - 1))/ports/1/gids/0"; done
-    wait_for 30 carrier 2
-    wait_for 20 reaches 1 10.0.0.2
-    ping_ok 2 10.0.0.1
+    unreported_prefix_is_followed || followed=1
     for host in 1 2; do knob $host hide_gid_change 0; done
     stop_opensm
     start_opensm
     for host in 1 2; do wait_for 30 prefix_is $host fe:80:00:00:00:00:00:00; done
     for host in 1 2; do wait_for 30 carrier $host; done
+    return $followed
 }
 
 # Seen on a loaded machine to fail for 40 s: host 1 has its path and its neighbour, and drops packets. The cause was not
