@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# The life of an interface in each mode: the module is loaded, there is traffic, the rings are replaced, the HCA is unplugged
+# and plugged in, the module is unloaded. A kernel with kmemleak (KERNEL=debug) tells then whether memory was leaked.
+PORTS=2
+HOSTS=1
+
+traffic() {
+    wait_for 20 reaches 1 10.0.0.2
+    flood 1 10.0.0.2 500
+    iperf 1 2 -t 2
+}
+
+life_in() { # MODE
+    set_mode 1 "$1"
+    set_mode 2 "$1"
+    traffic
+    # The in-tree driver's rings are of one size.
+    if [ "$DRIVER" = ours ]; then
+        on 1 ethtool -G ib0 tx 1024 rx 2048
+        on 2 ethtool -G ib1 tx 128 rx 32
+        traffic
+    fi
+    knob 2 plugged 0
+    knob 2 plugged 1
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    add_host 2
+    set_mode 2 "$1"
+    traffic
+    unload_driver
+    no_memory_is_leaked
+    load_driver
+    add_hosts
+}
+
+test_life_in_datagram_mode() { life_in datagram; }
+test_life_in_connected_mode() { life_in connected; }
