@@ -26,10 +26,17 @@ Connections::Connections(Interface& interface)
 
 unsigned int Connections::max_mtu() const
 {
-    const unsigned int sges = srq_ ? shim_ib_max_srq_sge(interface_.ca()) : PageRing::full_pages;
+    const MessageBuffer shape = message_buffer();
     // 16 bytes of the buffer are for the encapsulation, and the alignment of what is behind it.
-    return std::min(sges * shim_page_size() - 16, static_cast<unsigned int>(IPOIB_MAX_MTU));
+    return std::min(shape.pieces * shape.piece_bytes - 16, static_cast<unsigned int>(IPOIB_MAX_MTU));
 }
+
+unsigned int Connections::message_elements() const
+{
+    return srq_ ? shim_ib_max_srq_sge(interface_.ca()) : PageRing::own_elements;
+}
+
+MessageBuffer Connections::message_buffer() const { return MessageBuffer::of(shim_page_size(), message_elements()); }
 
 unsigned int Connections::receive_completions(unsigned int ring_size) const
 {
@@ -67,7 +74,7 @@ kernel::Status Connections::create_shared_queue()
     const unsigned int most = shim_ib_max_srq_sge(interface_.ca());
     if (!most)
         return kernel::not_supported;
-    srq_ = shim_srq_create(interface_.pd(), receives_, std::min(most, PageRing::most_pages));
+    srq_ = shim_srq_create(interface_.pd(), receives_, MessageBuffer::of(shim_page_size(), most).pieces);
     const kernel::Status status = kernel::check(srq_);
     if (!status.ok() && status.code() != kernel::not_supported)
         log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());

@@ -154,61 +154,92 @@ void SendPool::reclaim(ActiveConnection& connection)
 
 // Receiving
 
-bool PageRing::map(shim_sge& sge, unsigned int index, page* page) const
+bool PageRing::map(shim_sge& sge, unsigned int index, std::byte* piece) const
 {
-    auto* const data = static_cast<std::byte*>(shim_page_address(page)) + offset(index);
-    sge.address = shim_dma_map_from_device(interface_.ca(), data, sge.length);
+    sge.address = shim_dma_map_from_device(interface_.ca(), piece + offset(index), sge.length);
     return !shim_dma_failed(interface_.ca(), sge.address);
 }
 
-bool PageRing::add_page(Slot& slot, unsigned int index)
+bool PageRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
 {
-    // The pool belongs to the poll; what a ring starts with comes from elsewhere.
-    page* fresh = shim_page_alloc();
     if (!fresh)
         return false;
     if (!map(slot.sge[index], index, fresh)) {
         shim_page_free(fresh);
         return false;
     }
-    slot.pages[index] = fresh;
+    slot.pieces[index] = fresh;
     return true;
 }
 
-void PageRing::remove_page(Slot& slot, unsigned int index)
+void PageRing::remove_piece(Slot& slot, unsigned int index)
 {
-    if (!slot.pages[index])
+    if (!slot.pieces[index])
         return;
     shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, slot.sge[index].length);
     if (slot.pooled & 1U << index)
-        shim_pool_put(interface_.connections.pool(), slot.pages[index], false);
+        shim_pool_put(interface_.connections.pool(), slot.pieces[index], false);
     else
-        shim_page_free(slot.pages[index]);
-    slot.pages[index] = nullptr;
+        shim_page_free(slot.pieces[index]);
+    slot.pieces[index] = nullptr;
 }
 
-kernel::Status PageRing::create(unsigned int size, unsigned int pages)
+namespace {
+
+// Cuts pages that are of no pool into pieces of one size, each of which holds a reference to its page. CONTEXT:
+// process.
+class PieceCutter {
+public:
+    explicit PieceCutter(unsigned int piece_bytes) : piece_bytes_(piece_bytes) {}
+
+    // nullptr: no memory. The piece before, if it is of the same page, was not freed yet.
+    std::byte* cut()
+    {
+        if (!page_ || used_ + piece_bytes_ > shim_page_size()) {
+            page_ = static_cast<std::byte*>(shim_page_alloc());
+            used_ = 0;
+            if (!page_)
+                return nullptr;
+        } else {
+            shim_page_hold(page_);
+        }
+        return page_ + std::exchange(used_, used_ + piece_bytes_);
+    }
+
+private:
+    const unsigned int piece_bytes_;
+    std::byte* page_ = nullptr;
+    unsigned int used_ = 0;
+};
+
+} // namespace
+
+kernel::Status PageRing::create(unsigned int size, unsigned int elements)
 {
     size_ = size;
-    pages_ = std::min(pages, most_pages);
-    headroom_ = pages_ == most_pages ? shim_skb_buffer_headroom() + sizeof(HwAddr) : 0;
-    first_bytes_ = shim_page_size() - (builds_in_page() ? headroom_ + shim_skb_buffer_tailroom() : 0);
+    shape_ = MessageBuffer::of(shim_page_size(), elements);
+    // Only the poll may take buffers from the pool.
+    PieceCutter pieces(shape_.piece_bytes);
+    const unsigned int headroom = shim_skb_buffer_headroom() + sizeof(HwAddr);
+    const unsigned int around = headroom + shim_skb_buffer_tailroom();
+    headroom_ = shape_.pieces * shape_.piece_bytes >= MessageBuffer::largest_message + around ? headroom : 0;
+    first_bytes_ = shape_.piece_bytes - (builds_in_page() ? around : 0);
     max_bytes_ = interface_.connections.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
     for (unsigned int i = 0; i < size; ++i) {
         Slot& slot = slots_[i];
-        for (unsigned int page = 0; page < pages_; ++page) {
-            slot.sge[page].length = page == 0 ? first_bytes_ : shim_page_size();
-            slot.sge[page].lkey = interface_.lkey();
-            if (!add_page(slot, page)) {
+        for (unsigned int piece = 0; piece < shape_.pieces; ++piece) {
+            slot.sge[piece].length = piece == 0 ? first_bytes_ : shape_.piece_bytes;
+            slot.sge[piece].lkey = interface_.lkey();
+            if (!add_piece(slot, piece, pieces.cut())) {
                 log_warning(interface_.dev(), "no memory for connected receive buffer %u of %u", i, size);
                 empty();
                 return kernel::no_memory;
             }
         }
-        shim_recv_wr_init(slot.native(), tag | i, slot.sge, pages_);
+        shim_recv_wr_init(slot.native(), tag | i, slot.sge, shape_.pieces);
     }
     return {};
 }
@@ -218,8 +249,8 @@ void PageRing::empty()
     if (!slots_)
         return;
     for (unsigned int i = 0; i < size_; ++i)
-        for (unsigned int page = 0; page < pages_; ++page)
-            remove_page(slots_[i], page);
+        for (unsigned int piece = 0; piece < shape_.pieces; ++piece)
+            remove_piece(slots_[i], piece);
     slots_.reset();
     reposts_.reset();
 }
@@ -292,7 +323,7 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
 sk_buff* PageRing::copy(const Slot& slot, unsigned int bytes)
 {
     shim_dma_sync_for_cpu(interface_.ca(), slot.sge[0].address, bytes);
-    sk_buff* skb = interface_.rx.copy(static_cast<std::byte*>(shim_page_address(slot.pages[0])) + offset(0), bytes);
+    sk_buff* skb = interface_.rx.copy(slot.pieces[0] + offset(0), bytes);
     shim_dma_sync_for_device(interface_.ca(), slot.sge[0].address, bytes);
     return skb;
 }
@@ -301,7 +332,9 @@ bool PageRing::get_fresh(const Slot& slot, unsigned int count)
 {
     page_pool* const pool = interface_.connections.pool();
     for (unsigned int i = 0; i < count; ++i) {
-        fresh_[i] = shim_pool_get(pool);
+        fresh_[i] = static_cast<std::byte*>(shape_.piece_bytes < shim_page_size()
+                                                ? shim_pool_get_piece(pool, shape_.piece_bytes)
+                                                : shim_pool_get(pool));
         if (fresh_[i] && map(fresh_sge_[i] = slot.sge[i], i, fresh_[i])) [[likely]]
             continue;
         if (fresh_[i])
@@ -323,11 +356,12 @@ void PageRing::put_fresh(unsigned int count)
 sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
 {
     const unsigned int first = std::min(bytes, first_bytes_);
-    const unsigned int count = 1 + (bytes - first + shim_page_size() - 1) / shim_page_size();
+    const unsigned int piece_bytes = shape_.piece_bytes;
+    const unsigned int count = 1 + (bytes - first + piece_bytes - 1) / piece_bytes;
     if (!get_fresh(slot, count))
         return nullptr;
-    // A packet of its own has room for the link header and for what the stack pulls from the first page.
-    sk_buff* skb = builds_in_page() ? shim_skb_build(slot.pages[0], shim_page_size())
+    // A packet of its own has room for the link header and for what the stack pulls from the first piece.
+    sk_buff* skb = builds_in_page() ? shim_skb_build(slot.pieces[0], piece_bytes)
                                     : interface_.rx.allocate(sizeof(HardHeader) + 128);
     if (!skb) [[unlikely]] {
         put_fresh(count);
@@ -336,18 +370,18 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
     for (unsigned int i = 0; i < count; ++i) {
         shim_dma_unmap_from_device(interface_.ca(), slot.sge[i].address, slot.sge[i].length);
         if (i != 0) {
-            const unsigned int left = bytes - first - (i - 1) * shim_page_size();
-            shim_skb_add_page(skb, slot.pages[i], 0, std::min(left, shim_page_size()));
+            const unsigned int left = bytes - first - (i - 1) * piece_bytes;
+            shim_skb_add_data(skb, slot.pieces[i], std::min(left, piece_bytes), piece_bytes);
         } else if (builds_in_page()) {
             shim_skb_reserve(skb, headroom_ - sizeof(HwAddr));
             shim_skb_put(skb, sizeof(HwAddr) + first);
         } else {
             shim_skb_mark_for_recycle(skb);
             shim_skb_put(skb, sizeof(HardHeader));
-            std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), shim_page_address(slot.pages[0]), sizeof(Encapsulation));
-            shim_skb_add_page(skb, slot.pages[0], sizeof(Encapsulation), first - sizeof(Encapsulation));
+            std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), slot.pieces[0], sizeof(Encapsulation));
+            shim_skb_add_data(skb, slot.pieces[0] + sizeof(Encapsulation), first - sizeof(Encapsulation), piece_bytes);
         }
-        slot.pages[i] = fresh_[i];
+        slot.pieces[i] = fresh_[i];
         slot.sge[i].address = fresh_sge_[i].address;
         slot.pooled |= 1U << i;
     }
@@ -363,7 +397,7 @@ void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
         return;
     }
     const bool copied = bytes <= RxRing::copybreak;
-    const void* ip = static_cast<std::byte*>(shim_page_address(slot.pages[0])) + offset(0) + sizeof(Encapsulation);
+    const void* ip = slot.pieces[0] + offset(0) + sizeof(Encapsulation);
     sk_buff* skb = copied ? copy(slot, bytes) : take(slot, bytes);
     repost(slot);
     if (!skb) [[unlikely]] {

@@ -81,12 +81,14 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
 kernel::Status Connections::fill_shared_ring()
 {
     if (!pool_) {
-        pool_ = shim_pool_create(std::min(receives_ * PageRing::most_pages, 8192U), 0);
+        const MessageBuffer shape = message_buffer();
+        const unsigned int per_page = shim_page_size() / shape.piece_bytes;
+        pool_ = shim_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
         TRY(kernel::check(pool_));
     }
     if (!srq_ || shared_ring_.created())
         return {};
-    TRY(shared_ring_.create(receives_, shim_ib_max_srq_sge(interface_.ca())));
+    TRY(shared_ring_.create(receives_, message_elements()));
     const kernel::Status status = shared_ring_.post_to(srq_, nullptr);
     if (!status.ok())
         shared_queue_broke();
@@ -175,14 +177,14 @@ kernel::Status Connections::set_up(PassiveConnection& connection, ib_cm_id* id, 
         .send_wrs = 1,
         .send_sges = 1,
         .recv_wrs = own,
-        .recv_sges = srq_ ? 0 : PageRing::full_pages,
+        .recv_sges = srq_ ? 0 : message_buffer().pieces,
         .context = &connection,
     };
     connection.qp = shim_rc_qp_create(interface_.pd(), &wanted);
     TRY(kernel::check(connection.qp));
     TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
     if (own) {
-        TRY(connection.ring.create(own, PageRing::full_pages));
+        TRY(connection.ring.create(own, message_elements()));
         TRY(connection.ring.post_to(nullptr, connection.qp));
     }
     TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));

@@ -34,10 +34,8 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
 {
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
-    const unsigned int buffer_bytes = shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom();
-    for (page_order_ = 0; shim_page_size() << page_order_ < buffer_bytes;)
-        ++page_order_;
-    pool_ = shim_pool_create(size_, page_order_);
+    shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
+    pool_ = shim_pool_create((size_ + shape_.per_page - 1) / shape_.per_page, shape_.page_order, shape_.is_piece());
     if (int error = shim_pointer_error(pool_)) {
         pool_ = nullptr;
         return error;
@@ -83,11 +81,12 @@ void RxRing::empty()
 
 bool RxRing::refill(Slot& slot)
 {
-    page* buffer = shim_pool_get(pool_);
-    if (!buffer)
+    void* const memory = shape_.is_piece() ? shim_pool_get_piece(pool_, shape_.bytes) : shim_pool_get(pool_);
+    if (!memory)
         return false;
-    auto* start = static_cast<std::byte*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
-    const std::uint64_t address = shim_dma_map_from_device(interface_.ca(), start, slot.sge.length);
+    auto* const buffer = static_cast<std::byte*>(memory);
+    const std::uint64_t address =
+        shim_dma_map_from_device(interface_.ca(), buffer + shim_skb_buffer_headroom(), slot.sge.length);
     if (shim_dma_failed(interface_.ca(), address)) {
         shim_pool_put(pool_, buffer, false);
         return false;
@@ -153,9 +152,9 @@ void RxRing::handle(const shim_wc* wc)
         repost(slot);
         return;
     }
-    page* const buffer = slot.buffer;
+    std::byte* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
-    // What LRO may merge stays in its page.
+    // What LRO may merge stays in its buffer.
     if (wire_bytes <= sizeof(Grh) + copybreak && !shim_netdev_lro(interface_.dev())) {
         shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
         (void)deliver(buffer, wc, true);
@@ -200,9 +199,9 @@ void RxRing::pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int byte
     pass_up(skb);
 }
 
-sk_buff* RxRing::build(page* buffer, unsigned int bytes)
+sk_buff* RxRing::build(std::byte* buffer, unsigned int bytes)
 {
-    sk_buff* skb = shim_skb_build(buffer, shim_page_size() << page_order_);
+    sk_buff* skb = shim_skb_build(buffer, shape_.bytes);
     if (!skb) [[unlikely]]
         return nullptr;
     // The GRH's last bytes become the link header.
@@ -211,9 +210,9 @@ sk_buff* RxRing::build(page* buffer, unsigned int bytes)
     return skb;
 }
 
-bool RxRing::deliver(page* buffer, const shim_wc* wc, bool stays)
+bool RxRing::deliver(std::byte* buffer, const shim_wc* wc, bool stays)
 {
-    auto* const start = static_cast<std::uint8_t*>(shim_page_address(buffer)) + shim_skb_buffer_headroom();
+    auto* const start = reinterpret_cast<std::uint8_t*>(buffer) + shim_skb_buffer_headroom();
     const Grh& grh = *reinterpret_cast<const Grh*>(start);
     const bool to_group = shim_wc_has_grh(wc) && grh.dgid.multicast();
     if (to_group && sent_by_ourselves(wc, grh))
@@ -232,8 +231,7 @@ bool RxRing::deliver(page* buffer, const shim_wc* wc, bool stays)
     if (!stays && verified && type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
         encapsulation.type.value() == static_cast<std::uint16_t>(EtherType::ipv4)) {
         segment = SegmentMerger::Segment(ip, ip_bytes);
-        const auto offset = static_cast<unsigned int>(ip - static_cast<std::uint8_t*>(shim_page_address(buffer)));
-        if (merger_.append(segment, buffer, offset)) {
+        if (merger_.append(segment, shape_.bytes)) {
             packets.add();
             bytes.add(ip_bytes);
             merged.add();

@@ -68,7 +68,7 @@ bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
            (!first.times || not_before(segment.times->value, first.times->value));
 }
 
-bool SegmentMerger::append(const Segment& segment, page* buffer, unsigned int offset)
+bool SegmentMerger::append(const Segment& segment, unsigned int buffer_bytes)
 {
     Flow* flow = segment.of_flow() ? flow_of(segment) : nullptr;
     if (!flow)
@@ -77,7 +77,8 @@ bool SegmentMerger::append(const Segment& segment, page* buffer, unsigned int of
         deliver(*flow);
         return false;
     }
-    shim_skb_add_page(flow->skb, buffer, offset + segment.header_bytes, segment.data_bytes);
+    shim_skb_add_data(flow->skb, reinterpret_cast<std::byte*>(segment.ip) + segment.header_bytes, segment.data_bytes,
+                      buffer_bytes);
     ++flow->segments;
     flow->data_bytes += segment.data_bytes;
     flow->next_sequence += segment.data_bytes;

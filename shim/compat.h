@@ -31,6 +31,13 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_HCA_NET(ca) (&init_net)
 #endif
 
+/* Up to 6.6 a page pool needs a flag to give fragments of pages. */
+#ifdef HAVE_POOL_FRAGMENT_FLAG
+#define SHIM_POOL_IN_PIECES PP_FLAG_PAGE_FRAG
+#else
+#define SHIM_POOL_IN_PIECES 0
+#endif
+
 /* The sample that net_dim() takes. */
 #ifdef HAVE_DIM_SAMPLE_POINTER
 #define SHIM_DIM_SAMPLE(sample) (&(sample))

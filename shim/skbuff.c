@@ -149,9 +149,10 @@ SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 
-SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order)
+SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
 {
 	const struct page_pool_params parameters = {
+		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
 		.order = order,
 		.pool_size = pages,
 		.nid = NUMA_NO_NODE,
@@ -161,18 +162,30 @@ SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order)
 }
 
 SHIM void shim_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
-SHIM struct page *shim_pool_get(struct page_pool *pool) { return page_pool_dev_alloc_pages(pool); }
 
-SHIM void shim_pool_put(struct page_pool *pool, struct page *page, bool in_poll)
+SHIM void *shim_pool_get(struct page_pool *pool)
 {
-	page_pool_put_full_page(pool, page, in_poll);
+	struct page *page = page_pool_dev_alloc_pages(pool);
+
+	return page ? page_address(page) : NULL;
 }
 
-SHIM void *shim_page_address(struct page *page) { return page_address(page); }
-
-SHIM struct sk_buff *shim_skb_build(struct page *page, unsigned int bytes)
+SHIM void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes)
 {
-	struct sk_buff *skb = napi_build_skb(page_address(page), bytes);
+	unsigned int offset;
+	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
+
+	return page ? page_address(page) + offset : NULL;
+}
+
+SHIM void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll)
+{
+	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
+}
+
+SHIM struct sk_buff *shim_skb_build(void *buffer, unsigned int bytes)
+{
+	struct sk_buff *skb = napi_build_skb(buffer, bytes);
 
 	if (skb)
 		skb_mark_for_recycle(skb);
@@ -184,14 +197,17 @@ SHIM struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes)
 	return napi_alloc_skb(&napi->napi, bytes);
 }
 
-SHIM void shim_skb_add_page(struct sk_buff *skb, struct page *page, unsigned int offset, unsigned int bytes)
+SHIM void shim_skb_add_data(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes)
 {
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, offset, bytes, page_size(page));
+	struct page *page = virt_to_head_page(data);
+
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, data - page_address(page), bytes, buffer_bytes);
 }
 
 SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }
-SHIM struct page *shim_page_alloc(void) { return alloc_page(GFP_KERNEL); }
-SHIM void shim_page_free(struct page *page) { put_page(page); }
+SHIM void *shim_page_alloc(void) { return (void *)__get_free_page(GFP_KERNEL); }
+SHIM void shim_page_hold(void *address) { get_page(virt_to_page(address)); }
+SHIM void shim_page_free(void *address) { put_page(virt_to_page(address)); }
 
 SHIM unsigned int shim_skb_buffer_headroom(void) { return NET_SKB_PAD; }
 SHIM unsigned int shim_skb_buffer_tailroom(void) { return SKB_DATA_ALIGN(sizeof(struct skb_shared_info)); }

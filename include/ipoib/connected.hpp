@@ -3,12 +3,15 @@
 // passive side that receives. The interface accepts connections in both modes; it makes them in connected mode only,
 // one for each neighbour whose address has the RC flag.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include <ipoib/active_life.hpp>
 #include <ipoib/address.hpp>
+#include <ipoib/encapsulation.hpp>
 #include <ipoib/mapped_packet.hpp>
 #include <ipoib/passive_life.hpp>
+#include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
 #include <kernel/endian.hpp>
 #include <kernel/list.hpp>
@@ -21,6 +24,7 @@
 #include <kernel/work.hpp>
 #include <shim/cm.h>
 #include <shim/debugfs.h>
+#include <shim/netdevice.h>
 
 namespace ipoib {
 
@@ -172,21 +176,23 @@ private:
     Slot* last_ = nullptr;
 };
 
-// Receive buffers of pages, for messages of up to 64 KiB; posted to a shared receive queue or to one queue pair. Where
-// a receive may have most_pages elements, the packet is built in the first page, which has room before and after for
-// that.
+// Receive buffers for messages of up to 64 KiB; posted to a shared receive queue or to one queue pair. Each consists of
+// pieces: whole pages, or equal parts of larger pages (MessageBuffer). Where the pieces hold an skb's headroom and
+// tailroom beside the longest message, the packet is built in the first piece.
 class PageRing {
 public:
     // In a work request's id: this is a connection's.
     static constexpr std::uint64_t tag = std::uint64_t(1) << 32;
-    // Those that hold the longest message, and with the packet's room among them.
-    static constexpr unsigned int full_pages = 16, most_pages = full_pages + 1;
+    // The elements that a receive has on a queue pair without SRQ; enough of them for the longest message.
+    static constexpr unsigned int own_elements = 16;
+    static_assert(own_elements * MessageBuffer::smallest_piece >= MessageBuffer::largest_message);
+    static_assert(MessageBuffer::largest_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
 
     explicit PageRing(Interface& interface) : interface_(interface) {}
     ~PageRing() { empty(); }
 
-    // Memory for size buffers of so many pages, and the buffers. CONTEXT: process.
-    kernel::Status create(unsigned int size, unsigned int pages);
+    // Memory for size buffers, whose receives have at most so many elements, and the buffers. CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int elements);
     // Posts all of them. CONTEXT: process; nothing was posted before.
     kernel::Status post_to(ib_srq* srq, ib_qp* qp);
     // CONTEXT: process; nothing is posted any more, and the poll does not know the ring.
@@ -200,34 +206,35 @@ public:
 
 private:
     struct Slot {
-        page* pages[most_pages];
-        // Bit i: page i is of the pool.
+        std::byte* pieces[MessageBuffer::max_pieces];
+        // Bit i: piece i is of the pool.
         std::uint32_t pooled;
-        shim_sge sge[most_pages];
+        shim_sge sge[MessageBuffer::max_pieces];
         alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
         shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
     };
 
     bool builds_in_page() const { return headroom_ != 0; }
-    // Where in a page its data begins.
+    // Where in a piece its data begins.
     unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
-    // Maps a page for the HCA; false: it failed.
-    bool map(shim_sge& sge, unsigned int index, page* page) const;
-    bool add_page(Slot& slot, unsigned int index);
-    void remove_page(Slot& slot, unsigned int index);
+    // Maps a piece for the HCA; false: it failed.
+    bool map(shim_sge& sge, unsigned int index, std::byte* piece) const;
+    // Owns and maps the piece, if it is not null; false: it is, or could not be mapped and was freed.
+    bool add_piece(Slot& slot, unsigned int index, std::byte* fresh);
+    void remove_piece(Slot& slot, unsigned int index);
     kernel::Status post();
     void repost(Slot& slot);
     void deliver(Slot& slot, unsigned int bytes, bool without_checksum);
     sk_buff* copy(const Slot& slot, unsigned int bytes);
     sk_buff* take(Slot& slot, unsigned int bytes);
-    // Pages to take the place of a slot's first ones, mapped; false: not so many to be had, and none was taken.
+    // Pieces to take the place of a slot's first ones, mapped; false: not so many to be had, and none was taken.
     bool get_fresh(const Slot& slot, unsigned int count);
     void put_fresh(unsigned int count);
 
     Interface& interface_;
     unsigned int size_ = 0;
-    unsigned int pages_ = 0;
-    // Bytes that the first page has before its data, link header included; 0: packets are not built in it.
+    MessageBuffer shape_{};
+    // Bytes that the first piece has before its data, link header included; 0: packets are not built in it.
     unsigned int headroom_ = 0;
     // Bytes of data that it takes.
     unsigned int first_bytes_ = 0;
@@ -238,8 +245,8 @@ private:
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
     // What get_fresh() got. Not on the stack, which kernels zero.
-    page* fresh_[most_pages];
-    shim_sge fresh_sge_[most_pages];
+    std::byte* fresh_[MessageBuffer::max_pieces];
+    shim_sge fresh_sge_[MessageBuffer::max_pieces];
 };
 
 class PassiveConnection : public Endpoint, public kernel::ListNode<PassiveConnection> {
@@ -314,6 +321,9 @@ public:
     unsigned int receive_completions(unsigned int ring_size) const;
     void destroy();
     unsigned int max_mtu() const;
+    // The elements that the HCA takes in a receive, and the buffer that is built for so many.
+    unsigned int message_elements() const;
+    MessageBuffer message_buffer() const;
 
     // Accepts connections between these. CONTEXT: RTNL; the polls run.
     kernel::Status start();

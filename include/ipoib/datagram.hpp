@@ -6,6 +6,7 @@
 
 #include <generated/layout.h>
 #include <ipoib/mapped_packet.hpp>
+#include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
 #include <ipoib/segment_merger.hpp>
 #include <ipoib/segmenter.hpp>
@@ -185,7 +186,7 @@ public:
     kernel::Napi<&RxRing::poll>& napi() { return napi_; }
 
     // Messages up to this, encapsulation included, are copied, so that their buffer stays: a socket is charged for all
-    // of a packet's memory, and a page for a few bytes fills it at once.
+    // of a packet's memory, and a buffer for a few bytes fills it at once.
     static constexpr unsigned int copybreak = 256;
     // An empty packet, with room for so many bytes from its hard header on. Null: no memory. CONTEXT: the poll.
     sk_buff* allocate(unsigned int bytes);
@@ -204,7 +205,7 @@ public:
 
 private:
     struct Slot {
-        page* buffer;
+        std::byte* buffer;
         shim_sge sge;
         alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
         shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
@@ -214,8 +215,8 @@ private:
     bool refill(Slot& slot);
     void handle(const shim_wc* wc);
     // Passes on what came in the buffer; a copy, if that stays where it is. True: the buffer went along.
-    bool deliver(page* buffer, const shim_wc* wc, bool stays);
-    sk_buff* build(page* buffer, unsigned int bytes);
+    bool deliver(std::byte* buffer, const shim_wc* wc, bool stays);
+    sk_buff* build(std::byte* buffer, unsigned int bytes);
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
     void repost(Slot& slot);
     kernel::Status post();
@@ -223,7 +224,7 @@ private:
     Interface& interface_;
     unsigned int size_ = 0;
     unsigned int ib_mtu_ = 0;
-    unsigned int page_order_ = 0;
+    DatagramBuffer shape_{};
     page_pool* pool_ = nullptr;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;

@@ -7,7 +7,6 @@
 
 #include <ipoib/tcp.hpp>
 
-struct page;
 struct sk_buff;
 
 namespace ipoib {
@@ -33,9 +32,9 @@ public:
         unsigned int header_bytes = 0, data_bytes = 0;
     };
 
-    // Appends the segment's data to its flow's packet; true: the buffer, in which it begins at offset, went with it.
+    // Appends the segment's data to its flow's packet; true: the buffer it lies in, of so many bytes, went with it.
     // Otherwise what the flow has so far is delivered, so that the segment can follow.
-    bool append(const Segment& segment, page* buffer, unsigned int offset);
+    bool append(const Segment& segment, unsigned int buffer_bytes);
     // A packet, whose data begins with the segment, may become a flow's first. False: it can't, and is the caller's.
     bool hold(const Segment& segment, sk_buff* skb);
     // A packet that append() was not asked for, and begins with these bytes, is about to be delivered: what is held of

@@ -29,12 +29,12 @@ public:
     void* operator[](unsigned int index) const
     {
         const unsigned int each_page = shim_page_size() / bytes_each;
-        return static_cast<std::byte*>(shim_page_address(pages_[index / each_page])) + index % each_page * bytes_each;
+        return static_cast<std::byte*>(pages_[index / each_page]) + index % each_page * bytes_each;
     }
 
 private:
     unsigned int count_ = 0;
-    kernel::Array<page*> pages_;
+    kernel::Array<void*> pages_;
 };
 
 class Segmenter {

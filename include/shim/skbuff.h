@@ -5,7 +5,6 @@ SHIM_BEGIN
 
 struct net_device;
 struct sk_buff;
-struct page;
 struct page_pool;
 struct shim_napi;
 
@@ -88,25 +87,30 @@ int shim_skb_orphan_frags(struct sk_buff *skb);
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);
 
-/* Receive buffers: pages of one size that come back from the stack to the pool when their packet is freed. */
-struct page_pool *shim_pool_create(unsigned int pages, unsigned int order);
+/*
+ * Receive buffers, given as addresses: pages of one order, or pieces (fragments) of such pages. Their page returns to
+ * the pool when all packets in it are freed. A pool gives either only pages or only pieces.
+ */
+struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces);
 /* Buffers that the stack still holds are freed as they return. CONTEXT: process. */
 void shim_pool_destroy(struct page_pool *pool);
 /* NULL: no memory. CONTEXT: process before the NAPI poll is enabled, or that poll. */
-struct page *shim_pool_get(struct page_pool *pool);
-void shim_pool_put(struct page_pool *pool, struct page *page, bool in_poll);
-void *shim_page_address(struct page *page);
-/* Builds a packet in the page, which it owns from then on. NULL: no memory, and the page stays the caller's. */
-struct sk_buff *shim_skb_build(struct page *page, unsigned int bytes);
+void *shim_pool_get(struct page_pool *pool);
+void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes);
+void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll);
+/* Builds a packet in a buffer of so many bytes, which it owns from then on. NULL: no memory, the buffer stays. */
+struct sk_buff *shim_skb_build(void *buffer, unsigned int bytes);
 /* An empty packet with bytes of linear room. NULL: no memory. CONTEXT: the NAPI poll. */
 struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes);
-/* Appends bytes of a page, which the packet owns from then on. */
-void shim_skb_add_page(struct sk_buff *skb, struct page *page, unsigned int offset, unsigned int bytes);
-/* Pages of a pool return to it when the packet is freed. */
+/* Appends data that lies in a buffer, which the packet owns from then on; its socket is charged for buffer_bytes. */
+void shim_skb_add_data(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes);
+/* Buffers of a pool return to it when the packet is freed. */
 void shim_skb_mark_for_recycle(struct sk_buff *skb);
 /* One page that is of no pool. NULL: no memory. CONTEXT: process. */
-struct page *shim_page_alloc(void);
-void shim_page_free(struct page *page);
+void *shim_page_alloc(void);
+/* Take and drop a reference to the page that the address is in. */
+void shim_page_hold(void *address);
+void shim_page_free(void *address);
 /* What an skb needs in its buffer before and after the data. */
 unsigned int shim_skb_buffer_headroom(void);
 unsigned int shim_skb_buffer_tailroom(void);

@@ -29,7 +29,7 @@ void check(const sk_buff* skb)
 page* page_create(page_pool* pool, unsigned int order)
 {
     world->memory.hold("page", 1);
-    auto* one = new page{page_magic, pool, nullptr};
+    auto* one = new page{page_magic, pool, nullptr, std::size_t(page_bytes) << order, 1};
     auto& spare = world->spare_pages[order];
     if (spare.empty()) {
         one->memory = static_cast<std::uint8_t*>(std::malloc(std::size_t(page_bytes) << order));
@@ -37,13 +37,27 @@ page* page_create(page_pool* pool, unsigned int order)
         one->memory = spare.back();
         spare.pop_back();
     }
+    world->pages[one->memory] = one;
+    return one;
+}
+
+// The page that has this address in it.
+page* page_of(const void* address)
+{
+    const auto* const byte = static_cast<const std::uint8_t*>(address);
+    const auto next = world->pages.upper_bound(byte);
+    page* one = next == world->pages.begin() ? nullptr : std::prev(next)->second;
+    SIM_CHECK(one && byte < one->memory + one->bytes, "a page is used after its end");
     return one;
 }
 
 void page_release(page* one)
 {
     SIM_CHECK(one->magic == page_magic, "a page is freed twice");
+    if (--one->users > 0)
+        return;
     one->magic = dead;
+    world->pages.erase(one->memory);
     page_pool* pool = one->pool;
     const unsigned int order = pool ? pool->order : 0;
 #if defined(__SANITIZE_ADDRESS__)
@@ -297,7 +311,7 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next)
 
 // Pages
 
-page_pool* shim_pool_create(unsigned int, unsigned int order)
+page_pool* shim_pool_create(unsigned int, unsigned int order, bool)
 {
     may_sleep("page_pool_create");
     SIM_CHECK(order <= most_order, "pages of order %u", order);
@@ -316,17 +330,20 @@ void shim_pool_destroy(page_pool* pool)
         delete pool;
     }
 }
-page* shim_pool_get(page_pool* pool)
+void* shim_pool_get(page_pool* pool)
 {
     const PoolUse use(pool);
     if (world->memory.fails())
         return nullptr;
     ++pool->outside;
-    return page_create(pool, pool->order);
+    return page_create(pool, pool->order)->memory;
 }
-void shim_pool_put(page_pool* pool, page* one, bool in_poll)
+// A page of its own for each piece: the simulator does not count the bytes of memory in use.
+void* shim_pool_get_piece(page_pool* pool, unsigned int) { return shim_pool_get(pool); }
+void shim_pool_put(page_pool* pool, void* buffer, bool in_poll)
 {
-    SIM_CHECK(one->magic == page_magic && one->pool == pool, "a page goes to a pool that it is not of");
+    page* const one = page_of(buffer);
+    SIM_CHECK(one->pool == pool, "a page goes to a pool that it is not of");
     SIM_CHECK(!in_poll || world->scheduler.current()->kind == Fiber::Kind::softirq, "no poll puts a page as one");
     // Only a poll's own way back is without a lock.
     std::optional<PoolUse> use;
@@ -337,20 +354,15 @@ void shim_pool_put(page_pool* pool, page* one, bool in_poll)
     // Never the last: its destruction is yet to come.
     page_release(one);
 }
-void* shim_page_address(page* one)
-{
-    SIM_CHECK(one->magic == page_magic, "a page is used after its end");
-    return one->memory;
-}
-sk_buff* shim_skb_build(page* one, unsigned int bytes)
+sk_buff* shim_skb_build(void* buffer, unsigned int bytes)
 {
     world->scheduler.point();
     if (world->memory.fails())
         return nullptr;
     sk_buff* skb = skb_create(0, 0);
-    skb->head = skb->data = one->memory;
+    skb->head = skb->data = static_cast<std::uint8_t*>(buffer);
     skb->end = skb->head + bytes - buffer_tailroom;
-    skb->built_in = one;
+    skb->built_in = page_of(buffer);
     return skb;
 }
 sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
@@ -359,19 +371,22 @@ sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
     world->scheduler.point();
     return world->memory.fails() ? nullptr : skb_create(0, bytes);
 }
-void shim_skb_add_page(sk_buff* skb, page* one, unsigned int offset, unsigned int bytes)
+void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned int)
 {
     check(skb);
+    page* const one = page_of(data);
+    const auto offset = static_cast<unsigned int>(static_cast<std::uint8_t*>(data) - one->memory);
     SIM_CHECK(skb->pages.size() < 17, "more fragments than a packet has room for");
     skb->pages.push_back({one, offset, bytes});
 }
 void shim_skb_mark_for_recycle(sk_buff* skb) { skb->recycle = true; }
-page* shim_page_alloc()
+void* shim_page_alloc()
 {
     may_sleep("alloc_page");
-    return world->memory.fails() ? nullptr : page_create(nullptr, 0);
+    return world->memory.fails() ? nullptr : page_create(nullptr, 0)->memory;
 }
-void shim_page_free(page* one) { page_release(one); }
+void shim_page_hold(void* address) { ++page_of(address)->users; }
+void shim_page_free(void* address) { page_release(page_of(address)); }
 unsigned int shim_skb_buffer_headroom() { return buffer_headroom; }
 unsigned int shim_skb_buffer_tailroom() { return buffer_tailroom; }
 unsigned int shim_page_size() { return page_bytes; }

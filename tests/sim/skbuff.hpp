@@ -22,6 +22,8 @@ struct page {
     // nullptr: of no pool.
     page_pool* pool;
     std::uint8_t* memory;
+    std::size_t bytes;
+    unsigned int users;
 };
 
 struct sk_buff {

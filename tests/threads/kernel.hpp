@@ -175,10 +175,6 @@ struct ib_qp {
     Fifo<PostedReceive, 1024> receives;
 };
 
-struct page {
-    std::uint8_t* memory;
-};
-
 struct sk_buff {
     std::uint8_t* memory;
     std::uint8_t* data;
@@ -188,7 +184,7 @@ struct sk_buff {
     unsigned int note;
     // Pages owned by the packet; the first holds the data if memory is null.
     unsigned int page_count;
-    page* pages[18];
+    void* pages[18];
 };
 
 struct net_device {

@@ -283,31 +283,25 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 
 struct page_pool {};
 
-page_pool* shim_pool_create(unsigned int, unsigned int) { return new page_pool; }
+page_pool* shim_pool_create(unsigned int, unsigned int, bool) { return new page_pool; }
 void shim_pool_destroy(page_pool* pool) { delete pool; }
-page* shim_pool_get(page_pool*) { return shim_page_alloc(); }
-void shim_pool_put(page_pool*, page* page, bool) { shim_page_free(page); }
-page* shim_page_alloc() { return new page{static_cast<std::uint8_t*>(std::malloc(shim_page_size()))}; }
-void shim_page_free(page* page)
+void* shim_pool_get(page_pool*) { return shim_page_alloc(); }
+// Pages have 4 KiB, and links an MTU of 2048: nothing shares a page.
+void* shim_pool_get_piece(page_pool*, unsigned int) { std::abort(); }
+void shim_pool_put(page_pool*, void* page, bool) { shim_page_free(page); }
+void* shim_page_alloc() { return std::malloc(shim_page_size()); }
+void shim_page_hold(void*) { std::abort(); }
+void shim_page_free(void* page) { std::free(page); }
+sk_buff* shim_skb_build(void* page, unsigned int)
 {
-    std::free(page->memory);
-    delete page;
-}
-void* shim_page_address(page* page) { return page->memory; }
-sk_buff* shim_skb_build(page* page, unsigned int)
-{
-    return new sk_buff{nullptr, page->memory, 0, nullptr, nullptr, 0, 1, {page}};
+    return new sk_buff{nullptr, static_cast<std::uint8_t*>(page), 0, nullptr, nullptr, 0, 1, {page}};
 }
 sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
 {
     auto* memory = static_cast<std::uint8_t*>(std::malloc(bytes));
     return new sk_buff{memory, memory, 0, nullptr, nullptr, 0, 0, {}};
 }
-void shim_skb_add_page(sk_buff* skb, page* page, unsigned int, unsigned int bytes)
-{
-    skb->pages[skb->page_count++] = page;
-    (void)bytes;
-}
+void shim_skb_add_data(sk_buff* skb, void* page, unsigned int, unsigned int) { skb->pages[skb->page_count++] = page; }
 void shim_skb_mark_for_recycle(sk_buff*) {}
 unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 256; }

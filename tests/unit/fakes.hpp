@@ -41,8 +41,10 @@ struct sk_buff {
     std::uint16_t protocol = 0;
     shim_packet_type type = SHIM_PACKET_HOST;
     std::vector<std::uint8_t> mac_header;
-    page* buffer = nullptr;
-    std::vector<page*> pages;
+    // The buffer it was built in, the data that was added, and the bytes of memory that its socket is charged for both.
+    std::uint8_t* buffer = nullptr;
+    std::vector<void*> pages;
+    unsigned int buffer_bytes = 0, charged = 0;
     // The last bytes of the packet, so many, are in pages.
     std::size_t paged = 0;
     // What is behind the bytes, of a packet to be sent.
@@ -55,16 +57,22 @@ struct sk_buff {
     bool lent = false;
 };
 
-struct page_pool {
-    unsigned int order;
-    std::set<page*> pages;
-    bool destroyed = false;
-};
-
 struct page {
     // nullptr: of no pool.
     page_pool* pool;
     std::vector<std::uint8_t> bytes;
+    // Pieces of it, or all of it, that are not given back.
+    unsigned int users = 1;
+};
+
+struct page_pool {
+    unsigned int order;
+    bool in_pieces;
+    std::set<page*> pages{};
+    bool destroyed = false;
+    // The page that pieces are cut from, whose user the pool is too, and how much of it is given out.
+    page* open = nullptr;
+    unsigned int given = 0;
 };
 
 struct net_device {
@@ -308,6 +316,9 @@ public:
     unsigned int cm_ids_made = 0;
     std::set<ib_srq*> srqs;
     std::set<page*> loose_pages;
+    // All there are, by the address of their memory.
+    std::map<const std::uint8_t*, page*> pages;
+    unsigned int page_size = 4096;
     bool have_srq = true, refuse_srq = false;
     unsigned int srq_sges = 30;
     unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;

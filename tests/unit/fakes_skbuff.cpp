@@ -9,19 +9,43 @@
 
 // skbuff.h
 
-static void free_page(page* one)
+static page* new_page(page_pool* pool, std::size_t bytes)
 {
-    ASSERT_EQ(one->pool ? one->pool->pages.erase(one) : world->loose_pages.erase(one), 1U) << "a page is freed twice";
+    auto* one = new page{pool, std::vector<std::uint8_t>(bytes)};
+    (pool ? pool->pages : world->loose_pages).insert(one);
+    world->pages[one->bytes.data()] = one;
+    return one;
+}
+
+static page* page_of(const void* address)
+{
+    const auto* const byte = static_cast<const std::uint8_t*>(address);
+    const auto next = world->pages.upper_bound(byte);
+    if (next != world->pages.begin()) {
+        page* one = std::prev(next)->second;
+        if (byte < one->bytes.data() + one->bytes.size())
+            return one;
+    }
+    return nullptr;
+}
+
+static void drop_page(page* one)
+{
+    ASSERT_NE(one, nullptr) << "a page is freed twice";
+    if (--one->users > 0)
+        return;
+    (one->pool ? one->pool->pages : world->loose_pages).erase(one);
+    world->pages.erase(one->bytes.data());
     delete one;
 }
 
 void free_skb(sk_buff* skb)
 {
     ASSERT_EQ(world->skbs.erase(skb), 1U) << "an skb is freed twice";
-    for (page* one : skb->pages)
-        free_page(one);
+    for (void* data : skb->pages)
+        drop_page(page_of(data));
     if (skb->buffer)
-        free_page(skb->buffer);
+        drop_page(page_of(skb->buffer));
     delete skb;
 }
 
@@ -65,9 +89,9 @@ void shim_skb_put(sk_buff* skb, unsigned int bytes)
         skb->bytes.resize(skb->bytes.size() + bytes);
         return;
     }
-    EXPECT_LE(skb->start + bytes + shim_skb_buffer_tailroom(), skb->buffer->bytes.size());
+    EXPECT_LE(skb->start + bytes + shim_skb_buffer_tailroom(), skb->buffer_bytes);
     // Until now the vector holds the whole buffer.
-    skb->bytes.assign(skb->buffer->bytes.begin(), skb->buffer->bytes.begin() + static_cast<long>(skb->start + bytes));
+    skb->bytes.assign(skb->buffer, skb->buffer + skb->start + bytes);
 }
 void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
 {
@@ -101,7 +125,7 @@ void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segme
     skb->segments = segments;
     skb->segment_bytes = segment_bytes;
     // The headers were changed in the buffer.
-    const auto headers = skb->buffer->bytes.begin() + static_cast<long>(skb->start);
+    const std::uint8_t* const headers = skb->buffer + skb->start;
     const auto& tcp = *reinterpret_cast<const ipoib::TcpHeader*>(&headers[sizeof(ipoib::Ipv4Header)]);
     std::copy_n(headers, sizeof(ipoib::Ipv4Header) + (tcp.length >> 4) * 4U,
                 skb->bytes.begin() + static_cast<long>(skb->start));
@@ -150,62 +174,87 @@ sk_buff* shim_skb_alloc(shim_napi*, unsigned int)
     world->skbs.insert(skb);
     return skb;
 }
-void shim_skb_add_page(sk_buff* skb, page* one, unsigned int offset, unsigned int bytes)
+void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned int buffer_bytes)
 {
-    const auto from = one->bytes.begin() + offset;
+    const auto* const from = static_cast<const std::uint8_t*>(data);
+    EXPECT_EQ(page_of(from), page_of(from + bytes - 1));
     skb->bytes.insert(skb->bytes.end(), from, from + bytes);
-    skb->pages.push_back(one);
+    skb->pages.push_back(data);
+    skb->charged += buffer_bytes;
     skb->paged += bytes;
 }
 void shim_skb_mark_for_recycle(sk_buff*) {}
-page* shim_page_alloc()
+void* shim_page_alloc()
 {
     may_sleep();
     allocates("page_alloc");
-    if (world->fail_pages)
-        return nullptr;
-    auto* one = new page{nullptr, std::vector<std::uint8_t>(4096)};
-    world->loose_pages.insert(one);
-    return one;
+    return world->fail_pages ? nullptr : new_page(nullptr, world->page_size)->bytes.data();
 }
-void shim_page_free(page* one) { free_page(one); }
+void shim_page_hold(void* address) { ++page_of(address)->users; }
+void shim_page_free(void* address) { drop_page(page_of(address)); }
 
-page_pool* shim_pool_create(unsigned int, unsigned int order)
+page_pool* shim_pool_create(unsigned int, unsigned int order, bool in_pieces)
 {
     allocates("pool_create");
     if (world->refuses("pool_create"))
         return error_pointer<page_pool>(-12);
-    auto* pool = new page_pool{order, {}, false};
+    auto* pool = new page_pool{order, in_pieces};
     world->pools.insert(pool);
     return pool;
 }
-void shim_pool_destroy(page_pool* pool) { pool->destroyed = true; }
-page* shim_pool_get(page_pool* pool)
+static void close_page(page_pool* pool)
 {
+    if (page* open = std::exchange(pool->open, nullptr))
+        drop_page(open);
+}
+void shim_pool_destroy(page_pool* pool)
+{
+    close_page(pool);
+    pool->destroyed = true;
+}
+void* shim_pool_get(page_pool* pool)
+{
+    EXPECT_FALSE(pool->in_pieces);
     if (world->fail_pages)
         return nullptr;
-    auto* buffer = new page{pool, std::vector<std::uint8_t>(std::size_t(4096) << pool->order)};
-    pool->pages.insert(buffer);
-    return buffer;
+    return new_page(pool, std::size_t(world->page_size) << pool->order)->bytes.data();
 }
-void shim_pool_put(page_pool* pool, page* buffer, bool)
+void* shim_pool_get_piece(page_pool* pool, unsigned int bytes)
 {
-    ASSERT_EQ(pool->pages.erase(buffer), 1U);
-    delete buffer;
+    EXPECT_TRUE(pool->in_pieces);
+    if (world->fail_pages)
+        return nullptr;
+    const unsigned int whole = world->page_size << pool->order;
+    EXPECT_LE(bytes, whole / 2);
+    if (!pool->open || pool->given + bytes > whole) {
+        close_page(pool);
+        pool->open = new_page(pool, whole);
+        pool->given = 0;
+    }
+    ++pool->open->users;
+    return pool->open->bytes.data() + std::exchange(pool->given, pool->given + bytes);
 }
-void* shim_page_address(page* buffer) { return buffer->bytes.data(); }
-sk_buff* shim_skb_build(page* buffer, unsigned int)
+void shim_pool_put(page_pool* pool, void* buffer, bool)
+{
+    page* one = page_of(buffer);
+    ASSERT_NE(one, nullptr) << "a page is freed twice";
+    ASSERT_EQ(one->pool, pool);
+    drop_page(one);
+}
+sk_buff* shim_skb_build(void* buffer, unsigned int bytes)
 {
     if (out_of_memory())
         return nullptr;
     auto* skb = new sk_buff;
-    skb->buffer = buffer;
+    skb->buffer = static_cast<std::uint8_t*>(buffer);
+    skb->buffer_bytes = skb->charged = bytes;
+    EXPECT_EQ(page_of(skb->buffer), page_of(skb->buffer + bytes - 1));
     world->skbs.insert(skb);
     return skb;
 }
 unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 320; }
-unsigned int shim_page_size() { return 4096; }
+unsigned int shim_page_size() { return world->page_size; }
 
 // tso.h
 

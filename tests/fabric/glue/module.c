@@ -11,7 +11,7 @@ MODULE_PARM_DESC(hcas, "HCAs of one port each, 1 to 40 (default 2)");
 
 static unsigned int mtu = 2048;
 module_param(mtu, uint, 0444);
-MODULE_PARM_DESC(mtu, "MTU of all ports: 2048 (default) or 4096");
+MODULE_PARM_DESC(mtu, "MTU of all ports: 1024, 2048 (default) or 4096");
 
 static unsigned int subnets = 1;
 module_param(subnets, uint, 0444);
@@ -100,8 +100,9 @@ static int __init soft_ib_init(void)
 	unsigned int i;
 	int ret = 0;
 
-	if (hcas < 1 || hcas > FABRIC_MOST_HCAS || (mtu != 2048 && mtu != 4096)) {
-		pr_err("soft_ib: hcas=%u is not 1 to %u, or mtu=%u is not 2048 or 4096\n", hcas, FABRIC_MOST_HCAS, mtu);
+	if (hcas < 1 || hcas > FABRIC_MOST_HCAS || (mtu != 1024 && mtu != 2048 && mtu != 4096)) {
+		pr_err("soft_ib: hcas=%u is not 1 to %u, or mtu=%u is not 1024, 2048 or 4096\n", hcas, FABRIC_MOST_HCAS,
+		       mtu);
 		return -EINVAL;
 	}
 	if (soft_srq_sges < 1 || soft_srq_sges > SOFT_MOST_SGES) {

@@ -99,11 +99,13 @@ lid() { echo $(($(at "$1" cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/
 # How many ports OpenSM knows as members of a group; it tells whoever has its key.
 members_of() { saquery --smkey 1 -m 2>/dev/null | awk -v m="MGID.*[.]$1\$" '$0 ~ /MGID/ { in_it = $0 ~ m } in_it && /PortGid/ { n++ } END { print n + 0 }'; }
 
-# The default partition, and those of a suite's PARTITIONS. Code 4 is an MTU of 2048, 5 of 4096.
+# The code of an MTU (IBA 14.2.5.6): 3 for 1024, 4 for 2048, 5 for 4096.
+mtu_code() { case $1 in 1024) echo 3 ;; 2048) echo 4 ;; 4096) echo 5 ;; esac; } # MTU
+# The default partition, and those of a suite's PARTITIONS.
 write_partitions() {
     mkdir -p /etc/opensm
     {
-        echo "Default=0x7fff, ipoib, mtu=$([ "${MTU:-2048}" = 4096 ] && echo 5 || echo 4) : ALL=full;"
+        echo "Default=0x7fff, ipoib, mtu=$(mtu_code "${MTU:-2048}") : ALL=full;"
         [ -z "${PARTITIONS:-}" ] || echo "$PARTITIONS"
     } >/etc/opensm/partitions.conf
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Receive buffers with pages of 4, 16 and 64 KiB: the memory they take, and the bytes that sockets are charged for.
+#include "connected_test.hpp"
+
+namespace ipoib {
+namespace {
+
+constexpr unsigned int around = 64 + 40 + 320;
+
+bool same(const DatagramBuffer& one, const DatagramBuffer& other)
+{
+    return one.page_order == other.page_order && one.bytes == other.bytes && one.per_page == other.per_page;
+}
+
+TEST(PiecesTest, a_datagram_has_a_page_or_a_piece_of_one)
+{
+    for (const auto& [page, mtu, expected] : {
+             std::tuple{4096U, 256U, DatagramBuffer{0, 768, 5}},
+             {4096U, 1024U, DatagramBuffer{0, 1536, 2}},
+             {4096U, 2048U, DatagramBuffer{0, 4096, 1}},
+             {4096U, 4096U, DatagramBuffer{1, 8192, 1}},
+             {16384U, 2048U, DatagramBuffer{0, 2560, 6}},
+             {16384U, 4096U, DatagramBuffer{0, 4608, 3}},
+             {65536U, 2048U, DatagramBuffer{0, 2560, 25}},
+             {65536U, 4096U, DatagramBuffer{0, 4608, 14}},
+         }) {
+        const DatagramBuffer is = DatagramBuffer::of(page, around + mtu);
+        EXPECT_TRUE(same(is, expected)) << page << " " << mtu << ": " << is.page_order << " " << is.bytes << " "
+                                        << is.per_page;
+    }
+}
+
+TEST(PiecesTest, a_message_takes_as_much_whatever_the_page_size)
+{
+    for (const unsigned int page : {4096U, 16384U, 65536U}) {
+        for (unsigned int elements = 1; elements <= 32; ++elements) {
+            SCOPED_TRACE(std::to_string(page) + " " + std::to_string(elements));
+            const MessageBuffer is = MessageBuffer::of(page, elements);
+            EXPECT_LE(is.pieces, std::min(elements, MessageBuffer::max_pieces));
+            EXPECT_LE(is.piece_bytes, page);
+            EXPECT_EQ(page % is.piece_bytes, 0U);
+            // At most twice the longest message; and room for it, or for as much as so many whole pages hold.
+            EXPECT_LE(is.pieces * is.piece_bytes, 2 * 65536U);
+            EXPECT_GE(is.pieces * is.piece_bytes, std::min(elements * page, MessageBuffer::largest_message));
+            if (elements >= MessageBuffer::max_pieces) {
+                EXPECT_EQ(is.pieces * is.piece_bytes, 17 * 4096U);
+            }
+        }
+    }
+}
+
+class PageSizeTest : public ConnectedTest, public testing::WithParamInterface<unsigned int> {
+protected:
+    void SetUp() override
+    {
+        world.page_size = GetParam();
+        ConnectedTest::SetUp();
+    }
+    static std::vector<std::uint8_t> datagram(std::size_t bytes)
+    {
+        std::vector<std::uint8_t> all(bytes);
+        all[0] = 0x08;
+        for (std::size_t i = 4; i < bytes; ++i)
+            all[i] = static_cast<std::uint8_t>(i * 5);
+        return all;
+    }
+    std::size_t page_bytes() const { return world.pages.size() * GetParam(); }
+};
+
+TEST_P(PageSizeTest, datagrams_are_charged_for_what_they_take)
+{
+    // The ring of 256, and the page that the next buffer is cut from.
+    EXPECT_LE(page_bytes(), 256 * 4096U + GetParam());
+    for (std::size_t bytes = 300; bytes < 2044; bytes += 3) {
+        const auto sent = datagram(bytes);
+        ASSERT_TRUE(world.receive(sent));
+        const sk_buff& skb = *world.received.back();
+        EXPECT_LE(skb.charged, 4096U);
+        ASSERT_TRUE(std::equal(sent.begin() + 4, sent.end(), shim_skb_data(&skb)));
+    }
+    // Later datagrams did not overwrite packets that the stack holds.
+    std::size_t bytes = 300;
+    for (const sk_buff* skb : world.received) {
+        const auto sent = datagram(bytes);
+        ASSERT_TRUE(std::equal(sent.begin() + 4, sent.end(), shim_skb_data(skb))) << bytes;
+        bytes += 3;
+    }
+}
+
+TEST_P(PageSizeTest, connections_take_as_much_as_with_small_pages)
+{
+    const std::size_t before = page_bytes();
+    const ib_cm_id* id = world.request(gid(1), 0x100);
+    ASSERT_NE(id, nullptr);
+    EXPECT_LE(page_bytes() - before, 256 * 17 * 4096U);
+    ib_qp& qp = *world.qps.back();
+    for (const std::size_t bytes : {300U, 3000U, 5000U, 20000U, 65524U}) {
+        const auto sent = datagram(bytes);
+        ASSERT_TRUE(world.receive_message(qp, sent));
+        const sk_buff& skb = *world.received.back();
+        EXPECT_TRUE(std::equal(sent.begin() + 4, sent.end(), shim_skb_data(&skb))) << bytes;
+        EXPECT_LE(skb.charged, bytes + 2 * 4096);
+    }
+}
+
+TEST_P(PageSizeTest, messages_longer_than_announced_are_errors)
+{
+    ASSERT_NE(world.request(gid(1), 0x100), nullptr);
+    const std::uint64_t errors = statistics().rx_errors;
+    const std::size_t received = world.received.size();
+    ASSERT_TRUE(world.receive_message(*world.qps.back(), datagram(65525)));
+    EXPECT_EQ(statistics().rx_errors, errors + 1);
+    EXPECT_EQ(world.received.size(), received);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, PageSizeTest, testing::Values(4096U, 16384U, 65536U));
+
+} // namespace
+} // namespace ipoib
