@@ -27,6 +27,8 @@ life_in() { # MODE
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     set_mode 2 "$1"
+    # It asks first: the other may believe in the former HCA's address still.
+    wait_for 30 reaches 2 10.0.0.1
     traffic
     unload_driver
     no_memory_is_leaked
