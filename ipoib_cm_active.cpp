@@ -293,7 +293,7 @@ void Connections::refuse(ActiveConnection& connection, unsigned int reason)
     bool first, at_once;
     {
         kernel::Guard guard(interface_.paths.lock);
-        // From the last in a row on, as many as REQs may be sent at once, it is no better than any other reason.
+        // After max_requests_at_once REJs in a row, a stale connection is treated as any other refusal.
         at_once = reason == SHIM_CM_REJ_STALE_CONN && ++connection.stales < max_requests_at_once;
         const std::uint64_t bit = std::uint64_t(1) << std::min(reason, 63U);
         first = !(reasons_logged_ & bit);

@@ -415,7 +415,8 @@ void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
         shim_skb_checksum_verified(skb);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
-    // The page of a copied message is the HCA's again; a packet with pages may have nothing in its linear part.
+    // A copied message is read from the copy, since its buffer is posted again; a packet with fragments from its first
+    // piece, since its linear part may be empty.
     if (copied)
         ip = shim_skb_data(skb);
     rx.pass_up_behind_held(skb, ip, std::min(bytes, first_bytes_) - sizeof(Encapsulation));

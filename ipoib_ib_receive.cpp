@@ -154,7 +154,7 @@ void RxRing::handle(const shim_wc* wc)
     }
     std::byte* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
-    // What LRO may merge stays in its buffer.
+    // With LRO no message is copied: it appends a segment by its buffer.
     if (wire_bytes <= sizeof(Grh) + copybreak && !shim_netdev_lro(interface_.dev())) {
         shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
         (void)deliver(buffer, wc, true);

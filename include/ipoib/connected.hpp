@@ -3,7 +3,6 @@
 // passive side that receives. The interface accepts connections in both modes; it makes them in connected mode only,
 // one for each neighbour whose address has the RC flag.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 
 #include <ipoib/active_life.hpp>
@@ -97,7 +96,7 @@ public:
     unsigned long since = 0;
     // Asked for in vain, one time after the other.
     unsigned int refusals = 0;
-    // REJs that said that the connection is stale, one after the other.
+    // Consecutive REJs whose reason is a stale connection.
     unsigned int stales = 0;
     // No REQ is owed before this; each moves it on by an interval. It may be max_requests_at_once - 1 intervals ahead.
     unsigned long spaced_until = 0;
@@ -219,7 +218,7 @@ private:
     unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
     // Maps a piece for the HCA; false: it failed.
     bool map(shim_sge& sge, unsigned int index, std::byte* piece) const;
-    // Owns and maps the piece, if it is not null; false: it is, or could not be mapped and was freed.
+    // Maps the piece and stores it in the slot. False: the piece is null, or mapping failed and it was freed.
     bool add_piece(Slot& slot, unsigned int index, std::byte* fresh);
     void remove_piece(Slot& slot, unsigned int index);
     kernel::Status post();

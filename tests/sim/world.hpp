@@ -101,7 +101,7 @@ struct World {
 
     std::vector<std::unique_ptr<net_device>> all_devs;
     std::array<std::vector<std::uint8_t*>, 8> spare_pages;
-    // Those in use, by the address of their memory.
+    // Pages in use, by the address of their memory.
     std::map<const std::uint8_t*, page*> pages;
     std::deque<page*> dead_pages;
     std::deque<sk_buff*> dead_skbs;

@@ -246,9 +246,9 @@ bool transmit(sk_buff* skb, bool more = false);
 // Transmits it as soon as the queue runs; false: it does not for seconds.
 bool transmit_soon(sk_buff* skb, bool more = false);
 void full_barrier();
-// The calling thread has nothing to do for now, as so many times before.
+// Yields the processor to other threads; after 16 idle rounds in a row, sleeps for 50 us.
 void rest(unsigned int times);
-// For what only a fault keeps from happening: on a busy machine threads may have to wait for a processor.
+// Limit of waits that end early without a fault; long, since threads wait for a processor on a busy machine.
 constexpr unsigned long patience_ms = 60000;
 // One poll of every NAPI context that is scheduled, on the calling thread.
 bool poll_all();

@@ -90,7 +90,7 @@ bool shim_tx_queue_sent(net_device*, unsigned int, bool more) { return !more; }
 void shim_tx_queue_completed(net_device*, unsigned int, unsigned int) {}
 void shim_tx_queue_reset(net_device*) {}
 void shim_tx_queue_always_allow(net_device*, unsigned int) {}
-// Asked for when sends have stalled.
+// Called only when sends have stalled.
 unsigned int shim_tx_queue_idle_ms(const net_device*)
 {
     Machine::get().stalls.fetch_add(1);

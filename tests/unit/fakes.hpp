@@ -316,7 +316,7 @@ public:
     unsigned int cm_ids_made = 0;
     std::set<ib_srq*> srqs;
     std::set<page*> loose_pages;
-    // All there are, by the address of their memory.
+    // Pages in use, by the address of their memory.
     std::map<const std::uint8_t*, page*> pages;
     unsigned int page_size = 4096;
     bool have_srq = true, refuse_srq = false;

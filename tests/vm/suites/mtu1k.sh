@@ -21,7 +21,7 @@ test_packets_of_all_sizes_arrive() {
 
 test_bytes_arrive_whole() { transfer 20; }
 
-# What a socket is charged for each datagram of 900 bytes that waits in it: SK_MEMINFO_RMEM_ALLOC of ss, by their number.
+# Memory that a socket is charged for ten waiting datagrams of 900 bytes each (SK_MEMINFO_RMEM_ALLOC, shown by ss).
 test_sockets_are_charged_for_half_a_page() {
     local charged
     on 2 python3 -c 'import socket, time

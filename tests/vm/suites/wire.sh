@@ -50,7 +50,7 @@ talk() {
     wait_for 10 heard ff15::77
 }
 
-# Names that differ: the in-tree driver's files in debugfs are those of all namespaces.
+# A name for each host: the in-tree driver's files in debugfs have the interface's name without its namespace.
 child_of() { echo "blue$1"; } # HOST
 child_is_ready() { ! on "$1" ip -6 addr show dev "$(child_of "$1")" | says tentative; }
 add_child() {
