@@ -74,7 +74,7 @@ void check_nothing_left(const ib_device& ca)
 
 const char* shim_ib_device_name(const ib_device* ca) { return ca->name.c_str(); }
 unsigned int shim_ib_max_send_sge(const ib_device* ca) { return ca->max_sges; }
-unsigned int shim_ib_abilities(const ib_device*) { return SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM; }
+unsigned int shim_ib_abilities(const ib_device* ca) { return ca->abilities; }
 unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
 std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
 bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }

@@ -48,7 +48,9 @@ void ib_qp::complete(const Send& send, Status status)
 {
     if (!send.signaled && status == Status::success)
         return;
-    send_cq->push({send.id, status, 0, 0, 0, false, this, serial, true, send.number});
+    Completion completion{send.id, status, 0, 0, 0, false, this, serial, true, send.number};
+    completion.drain = connected && send.sges.empty();
+    send_cq->push(completion);
 }
 
 void ib_qp::kick()
@@ -157,13 +159,44 @@ void ib_qp::run_datagrams()
             complete(send, Status::local_protection);
             continue;
         }
-        auto bytes = gather(send);
-        SIM_CHECK(bytes.size() <= ca->mtu, "a datagram of %zu bytes, and the MTU is %u", bytes.size(), ca->mtu);
-        if (send.checksum)
-            fill_checksum(bytes.data() + sizeof(ipoib::Encapsulation));
-        world->fabric.send({ca, ca->lid, send.ah->dlid, send.ah->multicast, send.ah->dgid, number, send.qpn, send.qkey,
-                            ca->pkeys.at(pkey_index), std::move(bytes)});
+        if (send.segment_bytes)
+            send_segments(send, gather(send));
+        else
+            send_datagram(send, gather(send));
         complete(send, Status::success);
+    }
+}
+
+void ib_qp::send_datagram(const Send& send, std::vector<std::uint8_t> bytes) const
+{
+    SIM_CHECK(bytes.size() <= ca->mtu, "a datagram of %zu bytes, and the MTU is %u", bytes.size(), ca->mtu);
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    if (send.checksum)
+        fill_checksum(bytes.data() + before, bytes.size() - before);
+    world->fabric.send({ca, ca->lid, send.ah->dlid, send.ah->multicast, send.ah->dgid, number, send.qpn, send.qkey,
+                        ca->pkeys.at(pkey_index), std::move(bytes)});
+}
+
+// Large send offload: each segment has these headers, made to fit it.
+void ib_qp::send_segments(const Send& send, const std::vector<std::uint8_t>& data) const
+{
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    const Ip ip(send.headers.data() + before);
+    SIM_CHECK(send.headers.size() >= before + 40 && ip.is_tcp() && send.headers.size() == before + ip.header_bytes(),
+              "the headers of a packet that the HCA cuts are %zu bytes", send.headers.size());
+    SIM_CHECK(send.checksum, "segments are to be sent without checksums");
+    unsigned int number = 0;
+    for (std::size_t done = 0; done < data.size(); done += send.segment_bytes, ++number) {
+        const std::size_t part = std::min<std::size_t>(send.segment_bytes, data.size() - done);
+        std::vector<std::uint8_t> bytes = send.headers;
+        bytes.insert(bytes.end(), data.begin() + static_cast<long>(done),
+                     data.begin() + static_cast<long>(done + part));
+        std::uint8_t* const packet = bytes.data() + before;
+        make_segment_headers(packet, number, send.segment_bytes, static_cast<unsigned int>(part),
+                             done + part == data.size());
+        const Ip segment(packet);
+        segment.transport_checksum() = kernel::Be16(pseudo_header_sum(segment, bytes.size() - before));
+        send_datagram(send, std::move(bytes));
     }
 }
 
@@ -217,6 +250,8 @@ void ib_qp::attempt(std::uint64_t which)
     }
     if (peer->fail_to_take())
         return break_off(Status::retry_exceeded);
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    world->stack.went_by_connection(bytes.data() + before, bytes.size() - before);
     if (!peer->take(bytes, {})) {
         if (rnr_left-- == 0)
             return break_off(Status::rnr_exceeded);

@@ -16,6 +16,14 @@ namespace {
 constexpr unsigned int grh_bytes = 40;
 constexpr std::uint16_t full_member = 0x8000;
 
+// As an HCA looks: at UDP and TCP over IPv4.
+bool checksum_is_right(const std::vector<std::uint8_t>& datagram)
+{
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    return datagram.size() >= before + 28 && datagram[0] == 0x08 && datagram[1] == 0 && datagram[before] == 0x45 &&
+           checksum_of(datagram.data() + before, datagram.size() - before) == Checksum::right;
+}
+
 } // namespace
 
 bool same_partition(std::uint16_t a, std::uint16_t b)
@@ -98,7 +106,8 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         completion.source_qpn = datagram.source_qpn;
         completion.slid = datagram.slid;
         completion.grh = datagram.multicast;
-        completion.checksum_ok = !checksum_is_open(datagram.bytes.data() + sizeof(ipoib::Encapsulation));
+        completion.checksum_ok = at.abilities & SHIM_CAN_CHECKSUM && checksum_is_right(datagram.bytes);
+        completion.echo = datagram.multicast && datagram.from == &at && datagram.source_qpn == number;
         ++(qp->take(bytes, completion) ? carried : lost);
     }
 }

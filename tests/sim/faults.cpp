@@ -60,6 +60,9 @@ void Faults::perform(const Planned& planned)
         for (const auto& one : world->devices)
             one->excused_until = std::max(one->excused_until, until + time_to_get_well);
     switch (planned.fault) {
+    case Fault::link_mtu:
+        world->sm.change_mtu(static_cast<std::uint8_t>(world->mtu_code - planned.number % 2));
+        return restart_sm(planned.lasts);
     case Fault::sm_restart:
         return restart_sm(planned.lasts);
     case Fault::sa_silence:
@@ -189,12 +192,8 @@ void Faults::perform_on_interface(const Planned& planned)
             wait_for(dice().log_between(10 * microsecond, second));
         }
         break;
-    case Fault::mtu: {
-        const RtnlGuard rtnl;
-        if (net_device* dev = world->stack.find(party))
-            (void)shim_netdev_change_mtu(dev, static_cast<unsigned int>(dice().between(60, 5000)));
-        break;
-    }
+    case Fault::mtu:
+        return change_mtu(party, static_cast<unsigned int>(dice().between(60, 5000)));
     case Fault::umcast:
         (void)store(party, IPOIB_ATTRIBUTE_UMCAST, planned.number & 1 ? "1" : "0");
         break;
@@ -204,6 +203,10 @@ void Faults::perform_on_interface(const Planned& planned)
             (void)ipoib_ethtool_set_flags(dev, planned.number & 1 ? IPOIB_FLAG_ICRC_AS_CHECKSUM : 0);
         break;
     }
+    case Fault::offloads:
+        return switch_offloads(party, planned.number);
+    case Fault::moderation:
+        return moderate(party, planned.number);
     case Fault::burst:
     case Fault::groups_burst:
         return burst(planned);
@@ -250,6 +253,7 @@ void Faults::flap(const Planned& planned, ib_device& ca)
 void Faults::change_lid(ib_device& ca)
 {
     ca.lid = world->fabric.fresh_lid(ca);
+    ca.lid_changed = world->scheduler.now();
     dispatch(ca, SHIM_EVENT_LID_CHANGE);
     // Whoever gives LIDs anew tells all that what they know may be wrong.
     wait_for(dice().log_between(10 * microsecond, second));

@@ -39,12 +39,16 @@ private:
     void unplug(ib_device& ca, Time lasts);
     void reload(Time lasts);
     void down_up(Party party, Time lasts);
+    void change_mtu(Party party, unsigned int mtu);
     void change_mode(Party party, bool connected, bool by_file);
     long store(Party party, ipoib_attribute attribute, const std::string& text);
     void create_child(unsigned int node, bool by_file);
     void delete_child(unsigned int node);
     void change_memberships(Party party);
     void burst(const Planned& planned);
+    // What ethtool switches: LRO and the check of received sums; interrupt moderation.
+    void switch_offloads(Party party, std::uint64_t number);
+    void moderate(Party party, std::uint64_t number);
     // Packets without end while the fault begins.
     void pester(unsigned int node);
     void read_everything(unsigned int node);

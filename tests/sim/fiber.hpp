@@ -48,6 +48,8 @@ public:
     bool more = false;
     // It holds RTNL.
     bool rtnl = false;
+    // Whose packets it polls.
+    net_device* polls = nullptr;
 
     bool reader() const { return rcu > 0 || bh > 0; }
 

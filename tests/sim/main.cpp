@@ -290,11 +290,12 @@ int run_all(const Arguments& arguments)
         }
         it->pid = start_worker(it->shared, seed + arguments.jobs, end, arguments.jobs, arguments.options);
     }
-    std::uint64_t nanoseconds = 0, delivered = 0, sent = 0;
+    std::uint64_t nanoseconds = 0, delivered = 0, sent = 0, merged = 0;
     for (const Worker& worker : workers) {
         nanoseconds += worker.shared->nanoseconds;
         delivered += worker.shared->delivered;
         sent += worker.shared->sent;
+        merged += worker.shared->merged;
         for (unsigned int i = 0; i < sizeof(watched->edges) / sizeof(std::atomic<std::uint64_t>); ++i)
             (&watched->edges[0][0][0])[i] += (&worker.shared->edges[0][0][0])[i];
     }
@@ -305,8 +306,9 @@ int run_all(const Arguments& arguments)
     std::printf("seeds %llu, simulated hours %.1f of %u nodes, %.0f s, %.2f million events a second\n",
                 static_cast<unsigned long long>(done()), static_cast<double>(nanoseconds) / 3.6e12, World::usual_nodes,
                 seconds, static_cast<double>(events) / seconds / 1e6);
-    std::printf("packets: %llu of %llu sent to a neighbour arrived\n", static_cast<unsigned long long>(delivered),
-                static_cast<unsigned long long>(sent));
+    std::printf("packets: %llu of %llu sent to a neighbour arrived, %llu of them merged by LRO\n",
+                static_cast<unsigned long long>(delivered), static_cast<unsigned long long>(sent),
+                static_cast<unsigned long long>(merged));
     (void)print_edges(std::getenv("SIM_EDGES") != nullptr);
     if (arguments.shrink)
         for (std::size_t i = 0; i < failures.size() && i < 3; ++i)

@@ -26,6 +26,15 @@ Memory::~Memory()
 
 bool Memory::fails() { return fail_one_in && world->scheduler.random().one_in(fail_one_in); }
 
+bool Memory::fails_to_receive()
+{
+    if (!fails())
+        return false;
+    if (net_device* dev = world->scheduler.current()->polls)
+        ++dev->starved;
+    return true;
+}
+
 void* Memory::allocate(std::size_t bytes)
 {
     world->scheduler.point();
@@ -79,7 +88,7 @@ void Memory::check_nothing_left() const
 std::uint64_t Memory::map(void* memory, std::size_t bytes, Way way, const void* device)
 {
     world->scheduler.point();
-    if (fails())
+    if (way == Way::from_device ? fails_to_receive() : fails())
         return no_address;
     if (free_mappings_.empty()) {
         free_mappings_.push_back(static_cast<std::uint32_t>(mappings_.size()));

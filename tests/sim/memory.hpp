@@ -18,6 +18,8 @@ public:
 
     // This allocation is to fail.
     bool fails();
+    // One of receive buffers: a poll that gets none is expected to drop a packet.
+    bool fails_to_receive();
     // Of so many allocations one fails; 0: none does.
     unsigned fail_one_in = 0;
 

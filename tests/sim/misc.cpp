@@ -224,9 +224,36 @@ void shim_log(const net_device* dev, shim_level level, const char* format, ...)
     note("%s: log: %s", dev ? dev->name.c_str() : "ib_ipoib", text);
 }
 
-void shim_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}
-void shim_dim_look(shim_dim*, std::uint16_t, std::uint64_t, std::uint64_t) {}
-void shim_dim_cancel(shim_dim*) { may_sleep("cancel_work"); }
+struct shim_dim {
+    void (*apply)(void*, unsigned int, unsigned int);
+    void* context;
+    // Its work waits or runs.
+    bool pending;
+};
+static_assert(sizeof(shim_dim) <= SHIM_SIZEOF_DIM);
+
+void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+{
+    *dim = {apply, context, false};
+}
+// Now and then the traffic asks for another of the library's settings.
+void shim_dim_look(shim_dim* dim, std::uint16_t, std::uint64_t, std::uint64_t)
+{
+    Random& random = world->scheduler.random();
+    if (!random.one_in(32) || std::exchange(dim->pending, true))
+        return;
+    world->scheduler.spawn("dim", Fiber::Kind::process, [dim] {
+        world->scheduler.point();
+        dim->apply(dim->context, static_cast<unsigned int>(world->scheduler.random().between(1, 256)), 128);
+        dim->pending = false;
+        world->scheduler.wake(dim);
+    });
+}
+void shim_dim_cancel(shim_dim* dim)
+{
+    may_sleep("cancel_work");
+    world->scheduler.wait(dim, "moderation to be set", [dim] { return !dim->pending; });
+}
 
 int shim_lower_start(shim_lower*, net_device*, ib_device*, std::uint32_t) { return -95; }
 void shim_lower_end(shim_lower*, net_device*) {}

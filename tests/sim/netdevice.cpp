@@ -59,6 +59,7 @@ void poll(shim_napi* napi)
     Poll here;
     napi->running = &here;
     napi->runner = world->scheduler.current();
+    world->scheduler.current()->polls = napi->dev;
     const int done = napi->poll(napi->context, weight);
     SIM_CHECK(done >= 0 && done <= weight, "a poll handled %d of %d", done, weight);
     if (here.completed) {
@@ -254,7 +255,7 @@ unsigned int shim_netdev_tx_queues(const net_device*) { return 1; }
 int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
 void shim_netdev_add_abilities(net_device* dev, unsigned int abilities)
 {
-    dev->can_segment = abilities & SHIM_CUT_BY_DRIVER;
+    dev->can_segment = abilities & (SHIM_CUT_BY_DRIVER | SHIM_CAN_SEGMENT);
 }
 void shim_netdev_limit_segments(net_device* dev, unsigned int segments)
 {
@@ -325,6 +326,12 @@ void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* a
 {
     if (dev->registered)
         need_rtnl("dev_addr_mod");
+    if (std::memcmp(dev->address.data() + offset, address, bytes) != 0) {
+        dev->address_changed = world->scheduler.now();
+        // Another GID is told by what gave it.
+        if (dev->registered && offset == 0 && std::memcmp(dev->address.data(), address, 4) != 0)
+            dev->untold_since = world->scheduler.now();
+    }
     std::memcpy(dev->address.data() + offset, address, bytes);
 }
 bool shim_netdev_has_address(net_device*, const sockaddr*) { return false; }
@@ -353,8 +360,8 @@ int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
     need_rtnl("dev_set_mtu");
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
-bool shim_netdev_rx_checksum(const net_device*) { return true; }
-bool shim_netdev_lro(const net_device*) { return false; }
+bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
+bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
 void shim_netdev_update_features(net_device* dev)
 {
     need_rtnl("netdev_update_features");

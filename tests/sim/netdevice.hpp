@@ -53,7 +53,7 @@ struct net_device {
     bool stopped = true, limited = false;
     std::uint64_t sent_bytes = 0, completed_bytes = 0, limit_bytes = 0;
     unsigned int queue_length = 256;
-    sim::Time last_sent = 0, stuck_since = 0;
+    sim::Time last_sent = 0, stuck_since = 0, active_since = 0;
 
     net_device* next_in_batch = nullptr;
     // Writers to its files, and requests of rdma_cm, that hold it.
@@ -66,6 +66,24 @@ struct net_device {
 
     // For the sums: packets that ndo_start_xmit got, those that the driver transmitted again, those that came up.
     std::uint64_t handed = 0, again = 0, came = 0;
+    // The same of what became of them: on the wire, with their payload behind the encapsulation; dropped, or refused as
+    // too long; completions of its queues that were polled, but for flushed receives.
+    std::uint64_t sent_packets = 0, sent_payload = 0, dropped = 0, too_long = 0, bad_sends = 0;
+    std::uint64_t came_bytes = 0, came_multicast = 0, good_receives = 0, bad_receives = 0;
+    // Datagrams to groups from itself, and those of them that came up.
+    std::uint64_t echoes = 0, came_own = 0;
+    // Polls were refused memory, or a mapping of it, so many times.
+    std::uint64_t starved = 0;
+    // What the user switches, and when that was; and when others last had another address of it.
+    bool rx_checksum = true, lro = false;
+    sim::Time offloads_changed = 0, address_changed = 0;
+    // Moderation of its receives, as the user set it.
+    unsigned int usecs = 0, frames = 0;
+    bool adaptive = false;
+    // The user has chosen an MTU once.
+    bool mtu_set = false;
+    // Since when others have not been told that it has another address; 0: they have.
+    sim::Time untold_since = 0;
     std::shared_ptr<sim::Neighbours> neighbours;
 
     bool xoff() const { return stopped || limited; }

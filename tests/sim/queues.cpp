@@ -24,6 +24,8 @@ struct shim_send_wr {
     std::uint32_t qpn, qkey;
     bool signaled, checksum;
     shim_send_wr* next;
+    const std::uint8_t* headers;
+    unsigned int header_bytes, segment_bytes;
 };
 static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_send_wr) <= SHIM_SIZEOF_SEND_WR);
 
@@ -57,6 +59,19 @@ int move(ib_qp* qp, ib_qp::State from, ib_qp::State to, const char* name)
     return 0;
 }
 
+// What the driver's statistics are compared with. A drain is a send in a queue of receives, and neither.
+void count(net_device& dev, const Completion& entry)
+{
+    const bool ok = entry.status == Status::success;
+    if (entry.send)
+        dev.bad_sends += !ok && !entry.drain;
+    else if (ok)
+        ++dev.good_receives;
+    else
+        dev.bad_receives += entry.status != Status::flushed;
+    dev.echoes += entry.echo;
+}
+
 } // namespace
 
 // Completion queues
@@ -87,6 +102,12 @@ ib_cq* shim_cq_create(ib_device* ca, unsigned int entries, unsigned int, void (*
         return error_pointer<ib_cq>(-12);
     ++ca->cqs;
     auto* cq = new ib_cq{ca, entries, completed, context, ++world->serials, {}};
+    // The newest are looked at first: most often it is their own queue.
+    const auto& devs = world->all_devs;
+    const auto owner =
+        std::find_if(devs.rbegin(), devs.rend(), [context](const auto& dev) { return dev->owner == context; });
+    SIM_CHECK(owner != devs.rend(), "a completion queue is nobody's");
+    cq->dev = owner->get();
     world->cqs[cq->serial] = cq;
     return cq;
 }
@@ -107,10 +128,19 @@ int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
         entry = cq->entries.front();
         if (ib_qp* const qp = entry.send ? queue_pair_of(entry) : nullptr)
             qp->seen = entry.number + 1;
+        count(*cq->dev, entry);
     }
     return n;
 }
-int shim_cq_moderate(ib_cq*, unsigned int, unsigned int) { return -95; }
+int shim_cq_moderate(ib_cq* cq, unsigned int frames, unsigned int usecs)
+{
+    world->scheduler.point();
+    if (!cq->ca->moderates)
+        return -95;
+    cq->moderated_frames = frames;
+    cq->moderated_usecs = usecs;
+    return 0;
+}
 bool shim_cq_arm(ib_cq* cq)
 {
     world->scheduler.point();
@@ -252,7 +282,7 @@ void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 
 void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
 {
-    *wr = {id, sges, 0, nullptr, 0, 0, false, false, nullptr};
+    *wr = {id, sges, 0, nullptr, 0, 0, false, false, nullptr, nullptr, 0, 0};
 }
 void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
 {
@@ -261,9 +291,11 @@ void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, s
     wr->qpn = qpn;
     wr->qkey = qkey;
 }
-void shim_send_wr_set_segments(shim_send_wr*, void*, unsigned int, unsigned int)
+void shim_send_wr_set_segments(shim_send_wr* wr, void* headers, unsigned int header_bytes, unsigned int segment_bytes)
 {
-    fail("segments, which nobody asked for");
+    wr->headers = static_cast<const std::uint8_t*>(headers);
+    wr->header_bytes = header_bytes;
+    wr->segment_bytes = segment_bytes;
 }
 void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
 void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
@@ -292,6 +324,12 @@ int shim_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
         SIM_CHECK(wr->count <= qp->send_sges, "a send of %u elements, of %u", wr->count, qp->send_sges);
         Send send{wr->id,   qp->posted++, wr->ah,       wr->qpn,
                   wr->qkey, wr->signaled, wr->checksum, {wr->sges, wr->sges + wr->count}};
+        if (wr->segment_bytes) {
+            SIM_CHECK(qp->ca->abilities & SHIM_CAN_SEGMENT, "an HCA is to cut segments that can't");
+            send.headers.assign(wr->headers, wr->headers + wr->header_bytes);
+            send.segment_bytes = wr->segment_bytes;
+        }
+        SIM_CHECK(!wr->checksum || qp->ca->abilities & SHIM_CAN_CHECKSUM, "an HCA is to fill in sums that can't");
         for (const shim_sge& sge : send.sges)
             world->memory.check_mapped(sge.address, sge.length, qp->ca);
         qp->sends.push_back(std::move(send));

@@ -56,6 +56,9 @@ constexpr const char* fault_names[] = {
     "reads",
     "reload",
     "all_down_up",
+    "offloads",
+    "moderation",
+    "link_mtu",
 };
 static_assert(std::size(fault_names) == static_cast<std::size_t>(Fault::count));
 
@@ -148,6 +151,11 @@ private:
                       : !dev->up ? "down"
                                  : "no carrier");
         }
+        for (const net_device* dev : world_.stack.devs) {
+            const unsigned int most = world_.sm.link_mtu() - 4;
+            SIM_CHECK(!ipoib_offloads_sends(dev) || dev->mtu == most || (dev->mtu_set && dev->mtu < most),
+                      "%s: an MTU of %u, and its group's is %u", dev->name.c_str(), dev->mtu, most);
+        }
         const Pairs<std::uint64_t> groups = world_.group_packets;
         world_.scheduler.run_process("groups", [this] {
             for (net_device* dev : std::vector(world_.stack.devs))
@@ -231,6 +239,7 @@ void run_seed(std::uint64_t seed, const Options& options)
     watched->nanoseconds += world->scheduler.now();
     watched->delivered += world->stack.delivered;
     watched->sent += world->stack.sent;
+    watched->merged += world->stack.merged;
 }
 
 } // namespace sim

@@ -51,6 +51,9 @@ enum class Fault {
     reads,
     reload,
     all_down_up,
+    offloads,
+    moderation,
+    link_mtu,
     count
 };
 const char* name_of(Fault fault);

@@ -219,7 +219,11 @@ void shim_skb_reserve(sk_buff* skb, unsigned int bytes)
     SIM_CHECK(skb->headlen == 0, "room is reserved in a packet that has data");
     skb->data += bytes;
 }
-void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes) { (void)shim_skb_pull(skb, bytes); }
+void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
+{
+    skb->link_header = skb->data;
+    (void)shim_skb_pull(skb, bytes);
+}
 int shim_skb_linearize(sk_buff* skb)
 {
     if (world->memory.fails())
@@ -249,27 +253,48 @@ int shim_skb_fill_checksum(sk_buff* skb)
     if (world->memory.fails())
         return -12;
     skb->wants_checksum = false;
-    fill_checksum(skb->data + sizeof(ipoib::Encapsulation));
+    // The packet's bytes in one piece, and of those the headers back.
+    auto bytes = skb->bytes();
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    fill_checksum(bytes.data() + before, bytes.size() - before);
+    std::memcpy(skb->data, bytes.data(), std::min<std::size_t>(skb->headlen, bytes.size()));
     return 0;
 }
 void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
 void shim_skb_checksum_verified(sk_buff* skb) { skb->verified = true; }
-void shim_skb_set_merged(sk_buff*, unsigned int, unsigned int) {}
-void shim_skb_tx_timestamp(sk_buff* skb) { check(skb); }
+void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
+{
+    check(skb);
+    SIM_CHECK(segments > 1 && segment_bytes && skb->merged == 1, "a packet is merged from %u segments of %u bytes",
+              segments, segment_bytes);
+    skb->merged = segments;
+    skb->merged_bytes = segment_bytes;
+}
+void shim_skb_tx_timestamp(sk_buff* skb)
+{
+    check(skb);
+    SIM_CHECK(!std::exchange(skb->timestamped, true), "a packet has two timestamps");
+}
 
 void shim_skb_consume(sk_buff* skb, int)
 {
     world->scheduler.point();
     // It is counted as what it was sent as.
-    skb->dev->handed += skb->segments - 1;
+    net_device& dev = *skb->dev;
+    dev.handed += skb->segments - 1;
+    dev.sent_packets += skb->segments;
+    dev.sent_payload += skb->len() - sizeof(ipoib::Encapsulation) +
+                        (skb->segments - 1) * (skb->header_bytes - sizeof(ipoib::Encapsulation));
+    SIM_CHECK(skb->timestamped, "%s: a packet is sent without a timestamp", dev.name.c_str());
     skb_free(skb);
 }
 void shim_skb_drop(sk_buff* skb, shim_drop why)
 {
     world->scheduler.point();
     SIM_NOTE("a packet is dropped, reason %d", why);
+    ++(why == SHIM_DROP_TOO_LONG ? skb->dev->too_long : skb->dev->dropped);
     skb_free(skb);
 }
 void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
@@ -284,6 +309,7 @@ void shim_skb_update_pmtu(sk_buff* skb, unsigned int) { check(skb); }
 void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int)
 {
     may_sleep("icmp_send");
+    ++skb->dev->too_long;
     skb_free(skb);
 }
 void shim_skb_set_note(sk_buff* skb, unsigned int number)
@@ -333,7 +359,7 @@ void shim_pool_destroy(page_pool* pool)
 void* shim_pool_get(page_pool* pool)
 {
     const PoolUse use(pool);
-    if (world->memory.fails())
+    if (world->memory.fails_to_receive())
         return nullptr;
     ++pool->outside;
     return page_create(pool, pool->order)->memory;
@@ -357,19 +383,20 @@ void shim_pool_put(page_pool* pool, void* buffer, bool in_poll)
 sk_buff* shim_skb_build(void* buffer, unsigned int bytes)
 {
     world->scheduler.point();
-    if (world->memory.fails())
+    if (world->memory.fails_to_receive())
         return nullptr;
     sk_buff* skb = skb_create(0, 0);
     skb->head = skb->data = static_cast<std::uint8_t*>(buffer);
     skb->end = skb->head + bytes - buffer_tailroom;
     skb->built_in = page_of(buffer);
+    skb->recycle = true;
     return skb;
 }
 sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
 {
     SIM_CHECK(world->scheduler.current()->kind == Fiber::Kind::softirq, "napi_alloc_skb outside a poll");
     world->scheduler.point();
-    return world->memory.fails() ? nullptr : skb_create(0, bytes);
+    return world->memory.fails_to_receive() ? nullptr : skb_create(0, bytes);
 }
 void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned int)
 {

@@ -47,6 +47,10 @@ struct sk_buff {
     bool wants_checksum = false, verified = false, recycle = false;
     // Of one that is to be cut: the bytes of each segment's data, how many, and of the headers with the encapsulation.
     unsigned int segment_bytes = 0, segments = 1, header_bytes = 0;
+    // Of one that LRO made: how many it was, and the bytes of data of each but the last.
+    unsigned int merged = 1, merged_bytes = 0;
+    const std::uint8_t* link_header = nullptr;
+    bool timestamped = false;
     // Of a packet to be sent: since when there is it, and its neighbours in age.
     std::uint64_t born = 0;
     sk_buff *older = nullptr, *newer = nullptr;

@@ -26,6 +26,8 @@ namespace sim {
 namespace {
 
 constexpr std::uint8_t full_member_join = 1;
+// The broadcast groups' are the first two.
+constexpr std::uint16_t first_mlid = 0xc000;
 
 std::string name_of(const shim_gid& gid) { return {reinterpret_cast<const char*>(gid.raw), sizeof(gid.raw)}; }
 
@@ -33,6 +35,7 @@ std::string name_of(const shim_gid& gid) { return {reinterpret_cast<const char*>
 
 void Sm::begin()
 {
+    link_mtu_ = world->mtu_code;
     for (const std::uint16_t pkey : {0xffff, 0x8001}) {
         shim_mcmember terms{};
         terms.mgid = ipoib::broadcast_gid(ipoib::PKey(pkey)).native();
@@ -56,8 +59,10 @@ void Sm::forget(ib_device* only)
     }
     if (only)
         return;
+    for (auto& [_, group] : groups_)
+        group.terms.mtu = link_mtu_;
     // Groups that were made by joins are no more.
-    std::erase_if(groups_, [](const auto& entry) { return entry.second.terms.mlid >= 0xc002; });
+    std::erase_if(groups_, [](const auto& entry) { return entry.second.terms.mlid >= first_mlid + 2; });
 }
 
 std::vector<ib_device*> Sm::listeners(std::uint16_t mlid, const ib_device& from) const
@@ -190,6 +195,9 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
                           int (*answered)(int, const shim_mcmember*, void*), void* context)
 {
     may_sleep("ib_sa_join_multicast");
+    const std::uint8_t* const mgid = member.mgid.raw;
+    SIM_CHECK(mgid[0] == 0xff && mgid[1] == 0x12 && mgid[3] == 0x1b,
+              "a group %02x%02x:%02x%02x is joined, which is none of IPoIB's", mgid[0], mgid[1], mgid[2], mgid[3]);
     if (world->memory.fails())
         return reinterpret_cast<ib_sa_multicast*>(std::intptr_t(-12));
     auto* membership = new ib_sa_multicast{++world->serials, ca, member, with_parameters, answered, context};
@@ -241,6 +249,9 @@ int Sm::grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, s
         it = groups_.emplace(name, Group{terms, {}, {}}).first;
     }
     Group& group = it->second;
+    // The administrator makes groups anew that are not as the link is.
+    if (asked.mtu == link_mtu_)
+        group.terms.mtu = asked.mtu;
     if (with_parameters && (asked.qkey != group.terms.qkey || asked.mtu != group.terms.mtu))
         return -22;
     (asked.join_state & full_member_join ? group.nodes : group.senders).insert(ca.node);

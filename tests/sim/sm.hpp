@@ -41,6 +41,9 @@ public:
 
     // The broadcast groups of the partitions, which it makes itself.
     void begin();
+    // Of the broadcast groups, as the administrator has it from the next restart on.
+    void change_mtu(std::uint8_t code) { link_mtu_ = code; }
+    unsigned int link_mtu() const { return shim_mtu_bytes(link_mtu_); }
     // Everybody's memberships, or one's.
     void forget(ib_device* only);
     // Ports of a group; whom a packet of from goes to.
@@ -82,6 +85,7 @@ private:
 
     std::map<std::string, Group> groups_;
     std::uint16_t next_mlid_ = 0xc000;
+    std::uint8_t link_mtu_ = 0;
     std::map<int, std::unique_ptr<ib_sa_query>> questions_;
     // By node and serial.
     std::map<std::pair<unsigned int, std::uint64_t>, ib_sa_multicast*> memberships_;

@@ -13,6 +13,8 @@ namespace {
 constexpr Time longest_stop = 60 * second, longest_oblivion = 5 * second, watchdog = 10 * second;
 // How long a completion may wait to be polled.
 constexpr Time longest_unseen = second;
+// How long others may not know of an interface's new address.
+constexpr Time longest_untold = 30 * second;
 
 } // namespace
 
@@ -125,7 +127,7 @@ void Stack::close(net_device* dev)
 void Stack::activate(net_device* dev)
 {
     dev->active = true;
-    dev->last_sent = dev->stuck_since = dev->queue_forgotten_since = world->scheduler.now();
+    dev->active_since = dev->last_sent = dev->stuck_since = dev->queue_forgotten_since = world->scheduler.now();
 }
 
 void Stack::deactivate(net_device* dev)
@@ -170,6 +172,23 @@ void Stack::check_sums(net_device* dev)
               static_cast<unsigned long long>(stats.tx_packets), static_cast<unsigned long long>(stats.tx_dropped));
     SIM_CHECK(dev->came == stats.rx_packets, "%s: %llu packets came up, %llu are counted", dev->name.c_str(),
               static_cast<unsigned long long>(dev->came), static_cast<unsigned long long>(stats.rx_packets));
+    const auto same = [dev](const char* what, std::uint64_t counted, std::uint64_t seen) {
+        SIM_CHECK(counted == seen, "%s: %s is %llu, and %llu were seen", dev->name.c_str(), what,
+                  static_cast<unsigned long long>(counted), static_cast<unsigned long long>(seen));
+    };
+    same("tx_packets", stats.tx_packets, dev->sent_packets);
+    same("tx_bytes", stats.tx_bytes, dev->sent_payload);
+    same("tx_dropped", stats.tx_dropped, dev->dropped + dev->too_long);
+    same("tx_errors", stats.tx_errors, dev->bad_sends + dev->too_long);
+    same("rx_bytes", stats.rx_bytes, dev->came_bytes);
+    same("multicast", stats.multicast, dev->came_multicast);
+    same("rx_errors", stats.rx_errors, dev->bad_receives);
+    same("rx_dropped", stats.rx_dropped, dev->starved);
+    // What it sent itself to groups is nobody's.
+    const std::uint64_t silent = dev->good_receives - dev->came - stats.rx_dropped;
+    SIM_CHECK(silent <= dev->echoes && silent + dev->came_own + stats.rx_dropped >= dev->echoes,
+              "%s: %llu packets did not come up, of %llu from itself", dev->name.c_str(),
+              static_cast<unsigned long long>(silent), static_cast<unsigned long long>(dev->echoes));
 }
 
 // Transmission
@@ -204,6 +223,17 @@ void Stack::transmit(net_device* dev, sk_buff* skb)
     if (!dev->active || dev->queue.size() >= dev->queue_length)
         return skb_free(skb);
     dev->queue.push_back(skb);
+    run_queue(dev);
+}
+
+void Stack::transmit(net_device* dev, const std::vector<sk_buff*>& packets)
+{
+    SIM_CHECK(world->scheduler.current()->bh > 0, "dev_queue_xmit with bottom halves on");
+    for (sk_buff* skb : packets)
+        if (!dev->active || dev->queue.size() >= dev->queue_length)
+            skb_free(skb);
+        else
+            dev->queue.push_back(skb);
     run_queue(dev);
 }
 
@@ -262,12 +292,38 @@ void Stack::run_queue(net_device* dev)
     world->scheduler.wake(&dev->queue);
 }
 
+// That others were told of a new address, by a packet that the stack did not keep to itself.
+void Stack::check_told(const net_device* dev)
+{
+    if (!dev->untold_since || !dev->up || !dev->active || !dev->carrier)
+        return;
+    const Time since = std::max(dev->untold_since, dev->active_since);
+    SIM_CHECK(world->scheduler.now() - since < longest_untold, "%s: nobody is told of its new address",
+              dev->name.c_str());
+}
+
+// That its completion queue has the moderation that the user set. Who holds RTNL may be changing it.
+void Stack::check_moderation(const net_device* dev)
+{
+    if (dev->adaptive || world->rtnl.owner || !dev->ca->moderates)
+        return;
+    for (const auto& [_, qp] : dev->ca->qps) {
+        const ib_cq& cq = *qp->recv_cq;
+        SIM_CHECK(qp->connected || cq.dev != dev ||
+                      (cq.moderated_usecs == dev->usecs && cq.moderated_frames == dev->frames),
+                  "%s: moderation of %u us and %u frames, and %u and %u is in force", dev->name.c_str(), dev->usecs,
+                  dev->frames, cq.moderated_usecs, cq.moderated_frames);
+    }
+}
+
 void Stack::watch()
 {
     const Time now = world->scheduler.now();
     std::unordered_map<const void*, const net_device*> working;
     for (net_device* dev : devs) {
         const bool works = dev->up && dev->active && dev->carrier;
+        check_told(dev);
+        check_moderation(dev);
         if (works)
             working.emplace(dev->owner, dev);
         if (!works || !dev->xoff())

@@ -3,29 +3,24 @@
 // watchdog, address resolution, and packets that say who sent them to whom. What arrives is checked: it is for the
 // interface that got it, as it was sent, and comes once.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
 
+#include "content.hpp"
 #include "netdevice.hpp"
 
 namespace sim {
-
-// What a packet of data begins with, and its bytes behind that.
-struct Data {
-    std::uint32_t magic, from, to, bytes;
-    std::uint64_t number;
-};
-std::uint8_t pattern(std::uint64_t number, std::size_t at);
-// Whether its checksum is left to whoever sends it; and that it is filled in.
-bool checksum_is_open(const std::uint8_t* data);
-void fill_checksum(std::uint8_t* data);
 
 class Stack {
 public:
     // What an interface of a party is expected to have come through: tests of liveness read it.
     std::uint64_t received(Party from, Party to) const { return received_.value(index(from), index(to)); }
-    std::uint64_t delivered = 0, sent = 0;
+    // Packets to neighbours that the stack was given, those of them that came, and segments that LRO merged.
+    std::uint64_t delivered = 0, sent = 0, merged = 0;
+    std::uint64_t sent_to(Party from, Party to) const { return sent_.value(index(from), index(to)); }
+    Ledger ledger;
 
     // Netdevs. Those that end when RTNL is dropped.
     std::vector<net_device*> devs, going;
@@ -43,15 +38,19 @@ public:
 
     // Transmission. CONTEXT: bottom halves off.
     void transmit(net_device* dev, sk_buff* skb);
+    void transmit(net_device* dev, const std::vector<sk_buff*>& packets);
     void schedule_queue(net_device* dev);
     void lock_transmit(net_device* dev);
     void unlock_transmit(net_device* dev);
     bool within_transmit(const net_device* dev) const;
     void receive(net_device* dev, sk_buff* skb);
 
-    // One packet of data of so many bytes; larger than the MTU only to be cut into segments.
+    // A packet of data of so many bytes, or a few segments of a stream; larger than the MTU only to be cut into
+    // segments.
     void send_data(net_device* dev, Party to, unsigned int bytes);
     void send_group(net_device* dev, unsigned int group, unsigned int bytes);
+    // An HCA sends the IP packet on a connection.
+    void went_by_connection(const std::uint8_t* packet, std::size_t bytes);
     // Neighbours that do not answer are asked again. CONTEXT: process.
     void look_at_neighbours(net_device* dev);
     // Once a second: queues that nobody empties, transmit timeouts.
@@ -62,25 +61,50 @@ public:
 
 private:
     static unsigned int index(Party party) { return party.node * 2 + party.part; }
-    // The last so many packets of a pair, by their numbers.
-    struct Seen {
-        std::uint64_t highest = 0, mask = 0;
+    // Of TCP: what is sent next, and what its headers say.
+    struct Stream {
+        std::uint32_t next = 0xffff0000, acknowledged = 0xfffff000, clock = 0xffffff00;
     };
 
+    static void check_told(const net_device* dev);
+    static void check_moderation(const net_device* dev);
     void run_queue(net_device* dev);
     void activate(net_device* dev);
     void watch_link(net_device* dev);
     void deactivate(net_device* dev);
-    // With the pattern behind its header, segment by segment.
-    sk_buff* packet(net_device* dev, const ipoib::HwAddr& to, std::uint16_t type, const void* header,
-                    std::size_t header_bytes, unsigned int bytes, unsigned int segment_bytes = 0);
+    // As the stack has it in memory; linear: at least so many of its bytes are in one piece.
+    sk_buff* packet(net_device* dev, const ipoib::HwAddr& to, std::uint16_t type,
+                    const std::vector<std::uint8_t>& bytes, unsigned int linear);
+    sk_buff* ip_packet(net_device* dev, const ipoib::HwAddr& to, std::vector<std::uint8_t> bytes,
+                       unsigned int segment_bytes);
+    void send_datagram(net_device* dev, Party to, const ipoib::HwAddr& where, unsigned int bytes);
+    void send_stream(net_device* dev, Party to, const ipoib::HwAddr& where, unsigned int bytes);
+    static void make_odd(const Ip& ip);
+    void count_sent(const net_device* dev, Party to, unsigned int packets)
+    {
+        sent += packets;
+        sent_.of(index(dev->party), index(to)) += packets;
+    }
+    void send_question(net_device* dev, unsigned int to, bool answer, const ipoib::HwAddr& where);
     void ask_for(net_device* dev, unsigned int who, const ipoib::HwAddr& where);
-    void resolve(net_device* dev, const std::vector<std::uint8_t>& bytes);
-    void take_data(net_device* dev, const std::vector<std::uint8_t>& bytes, shim_packet_type type, bool verified);
+    static void check_link_header(const sk_buff* skb);
+    void resolve(net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes);
+
+    // The ledger's part, and the comparison.
+    static unsigned int flow_of(const Ip& ip);
+    void remember_segments(const net_device* dev, const ipoib::HwAddr& to, const std::vector<std::uint8_t>& bytes,
+                           unsigned int segment_bytes);
+    Sent* sent_as(const std::uint8_t* packet);
+    Sent* follower(const Sent& before, const Ip& ip, std::uint16_t port);
+    static void add_merged(const Ip& model, const Sent& before, const Sent& next, unsigned int segment_bytes);
+    void compare(const sk_buff* skb, std::vector<std::uint8_t>& bytes, unsigned int self);
+    void check_checksum(const net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes);
+    static void check_own_may_come(net_device* dev);
+    void take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& bytes);
 
     std::unordered_map<unsigned int, net_device*> by_party_;
-    Pairs<std::uint64_t> received_, numbers_;
-    Pairs<Seen> seen_;
+    Pairs<std::uint64_t> received_, sent_;
+    Pairs<std::array<Stream, 2>> streams_;
     std::uint64_t incarnations_ = 0;
 };
 

@@ -44,6 +44,16 @@ long Faults::store(Party party, ipoib_attribute attribute, const std::string& te
     return result;
 }
 
+void Faults::change_mtu(Party party, unsigned int mtu)
+{
+    const RtnlGuard rtnl;
+    net_device* dev = world->stack.find(party);
+    if (!dev)
+        return;
+    dev->mtu_set = true;
+    (void)shim_netdev_change_mtu(dev, mtu);
+}
+
 void Faults::change_mode(Party party, bool connected, bool by_file)
 {
     if (by_file) {
@@ -117,6 +127,43 @@ void Faults::change_memberships(Party party)
     if (dev->running)
         ipoib_ndo_set_rx_mode(dev);
     world->lockdep.release(&dev->multicast);
+}
+
+void Faults::switch_offloads(Party party, std::uint64_t number)
+{
+    const RtnlGuard rtnl;
+    net_device* dev = world->stack.find(party);
+    if (!dev)
+        return;
+    // The stack has no LRO without the check of received sums (netdev_fix_features).
+    dev->rx_checksum = number % 4 != 0;
+    dev->lro = dev->rx_checksum && number / 4 % 4 != 0;
+    dev->offloads_changed = world->scheduler.now();
+}
+
+void Faults::moderate(Party party, std::uint64_t number)
+{
+    const RtnlGuard rtnl;
+    net_device* dev = world->stack.find(party);
+    if (!dev)
+        return;
+    // What does not fit into 16 bits is refused.
+    const shim_moderation wanted{static_cast<unsigned int>(number % 70000),
+                                 static_cast<unsigned int>(number / 70000 % 70000), number / 3 % 4 == 0};
+    const int error = ipoib_ethtool_set_moderation(dev, &wanted);
+    SIM_CHECK((error == -22) == (wanted.usecs > 0xffff || wanted.frames > 0xffff), "moderation of %u us, %u frames: %d",
+              wanted.usecs, wanted.frames, error);
+    if (!error) {
+        dev->usecs = wanted.usecs;
+        dev->frames = wanted.frames;
+        dev->adaptive = wanted.adaptive;
+    }
+    shim_moderation shown;
+    ipoib_ethtool_get_moderation(dev, &shown);
+    SIM_CHECK(shown.adaptive == dev->adaptive &&
+                  (dev->adaptive || (shown.usecs == dev->usecs && shown.frames == dev->frames)),
+              "%s: moderation of %u us and %u frames is shown as %u and %u", dev->name.c_str(), dev->usecs, dev->frames,
+              shown.usecs, shown.frames);
 }
 
 void Faults::burst(const Planned& planned)

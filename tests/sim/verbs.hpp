@@ -28,6 +28,10 @@ struct ib_device {
     std::vector<std::uint16_t> pkeys{0xffff, 0x8001, 0, 0};
     unsigned int mtu = 2048;
     unsigned int max_srq_sges = 16, max_sges = 18;
+    // Of shim_ability; and whether it moderates events.
+    unsigned int abilities = 0;
+    bool moderates = true;
+    sim::Time lid_changed = 0;
     // Of the completions of a queue pair that is reset or destroyed.
     bool cleans_queues = true;
 
@@ -68,6 +72,8 @@ struct ib_ah {
     shim_gid dgid;
 };
 
+struct net_device;
+
 namespace sim {
 
 enum class Status { success = 0, local_protection = 4, flushed = 5, retry_exceeded = 12, rnr_exceeded = 13 };
@@ -87,6 +93,10 @@ struct Completion {
     // When it was put into its queue.
     Time since = 0;
     bool checksum_ok = false;
+    // A datagram to a group, which comes back to the queue pair that sent it.
+    bool echo = false;
+    // The send that drains a connection.
+    bool drain = false;
 };
 
 struct Send {
@@ -96,6 +106,9 @@ struct Send {
     std::uint32_t qpn, qkey;
     bool signaled, checksum;
     std::vector<shim_sge> sges;
+    // Of one that the HCA cuts into segments of so many bytes: the headers of each.
+    std::vector<std::uint8_t> headers{};
+    unsigned int segment_bytes = 0;
 };
 
 struct Receive {
@@ -125,6 +138,9 @@ struct ib_cq {
     std::deque<sim::Completion> entries;
     bool armed = false;
     long users = 0;
+    // Whose it is; and how its events are moderated.
+    net_device* dev = nullptr;
+    unsigned int moderated_frames = 0, moderated_usecs = 0;
 
     void push(const sim::Completion& entry);
 };
@@ -167,6 +183,8 @@ struct ib_qp {
     void kick();
     void run();
     void run_datagrams();
+    void send_datagram(const sim::Send& send, std::vector<std::uint8_t> bytes) const;
+    void send_segments(const sim::Send& send, const std::vector<std::uint8_t>& data) const;
     void run_messages();
     void attempt(std::uint64_t which);
     void break_off(sim::Status status);

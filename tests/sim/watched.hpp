@@ -9,7 +9,7 @@ namespace sim {
 
 struct Watched {
     static constexpr unsigned int machines = 6, states = 8;
-    std::atomic<std::uint64_t> seed, seeds_done, failed_at, total_steps, nanoseconds, delivered, sent;
+    std::atomic<std::uint64_t> seed, seeds_done, failed_at, total_steps, nanoseconds, delivered, sent, merged;
     // Transitions of the driver's state machines, by machine, state before and after.
     std::atomic<std::uint64_t> edges[machines][states][states];
     char failure[4000];

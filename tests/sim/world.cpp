@@ -39,6 +39,10 @@ World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
         ca->mtu = shim_mtu_bytes(mtu_code);
         ca->max_srq_sges = shared_queues ? srq_sges : 0;
         ca->max_sges = random.one_in(4) ? 3 : 18;
+        constexpr unsigned int abilities[] = {SHIM_CAN_GATHER, SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM,
+                                              SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT};
+        ca->abilities = abilities[random.one_in(8) ? 0 : 1 + random.below(2)];
+        ca->moderates = !random.one_in(4);
         ca->cleans_queues = !random.one_in(4);
         ca->next_qpn = static_cast<std::uint32_t>(0x40 + random.below(60));
         devices.push_back(std::move(ca));

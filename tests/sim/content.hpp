@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The contents of packets: IPv4 with UDP or TCP, whose data are a function of their flow and place, and a ledger of all
+// packets that a stack handed to its driver, with which the far end compares what arrives.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include <ipoib/tcp.hpp>
+
+#include "netdevice.hpp"
+
+namespace sim {
+
+// The header of UDP (RFC 768).
+struct UdpHeader {
+    kernel::Be16 source, destination, bytes, checksum;
+};
+static_assert(sizeof(UdpHeader) == 8);
+
+constexpr std::uint8_t protocol_tcp = 6, protocol_udp = 17;
+enum TcpBit : std::uint8_t { fin = 0x01, psh = 0x08, ack = 0x10, urg = 0x20, ece = 0x40, cwr = 0x80 };
+
+// An IPv4 packet as its first bytes have it; all accessors need the headers in one piece.
+class Ip {
+public:
+    explicit Ip(std::uint8_t* bytes) : bytes_(bytes) {}
+    explicit Ip(const std::uint8_t* bytes) : bytes_(const_cast<std::uint8_t*>(bytes)) {}
+
+    ipoib::Ipv4Header& header() const { return *reinterpret_cast<ipoib::Ipv4Header*>(bytes_); }
+    UdpHeader& udp() const { return *reinterpret_cast<UdpHeader*>(bytes_ + 20); }
+    ipoib::TcpHeader& tcp() const { return *reinterpret_cast<ipoib::TcpHeader*>(bytes_ + 20); }
+    // nullptr: none, or not where every stack has them.
+    ipoib::TcpTimestamps* timestamps() const
+    {
+        return tcp().length >> 4 == 8 ? reinterpret_cast<ipoib::TcpTimestamps*>(bytes_ + 40) : nullptr;
+    }
+    bool is_tcp() const { return header().protocol == protocol_tcp; }
+    unsigned int header_bytes() const { return 20U + (is_tcp() ? (tcp().length >> 4) * 4U : 8U); }
+    kernel::Be16& transport_checksum() const { return is_tcp() ? tcp().checksum : udp().checksum; }
+    std::uint64_t key() const;
+    // Of the first byte of data, from where the pattern is counted.
+    std::uint32_t place() const { return is_tcp() ? tcp().sequence.value() : 0; }
+
+private:
+    std::uint8_t* bytes_;
+};
+
+std::uint32_t address_of(Party party);
+std::uint32_t address_of_group(unsigned int group);
+// Data as the flow has it at this place.
+void fill(std::uint8_t* data, std::size_t count, std::uint64_t key, std::uint32_t place);
+// The first of so many bytes that is not as the flow has it; count: all are.
+std::size_t differs(const std::uint8_t* data, std::size_t count, std::uint64_t key, std::uint32_t place);
+
+// The sum of RFC 1071 over bytes that begin at an even place, folded into 16 bits.
+std::uint16_t sum_of(const void* bytes, std::size_t count, std::uint32_t before = 0);
+std::uint16_t pseudo_header_sum(const Ip& ip, std::size_t bytes);
+// Of the checksum of UDP or TCP: left to whoever sends the packet, which has the pseudo header's sum in its place;
+// right; neither.
+enum class Checksum { open, right, wrong };
+Checksum checksum_of(const std::uint8_t* packet, std::size_t bytes);
+// Fills in one that is open.
+void fill_checksum(std::uint8_t* packet, std::size_t bytes);
+// From the headers of a large packet those of its segment of this number, with so many bytes of data; both checksums
+// are left alone, but for IP's.
+void make_segment_headers(std::uint8_t* headers, unsigned int number, unsigned int segment_bytes,
+                          unsigned int data_bytes, bool last);
+
+// A packet on the wire as the stack that sent it had it.
+struct Sent {
+    std::uint64_t counter = 0;
+    std::uint32_t bytes = 0;
+    std::uint16_t header_bytes = 0;
+    // Who got it, of the first 64.
+    std::uint64_t came = 0;
+    bool by_connection = false;
+    ipoib::HwAddr to;
+    std::uint8_t header[64];
+
+    unsigned int data_bytes() const { return bytes - header_bytes; }
+};
+
+// The latest packets of each flow, found by the identification that is in each.
+class Ledger {
+public:
+    static constexpr unsigned int group_flow = 0xffff, question_flow = 0xfffe;
+
+    // The identification of the next packet of the flow.
+    std::uint16_t next(unsigned int from, unsigned int to, std::uint16_t port);
+    Sent& remember(unsigned int from, unsigned int to, std::uint16_t port);
+    // nullptr: too long ago.
+    Sent* find(unsigned int from, unsigned int to, std::uint16_t port, std::uint16_t identification);
+
+private:
+    static constexpr std::size_t longest = 256;
+    struct Flow {
+        std::uint64_t count = 0;
+        std::vector<Sent> ring;
+    };
+    Flow& flow(unsigned int from, unsigned int to, std::uint16_t port)
+    {
+        return flows_[std::uint64_t(from) << 32 | std::uint64_t(to) << 16 | port];
+    }
+    std::unordered_map<std::uint64_t, Flow> flows_;
+};
+
+} // namespace sim
