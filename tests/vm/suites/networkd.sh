@@ -23,16 +23,24 @@ has_address() { on 2 ip addr show dev "$1" | says " $2 "; }  # INTERFACE ADDRESS
 has_no_address() { ! has_address "$@"; }
 all_is_reached() { reaches 2 10.5.0.1 && reaches 2 fd05::1 && reaches 2 10.6.0.1; }
 
+# networkd runs, and has made ib1's child in connected mode, unless a test before this one has had it made otherwise.
+before_each() {
+    on 1 test -e /sys/class/net/blue || {
+        on 1 ip addr add 10.5.0.1/24 dev ib0
+        on 1 ip addr add fd05::1/64 dev ib0
+        on 1 ip link add link ib0 name blue type ipoib pkey 0x8001 mode connected
+        on 1 ip addr add 10.6.0.1/24 dev blue
+        on 1 ip link set blue up
+    }
+    ! networkd_is_gone || {
+        on 2 ip addr flush dev ib1
+        on 2 ip link set ib1 down
+        write_files connected MACAddress=none
+        start_networkd 2
+    }
+}
+
 test_mtu_and_addresses_are_set() {
-    on 1 ip addr add 10.5.0.1/24 dev ib0
-    on 1 ip addr add fd05::1/64 dev ib0
-    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001 mode connected
-    on 1 ip addr add 10.6.0.1/24 dev blue
-    on 1 ip link set blue up
-    on 2 ip addr flush dev ib1
-    on 2 ip link set ib1 down
-    write_files connected MACAddress=none
-    start_networkd 2
     wait_for 20 has_address ib1 10.5.0.2/24
     wait_for 20 has_address ib1 fd05::2/64
     [ "$(file ib1 mtu)" = 1800 ]
@@ -50,6 +58,8 @@ test_child_is_made() {
 }
 
 test_link_flap_is_followed() {
+    wait_for 20 has_address ib1 10.5.0.2/24
+    wait_for 20 has_address blue 10.6.0.2/24
     knob 2 link 0
     wait_for 10 has_no_address ib1 10.5.0.2/24
     wait_for 10 has_no_address blue 10.6.0.2/24
@@ -60,6 +70,7 @@ test_link_flap_is_followed() {
 }
 
 make_blue_anew() { # as write_files
+    wait_for 20 on 2 test -e /sys/class/net/blue
     stop_networkd
     on 2 ip link del blue
     write_files "$@"

@@ -30,11 +30,42 @@ serve_name() {                                             # NAMESPACE NAME
 }
 name_in() { on 2 socat -u -T 5 "TCP:10.0.0.1:7000,so-bindtodevice=$1" -; }   # VRF
 
-test_ping_and_tcp_within_a_vrf() {
-    modprobe vrf
-    make_vrf red 10
-    enslave ib1 red
+# Host 2 is in red.
+before_each() {
+    on 2 test -e /sys/class/net/red || {
+        modprobe vrf
+        make_vrf red 10
+    }
+    on 2 test -e /sys/class/net/ib1/master || enslave ib1 red
     wait_for 20 reaches_in red 10.0.0.1
+    serves_names h1 || serve_name h1 host
+}
+make_second_vrf() {
+    ip netns add other
+    on 1 ip link add link ib0 name blue netns other type ipoib pkey 0x8001
+    ip netns exec other ip addr add 10.0.0.1/24 dev blue
+    ip netns exec other ip link set blue up
+    on 2 ip link add link ib1 name child type ipoib pkey 0x8001
+    make_vrf blue 11
+    on 2 ip link set child master blue
+    on 2 ip addr add 10.0.0.2/24 dev child
+    on 2 ip link set child up
+    wait_for 20 carrier 2 child
+    wait_for 20 reaches_in blue 10.0.0.1
+    serve_name other child
+}
+end_second_vrf() {
+    # A VRF that goes lets go of what is in it.
+    on 2 ip link del blue
+    on 2 ip link set child down
+    ! on 2 ip -d link show child | says 'vrf' || return 1
+    on 2 ip link del child
+    # What serves there keeps it.
+    ip netns pids other | xargs -r kill
+    ip netns del other
+}
+
+test_ping_and_tcp_within_a_vrf() {
     ping_ok 2 10.0.0.1 -I red
     ping_ok 2 10.0.0.1 -I red -s 10000
     ping_ok 1 10.0.0.2
@@ -54,10 +85,8 @@ test_server_within_a_vrf_is_reached() {
 }
 
 test_nothing_outside_the_vrf_reaches_it() {
-    reaches_in red 10.0.0.1
     ! reaches 2 10.0.0.1 2>/dev/null || return 1
     ! reaches 2 fd00::1 2>/dev/null || return 1
-    serve_name h1 host
     [ "$(name_in red)" = host ]
     # No route leads there from outside, and what is bound to no VRF is not heard within.
     ! on 2 socat -u TCP:10.0.0.1:7000,connect-timeout=3 - 2>/dev/null || return 1
@@ -67,22 +96,12 @@ test_nothing_outside_the_vrf_reaches_it() {
 }
 
 test_same_addresses_in_two_vrfs() {
-    ip netns add other
-    on 1 ip link add link ib0 name blue netns other type ipoib pkey 0x8001
-    ip netns exec other ip addr add 10.0.0.1/24 dev blue
-    ip netns exec other ip link set blue up
-    on 2 ip link add link ib1 name child type ipoib pkey 0x8001
-    make_vrf blue 11
-    on 2 ip link set child master blue
-    on 2 ip addr add 10.0.0.2/24 dev child
-    on 2 ip link set child up
-    wait_for 20 carrier 2 child
-    wait_for 20 reaches_in blue 10.0.0.1
-    serve_name other child
+    make_second_vrf
     [ "$(name_in red)" = host ]
     [ "$(name_in blue)" = child ]
     ping_ok 2 10.0.0.1 -I red
     ping_ok 2 10.0.0.1 -I blue
+    end_second_vrf
 }
 
 test_connected_mode_within_a_vrf() {
@@ -114,11 +133,4 @@ test_released_interface_is_an_ordinary_one() {
     wait_for 10 reaches 1 fd00::2
     ping_ok 1 fd00::2
     ! reaches_in red 10.0.0.1 2>/dev/null || return 1
-    # A VRF that goes lets go of what is in it.
-    on 2 ip link del blue
-    on 2 ip link set child down
-    ! on 2 ip -d link show child | says 'vrf' || return 1
-    on 2 ip link del child
-    ping_ok 2 10.0.0.1
-    pkill -x socat
 }
