@@ -431,6 +431,7 @@ public:
     std::vector<Queued> queued;
     // Of the items that sleep, so that others run.
     std::vector<workqueue_struct*> busy_queues;
+    unsigned int dim_cancels = 0;
     std::vector<shim_napi*> scheduled;
 
     // How often the driver's drain slept: it lets polls run.

@@ -18,6 +18,9 @@ inline void allocates(const char* call)
         world->allocations_with_io.emplace_back(call);
 }
 
+// The queue whose item runs in World::run_work(), or nullptr.
+extern const workqueue_struct* running_queue;
+
 inline bool out_of_memory() { return is_last(world->fail_allocation); }
 
 // What a call returns for a pointer when it fails.

@@ -15,6 +15,7 @@ struct shim_completion {
 };
 struct workqueue_struct {
     std::string name;
+    bool reclaims;
 };
 struct shim_hash {
     std::map<std::string, shim_hash_node*>* nodes;
@@ -131,12 +132,12 @@ std::uint32_t shim_random() { return 4; }
 
 // work.h
 
-workqueue_struct* shim_workqueue_create(const char* name, bool)
+workqueue_struct* shim_workqueue_create(const char* name, bool reclaims)
 {
     if (world->refuses("workqueue_create"))
         return nullptr;
     ++world->work_queues;
-    return new workqueue_struct{name};
+    return new workqueue_struct{name, reclaims};
 }
 void shim_workqueue_destroy(workqueue_struct* queue)
 {
@@ -267,7 +268,13 @@ void shim_dim_look(shim_dim* dim, std::uint16_t events, std::uint64_t packets, s
     world->dim_looks.push_back({events, packets});
     world->dim = dim;
 }
-void shim_dim_cancel(shim_dim*) { world->dim = nullptr; }
+void shim_dim_cancel(shim_dim*)
+{
+    // Its work is on the system's queue, for which an item of a queue with WQ_MEM_RECLAIM must not wait.
+    EXPECT_FALSE(running_queue && running_queue->reclaims) << "waited for by an item of " << running_queue->name;
+    ++world->dim_cancels;
+    world->dim = nullptr;
+}
 
 // debugfs.h
 

@@ -52,6 +52,8 @@ void World::stop()
     ipoib_stop();
 }
 
+const workqueue_struct* running_queue;
+
 void World::run_work()
 {
     for (int guard = 0; guard < 10000; ++guard) {
@@ -67,7 +69,9 @@ void World::run_work()
         shim_work* work = it->work;
         busy_queues.push_back(it->queue);
         queued.erase(it);
+        const workqueue_struct* interrupted = std::exchange(running_queue, busy_queues.back());
         work->run(work->context);
+        running_queue = interrupted;
         busy_queues.pop_back();
     }
     ADD_FAILURE() << "work never ends";

@@ -171,6 +171,17 @@ TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
     EXPECT_EQ(world.dev().broadcast[9], 0x01);
 }
 
+// The fake of shim_dim_cancel() looks which queues wait.
+TEST_F(InterfaceTest, a_restart_waits_for_the_work_of_moderation_without_a_rescuer)
+{
+    open();
+    const unsigned int cancels = world.dim_cancels;
+    world.ca.pkey = 0x8001;
+    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.dim_cancels, cancels + 1);
+}
+
 TEST_F(InterfaceTest, same_pkey_changes_nothing)
 {
     open();

@@ -2,7 +2,6 @@
 /* Completion queues, with moderation: an event after so many entries or so long. */
 #include "compat.h"
 #include "glue.h"
-#include <linux/delay.h>
 #include <linux/log2.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -113,11 +112,8 @@ static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 
 static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
 {
-	u32 takes_ms = READ_ONCE(to_hca(ib->device)->slot->moderation_ms);
 	struct soft_cq *cq = to_cq(ib);
 
-	if (takes_ms)
-		msleep(takes_ms);
 	spin_lock_irq(&cq->lock);
 	cq->moderation_count = count;
 	cq->moderation_us = period_us;

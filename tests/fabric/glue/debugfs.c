@@ -382,7 +382,6 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("lose_completions", 0644, slot->dir, &slot->lose_completions);
 		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);
 		debugfs_create_u32("rnr_every", 0644, slot->dir, &slot->rnr_every);
-		debugfs_create_u32("moderation_ms", 0644, slot->dir, &slot->moderation_ms);
 		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);
 		debugfs_create_u32("fail_rdma_netdev", 0644, slot->dir, &slot->fail_rdma_netdev);
 		debugfs_create_u32("leave_qkey", 0644, slot->dir, &slot->leave_qkey);

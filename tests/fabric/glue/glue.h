@@ -96,7 +96,7 @@ struct soft_slot {
 	atomic_t cqs[SOFT_MOST_VECTORS];
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
-	u32 drop_rc_every, rnr_every, least_retries, moderation_ms, hide_gid_change;
+	u32 drop_rc_every, rnr_every, least_retries, hide_gid_change;
 	/* A bit for each next request for a lower half, to fail it; groups are attached without their Q_Key. */
 	u32 fail_rdma_netdev, leave_qkey;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
