@@ -354,6 +354,25 @@ TEST_F(PassiveTest, a_flood_of_requests_is_limited)
     EXPECT_EQ(taken, 1024U + 256U);
 }
 
+TEST_F(PassiveTest, their_number_is_limited_and_the_idle_one_makes_room)
+{
+    constexpr unsigned int limit = 8192;
+    for (std::uint32_t i = 1; i <= limit; ++i) {
+        // As fast as REQs are taken.
+        if (i % 256 == 0)
+            world.advance(100);
+        ASSERT_NE(accept(1, i), nullptr) << i;
+    }
+    EXPECT_EQ(connections(), limit);
+    EXPECT_EQ(accept(1, limit + 1), nullptr);
+    EXPECT_EQ(world.turned_away, 1U);
+    EXPECT_TRUE(shows("turned_away 1 malformed 0"));
+    run_for(3);
+    EXPECT_EQ(connections(), limit - 1);
+    EXPECT_NE(accept(1, limit + 1), nullptr);
+    EXPECT_EQ(connections(), limit);
+}
+
 TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
 {
     world.fail_pages = true;
