@@ -10,15 +10,18 @@ from pathlib import Path
 
 # File and field, why they differ, and maybe the values "stock / ours": all but the reason are regular expressions.
 # Documentation/conformance.md says more.
+QPN = "..:..:.."
 EXPECTED = [
-    (r"(link|statistics)\..*", r"0\.(ifindex|address)", "another queue pair, another interface"),
+    (r"(link|statistics)\..*", r"0\.ifindex", "another interface"),
+    (r"(link|statistics)\..*", r"0\.address", "another queue pair", fr"(..):{QPN}(:.*) / \1:{QPN}\2"),
     (r"(link|statistics)\.blue", r"0\.(num_[rt]x_queues|qdisc)", "it has one queue, however many processors there are"),
     (r"statistics\..*", r"0\.stats64\..*", "traffic differs from run to run"),
     (r"features\..*", r"large-receive-offload", "LRO is to be had"),
     (r"driver\..*", r"supports-priv-flags", "there is one: icrc-as-checksum"),
     (r"coalesce\..*", r"Adaptive RX", "moderation can follow the traffic"),
     (r"names\..*", r".*", "more statistics, behind the eight", "None / present"),
-    (r"settings\.ib0\.8002", r"Speed|Duplex|Link detected|Auto-negotiation|MDI-X|PHYAD|Port", "what was never up has no carrier, and so no speed"),
+    (r"settings\.ib0\.8002", r"Speed|Duplex|Auto-negotiation|MDI-X|PHYAD|Port", "what was never up has no carrier, and so no speed",
+     r"40000Mb/s / Unknown!|Full / Unknown! \(255\)|on / off|None / Unknown|255 / 0|Other / Twisted Pair"),
     (r"sysfs\.blue", r"mode|pkey|umcast", "children of rtnetlink have the files too"),
     (r"(link|statistics|sysfs)\..*", r"0\.txqlen|tx_queue_len", "two send rings; Linux 7 has what every netdev has", "1000 / 256"),
 ]

@@ -171,9 +171,12 @@ test_link_flap() {
 }
 
 test_lost_datagrams_are_survived() {
+    local before
+    before=$(counter 2 drop_fault)
     knob 2 drop_every 50
     iperf 1 2 -t 2
     knob 2 drop_every 0
+    [ "$(counter 2 drop_fault)" -gt "$before" ]
 }
 
 test_key_that_goes_and_comes_back() {

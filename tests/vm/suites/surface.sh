@@ -20,6 +20,29 @@ test_module_says_what_it_is() {
 }
 
 test_module_is_found_by_its_kind() { modinfo -F alias "$(module)" | says -x rtnl-link-ipoib; }
+test_module_has_an_author() { modinfo -F author "$(module)" | says .; }
+
+test_nothing_is_registered_after_unload() {
+    local modprobe
+    on 1 ip -d link show ib0 | says ipoib
+    unload_driver
+    [ ! -e /sys/kernel/debug/ipoib ]
+    ! awk '{ print $4 }' /proc/modules | says ib_ipoib || return 1
+    # So that nobody loads a module for the kind.
+    modprobe=$(cat /proc/sys/kernel/modprobe)
+    echo /bin/true >/proc/sys/kernel/modprobe
+    ! ip link add link lo name x type ipoib pkey 0x8001 2>/run/refusal || return 1
+    echo "$modprobe" >/proc/sys/kernel/modprobe
+    grep -q 'Unknown device type' /run/refusal || fail "$(cat /run/refusal)"
+    # A client that is left would be called for an HCA that comes, in code that is gone.
+    knob 2 plugged 0
+    knob 2 plugged 1
+    wait_for 30 port_state_is 1 '4: ACTIVE'
+    ! born_as 2 || return 1
+    load_driver
+    add_hosts
+    wait_for 20 reaches 1 10.0.0.2
+}
 
 test_parameters_have_their_types_and_modes() {
     local name
