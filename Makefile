@@ -63,9 +63,9 @@ test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs
 	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
 	    tests/install/test-check-tools
 
-test-threads: ## the driver on real threads, under ThreadSanitizer: what is done without locks
-	@tests/vm/need g++ libgtest-dev
-	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/threads
+test-threads: ## the driver on real threads, under ThreadSanitizer: what is done without locks; ARCH=arm64: without it, emulated
+	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)
+	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/threads ARCH=$(ARCH)
 
 test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRST=n, or SEED=n to see one again
 	@tests/vm/need g++
@@ -80,6 +80,10 @@ scale: ## a fabric of NODES=n in a program: start, first packets to PEERS=n each
 coverage: ## which lines of the driver unit tests and simulator run, in build/coverage/report/; SEEDS=n HOURS=n
 	@tests/vm/need g++ libgtest-dev gcovr
 	@scripts/coverage "$(SEEDS)" "$(HOURS)"
+
+mutants: ## breaks the driver in one place after another; tests must see it; TESTS=word JOBS=n, SIMULATOR=1: the simulator alone
+	@tests/vm/need g++ libgtest-dev python3
+	@JOBS=$(jobs) SEEDS=$(SEEDS) HOURS=$(HOURS) tests/mutants/run $(if $(SIMULATOR),--simulator) $(TESTS)
 
 fuzz: ## fuzzers of all that comes from outside; MINUTES=n for each TESTS="frame cm sa netlink sysfs operations" JOBS=n
 	@tests/vm/need clang libclang-rt-14-dev g++ libgtest-dev
@@ -113,8 +117,8 @@ profile: ## where the instructions of a row of the bench go; KERNEL=6.12 DRIVER=
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/profile $(vm-args)
 
-test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and without LTO; TESTS, JOBS as above
-	@scripts/sum-tests $(foreach series,7 6.12 6.1,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
+test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and without LTO, and threads on arm64; TESTS, JOBS as above
+	@scripts/sum-tests "$(MAKE) --no-print-directory test-threads ARCH=arm64" $(foreach series,7 6.12 6.1,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
 	    $(MAKE) --no-print-directory test-vm KERNEL=$(series) SHIM_LTO=$(lto)"))
 
 vm-modules: # both modules for the VM's kernel, in build/modules/
@@ -138,4 +142,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
