@@ -26,6 +26,7 @@ protected:
         EXPECT_EQ(connections(), 1U);
         run_for(200);
         EXPECT_EQ(connections(), 0U);
+        EXPECT_TRUE(logged("RX drain timing out"));
         // The poll might have had a completion of its.
         EXPECT_EQ(world.polls_at_destruction, 1U);
         EXPECT_EQ(world.polls_enabled, 2U);
@@ -88,9 +89,13 @@ TEST_F(PassiveTest, buffers_are_made_for_the_first_connection_only)
 {
     EXPECT_TRUE((*world.srqs.begin())->receives.empty());
     EXPECT_TRUE(world.loose_pages.empty());
+    const std::set<page_pool*> before = world.pools;
     accept(1, 0x100);
     accept(2, 0x100);
     EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
+    ASSERT_EQ(world.pools.size(), before.size() + 1);
+    for (const page_pool* pool : world.pools)
+        EXPECT_TRUE(before.count(const_cast<page_pool*>(pool)) || pool->size == 256 * 17);
 }
 
 TEST_F(PassiveTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096 - 64 - 20 - 320); }
@@ -125,7 +130,13 @@ TEST_F(PassiveTest, messages_without_content_are_counted_and_dropped)
     ASSERT_TRUE(world.receive_message(*qp, {8, 0, 0, 0}));
     ASSERT_TRUE(world.receive_message(*qp, message(100), 1));
     EXPECT_EQ(statistics().rx_errors, 3U);
-    EXPECT_EQ(statistics().rx_packets, 0U);
+    // Their receives go back to the queue.
+    for (int i = 0; i < 600; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, message(100), i % 2)) << i;
+    EXPECT_EQ(statistics().rx_errors, 303U);
+    EXPECT_EQ(statistics().rx_packets, 300U);
+    for (int i = 0; i < 300; ++i)
+        ASSERT_TRUE(world.receive_message(*qp, {8, 0, 0, 0})) << i;
 }
 
 TEST_F(PassiveTest, a_peer_that_leaves_is_released)
@@ -137,6 +148,7 @@ TEST_F(PassiveTest, a_peer_that_leaves_is_released)
     EXPECT_EQ(connections(), 0U);
     EXPECT_FALSE(shows("passive"));
     EXPECT_EQ(world.polls_at_destruction, 2U) << "receiving goes on";
+    EXPECT_FALSE(logged("RX drain timing out"));
 }
 
 TEST_F(PassiveTest, every_way_to_end_releases)
@@ -302,6 +314,16 @@ TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
     EXPECT_EQ(world.qps.back()->srq->receives.size(), all);
 }
 
+TEST_F(PassiveTest, a_shared_queue_that_cannot_be_filled_is_made_anew)
+{
+    world.receives_until_failure = 0;
+    EXPECT_EQ(accept(1, 0x100), nullptr);
+    // The restart.
+    world.run_work();
+    ASSERT_NE(accept(1, 0x100), nullptr);
+    EXPECT_EQ(world.qps.back()->srq->receives.size(), 256U);
+}
+
 TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
 {
     ib_qp* qp = accept(1, 0x100);
@@ -458,6 +480,17 @@ TEST_F(OwnRingTest, requests_in_one_name_have_no_more_places_than_others)
         ASSERT_NE(accept(1, 0x100), nullptr);
     EXPECT_EQ(accept(1, 0x100), nullptr);
     EXPECT_EQ(connections(), 3U);
+}
+
+TEST_F(OwnRingTest, requests_that_fail_take_no_place)
+{
+    world.fail_pages = true;
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(accept(1, 0x100), nullptr);
+    world.fail_pages = false;
+    for (std::uint8_t i = 1; i <= 3; ++i)
+        EXPECT_NE(accept(i, 0x100), nullptr);
+    EXPECT_EQ(accept(4, 0x100), nullptr);
 }
 
 TEST_F(OwnRingTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }

@@ -232,6 +232,16 @@ TEST_F(ConnectedTest, what_a_peer_sends_on_a_connection_of_ours_finds_no_buffer)
     EXPECT_EQ(statistics().tx_packets, 2U);
 }
 
+TEST_F(ConnectedTest, closing_does_not_wait_until_a_refused_connection_may_be_asked_for_again)
+{
+    world.message(ask(capable(1)), SHIM_CM_REJ, 8);
+    world.run_work();
+    ASSERT_TRUE(shows("state refused"));
+    const unsigned long before = world.now;
+    close();
+    EXPECT_LT(world.now - before, 50U);
+}
+
 TEST_F(ConnectedTest, connections_are_made_without_waiting_for_io)
 {
     world.transmit(world.packet(capable(1)));

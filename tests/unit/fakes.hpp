@@ -66,6 +66,8 @@ struct page {
 };
 
 struct page_pool {
+    // Pages that it keeps at most.
+    unsigned int size;
     unsigned int order;
     bool in_pieces;
     std::set<page*> pages{};
@@ -288,6 +290,8 @@ public:
     void transmit(sk_buff* skb, bool more = false);
     // What arrives has checksums that the HCA verified; polls wait for run_polls().
     bool verified = false, polls_later = false;
+    // A poll runs.
+    bool polling = false;
     // Completes the first count outstanding sends, the last with status; only signalled and failed ones report.
     // The HCA has sent so many datagrams; complete: and they are handled.
     void finish_sends(std::size_t count, int status = 0);

@@ -131,7 +131,11 @@ void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segme
                 skb->bytes.begin() + static_cast<long>(skb->start));
 }
 void shim_skb_tx_timestamp(sk_buff*) {}
-void shim_skb_consume(sk_buff* skb, int) { free_skb(skb); }
+void shim_skb_consume(sk_buff* skb, int budget)
+{
+    EXPECT_TRUE(budget == 0 || world->polling) << "freed as in a poll, and is in none";
+    free_skb(skb);
+}
 void shim_skb_drop(sk_buff* skb, shim_drop why)
 {
     world->reasons.insert(why);
@@ -191,14 +195,19 @@ void* shim_page_alloc()
     return world->fail_pages ? nullptr : new_page(nullptr, world->page_size)->bytes.data();
 }
 void shim_page_hold(void* address) { ++page_of(address)->users; }
-void shim_page_free(void* address) { drop_page(page_of(address)); }
+void shim_page_free(void* address)
+{
+    page* const one = page_of(address);
+    ASSERT_TRUE(!one || !one->pool) << "a page of a pool is freed behind its back";
+    drop_page(one);
+}
 
-page_pool* shim_pool_create(unsigned int, unsigned int order, bool in_pieces)
+page_pool* shim_pool_create(unsigned int size, unsigned int order, bool in_pieces)
 {
     allocates("pool_create");
     if (world->refuses("pool_create"))
         return error_pointer<page_pool>(-12);
-    auto* pool = new page_pool{order, in_pieces};
+    auto* pool = new page_pool{size, order, in_pieces};
     world->pools.insert(pool);
     return pool;
 }

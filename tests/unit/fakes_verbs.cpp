@@ -172,13 +172,15 @@ int shim_pointer_error(const void* pointer)
     const auto value = reinterpret_cast<std::intptr_t>(pointer);
     return value < 0 && value >= -4095 ? static_cast<int>(value) : 0;
 }
-ib_pd* shim_pd_create(ib_device* ca) { return new ib_pd{ca}; }
+ib_pd* shim_pd_create(ib_device* ca) { return world->refuses("pd_create") ? error_pointer<ib_pd>(-12) : new ib_pd{ca}; }
 void shim_pd_destroy(ib_pd* pd) { delete pd; }
 std::uint32_t shim_pd_lkey(const ib_pd*) { return 7; }
 ib_cq* shim_cq_create(ib_device* ca, unsigned int size, unsigned int vector, void (*completed)(ib_cq*, void*),
                       void* context)
 {
     EXPECT_LT(vector, std::max(ca->comp_vectors, 1U));
+    if (world->refuses("cq_create"))
+        return error_pointer<ib_cq>(-12);
     return new ib_cq{completed, context, {}, false, size, vector};
 }
 void shim_cq_destroy(ib_cq* cq) { delete cq; }

@@ -94,8 +94,10 @@ void World::run_polls()
         scheduled.erase(scheduled.begin());
         if (!napi->enabled)
             continue;
+        const bool within = std::exchange(polling, true);
         if (napi->poll(napi->context, 64) == 64)
             scheduled.push_back(napi);
+        polling = within;
     }
     EXPECT_TRUE(scheduled.empty()) << "polling never ends";
 }

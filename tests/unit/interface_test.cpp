@@ -604,5 +604,15 @@ TEST_F(InterfaceTest, a_gid_that_is_not_to_be_had_leaves_the_address)
     EXPECT_EQ(world.dev().address[19], 0x77);
 }
 
+TEST_F(InterfaceTest, umcast_is_switched_on_by_numbers_above_zero_alone)
+{
+    for (const auto& [text, on] :
+         {std::pair{"1", true}, {"0", false}, {"2", true}, {"-1", false}, {"1", true}, {"x", false}}) {
+        EXPECT_EQ(world.store(&world.dev(), IPOIB_ATTRIBUTE_UMCAST, text, std::strlen(text)),
+                  static_cast<long>(std::strlen(text)));
+        EXPECT_EQ(interface().umcast(), on) << text;
+    }
+}
+
 } // namespace
 } // namespace ipoib

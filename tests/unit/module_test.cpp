@@ -54,6 +54,9 @@ TEST_F(ModuleTest, an_interface_that_can_not_be_made_leaves_nothing)
                                         {"hash_init", 0U},
                                         {"hash_init", 1U},
                                         {"hash_init", 2U},
+                                        {"pd_create", 0U},
+                                        {"cq_create", 0U},
+                                        {"cq_create", 1U},
                                         {"ib_query_port", 0U}}) {
         SCOPED_TRACE(call);
         refuse(call, granted);
