@@ -13,6 +13,7 @@ PREFIX = "00abcdef" "fe80000000000000"
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
     parser.add_argument("--hca", type=int, required=True)
     parser.add_argument("--to", required=True, help="hardware address")
     parser.add_argument("--asking-for", type=ipaddress.IPv4Address, required=True)
@@ -24,7 +25,7 @@ def main():
     rest = (arguments.sender.packed + bytes(20) + arguments.asking_for.packed).hex()
     before = f"dqpn={int.from_bytes(address[1:4], 'big')} sqpn={0xabcdef} qkey=0x0b1b hex=080600000020080014040001"
     inject = os.open(f"/sys/kernel/debug/soft_ib/{arguments.hca}/inject", os.O_WRONLY)
-    for number in range(arguments.count):
+    for number in range(arguments.first, arguments.first + arguments.count):
         # One write, one frame.
         os.write(inject, f"{before}{PREFIX}{0x0002C90400000000 + number:016x}{rest}\n".encode())
 

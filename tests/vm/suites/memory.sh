@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# What an interface, a path, a neighbour and a connection take of the kernel's memory.
+PORTS=10
+HOSTS=1
+PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "$key" "$key"; done)
+
+# shellcheck source=/dev/null
+. ./figures.sh
+# shellcheck source=/dev/null
+. ./samples.sh
+
+free_kib() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    awk '/^MemFree/ { print $2 }' /proc/meminfo
+}
+
+test_interface_takes_what_is_documented() {
+    [ "$DRIVER" = ours ] || return 77
+    local before taken i count=16
+    before=$(free_kib)
+    for i in $(seq $count); do
+        on 1 ip link add link ib0 name "child$i" type ipoib pkey $((0x8000 + i))
+        on 1 ip link set "child$i" up
+    done
+    for i in $(seq $count); do wait_for 20 carrier 1 "child$i"; done
+    taken=$((before - $(free_kib)))
+    for i in $(seq $count); do on 1 ip link del "child$i"; done
+    about $((taken / count)) "$interface_kib" 'KiB of an interface'
+}
+
+test_path_and_neighbour_take_what_is_documented() {
+    [ "$DRIVER" = ours ] || return 77
+    local before path neighbour failures count=2000 first
+    # Neither is forgotten meanwhile. The driver reads it when an interface is started.
+    sysctl -qw net.ipv4.neigh.default.gc_interval=600 net.ipv4.neigh.default.gc_thresh{1,2,3}=20000
+    on 2 ip link set ib1 down
+    on 2 ip link set ib1 up
+    wait_for 30 carrier 2
+    wait_for 20 reaches 1 10.0.0.2
+    # Paths to GIDs that nobody has, of which OpenSM says so.
+    failures=$(statistic_of 2 path_failures) before=$(slab_kb)
+    failed() { [ "$(statistic_of 2 path_failures)" -ge "$1" ]; }
+    for first in $(seq 0 500 $((count - 1))); do
+        ./arp_requests.py --first "$first" --count 500 --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99
+        wait_for 20 failed $((failures + first + 500))
+    done
+    path=$((($(slab_kb) - before) * 1024 / count))
+    # Neighbours behind one port; the kernel has its own of each already.
+    on 2 python3 - "$(lladdr 1)" $count <<'END' | on 2 ip -batch -
+import sys
+octets = sys.argv[1].split(":")
+print("route replace 10.64.0.0/16 dev ib1")
+for i in range(int(sys.argv[2])):
+    octets[1:4] = (0x100000 + i).to_bytes(3, "big").hex(":").split(":")
+    print(f"neigh replace 10.64.{i >> 8}.{i & 255} lladdr {':'.join(octets)} nud permanent dev ib1")
+END
+    before=$(slab_kb)
+    on 2 python3 - $count <<'END'
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(int(sys.argv[1])):
+    s.sendto(b"x", (f"10.64.{i >> 8}.{i & 255}", 9))
+END
+    wait_for 20 eval "[ \$(wc -l </sys/kernel/debug/ipoib/ib1_neigh) -ge $count ]"
+    neighbour=$((($(slab_kb) - before) * 1024 / count))
+    on 2 ip neigh flush nud permanent dev ib1
+    sysctl -qw net.ipv4.neigh.default.gc_interval=30
+    echo "# $path bytes of a path, $neighbour of a neighbour"
+    about $((path + neighbour)) "$path_and_neighbour_bytes" 'bytes of a path and a neighbour'
+}
+
+queues_kib() { cat "$debug"/*/counters | awk '$1 == "queue_bytes" { n += $2 } END { print int(n / 1024) }'; }
+connect_to() { # STEP: of all hosts, each to the one so many further on
+    local host
+    for host in $(seq "$PORTS"); do
+        wait_for 20 reaches "$host" "10.0.0.$(((host - 1 + $1) % PORTS + 1))"
+    done
+}
+connection_ends_are() { [ "$(rdma resource show qp | grep -c 'type RC')" = "$1" ]; }
+test_connection_takes_what_is_documented() {
+    local host step before taken queues made=$((PORTS * (PORTS - 3)))
+    # None ends meanwhile for want of use.
+    sysctl -qw net.ipv4.neigh.default.gc_interval=600
+    for host in $(seq "$PORTS"); do
+        on "$host" ip -6 addr flush dev "$(interface_of "$host")"
+        set_mode "$host" connected
+    done
+    # Each has one of each direction, with the buffers that all share, and knows its neighbours.
+    connect_to 1
+    connect_to $((PORTS - 1))
+    wait_for 20 connection_ends_are $((4 * PORTS))
+    before=$(free_kib) queues=$(queues_kib)
+    for step in $(seq 2 $((PORTS - 2))); do connect_to "$step"; done
+    wait_for 20 connection_ends_are $((4 * PORTS + 2 * made))
+    taken=$((before - $(free_kib))) queues=$(($(queues_kib) - queues))
+    for host in $(seq "$PORTS"); do set_mode "$host" datagram; done
+    sysctl -qw net.ipv4.neigh.default.gc_interval=30
+    echo "# $made connections: $taken KiB, $queues KiB of it queues of the HCAs"
+    [ "$DRIVER" = stock ] || about $((taken / made)) "$connection_kib" 'KiB of a connection'
+}
