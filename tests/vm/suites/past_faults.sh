@@ -102,13 +102,29 @@ test_sends_to_groups_while_groups_are_joined_again() {
 
 # 15
 test_paths_change_under_a_full_ring() {
+    local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before stops queries
+    before=$(on 1 cat $limit)
+    # Byte queue limits would keep the ring from ever being full.
+    on 1 sh -c "echo 1000000 >$limit"
+    [ "$DRIVER" = stock ] || { stops=$(statistic_of 1 tx_ring_stops) queries=$(statistic_of 1 path_queries); }
     knob 1 delay_us 3000
     storm 1
     on 1 timeout 60 ping -q -f -l 200 10.0.0.2 >/dev/null 2>&1 &
-    iperf 1 2 -t 5 -u -b 0 -l 500 || true
+    on 1 python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, 32, 1 << 20)  # SO_SNDBUFFORCE
+for _ in range(100000):
+    s.sendto(bytes(500), ("10.0.0.2", 9))'
     stop_traffic
     calm
     knob 1 delay_us 0
+    on 1 sh -c "echo $before >$limit"
+    if [ "$DRIVER" = ours ]; then
+        stops=$(($(statistic_of 1 tx_ring_stops) - stops)) queries=$(($(statistic_of 1 path_queries) - queries))
+        echo "# the ring was full $stops times, $queries path queries"
+        [ $stops -ge 10 ]
+        [ $queries -ge 10 ]
+    fi
     both_work
 }
 
@@ -116,7 +132,7 @@ test_paths_change_under_a_full_ring() {
 test_groups_are_back_at_once_after_reregistration() {
     local started before
     listed() { grep -A 3 -i 'GID: ff12:401b:ffff:0:0:0:ffff:ffff' /sys/kernel/debug/ipoib/ib1_mcg | says 'complete: *yes'; }
-    joins() { statistic_of 2 group_joins; }
+    joins() { [ "$DRIVER" = stock ] || statistic_of 2 group_joins; }
     listed
     before=$(joins)
     /test/reregister.py 1 3 0.2
