@@ -116,7 +116,7 @@ start_opensm() { # extra arguments
         >/run/opensm.out 2>&1 &
 }
 # By name: a test is a shell of its own, so whoever started it is not always who stops it.
-opensm_is_gone() { ! pgrep -x -r D,R,S opensm; }
+opensm_is_gone() { ! pgrep -x -r D,R,S opensm >/dev/null; }
 stop_opensm() {
     pkill -x opensm || true
     wait_for 20 opensm_is_gone
@@ -177,7 +177,7 @@ before_each() { :; }
 
 interface_of() { echo "ib$(($1 - 1))"; }
 statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
-statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
+statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2; found = 1 } END { exit !found }'; } # HOST NAME
 carrier() { [ "$(on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/carrier" 2>/dev/null)" = 1 ]; } # HOST [INTERFACE]
 no_carrier() { ! carrier "$@"; }
 lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
@@ -281,6 +281,36 @@ udp() { # FROM TO BITRATE arguments...
     grep receiver /run/iperf.out | says -E '\(0(\.[0-9]+)?%\)'
 }
 
+# TCP from one host to another until end_stream, with a look at each byte; one at a time to each host. What came so far is in
+# /run/stream.<TO>.
+declare -A stream_sender stream_receiver
+start_stream() { # FROM TO [BYTES A SECOND [ADDRESS]]
+    local address=${4:-10.0.0.$2}
+    pkill -KILL -f "stream.py [a-z]* $address 7000" || true
+    on "$2" ./stream.py listen "$address" 7000 "/run/stream.$2" >"/run/stream.$2.received" 2>&1 &
+    stream_receiver[$2]=$!
+    wait_for 20 listens "$2" "$address:7000"
+    echo "$address" >"/run/stream.$2.to"
+    on "$1" ./stream.py send "$address" 7000 "${3:-0}" >"/run/stream.$2.sent" 2>&1 &
+    stream_sender[$2]=$!
+    stream_goes_on "$2"
+}
+streamed() { cat "/run/stream.$1"; } # TO
+streamed_more_than() { [ "$(streamed "$1")" -gt "$2" ]; }
+# 300 KB more arrive.
+stream_goes_on() { # TO [SECONDS]
+    wait_for "${2:-30}" streamed_more_than "$1" $(($(streamed "$1") + 300000)) ||
+        fail "$(cat "/run/stream.$1.sent" "/run/stream.$1.received")"
+}
+end_stream() { # TO
+    kill -0 "${stream_sender[$1]}" || fail "it had ended before: $(cat "/run/stream.$1.sent")" || return 1
+    pkill -f "stream.py send $(cat "/run/stream.$1.to") 7000 " || true
+    wait "${stream_sender[$1]}"
+    wait "${stream_receiver[$1]}" || fail "$(cat "/run/stream.$1.received")" || return 1
+    [ "$(cat "/run/stream.$1.sent")" = "$(cat "/run/stream.$1.received")" ] || fail "not all of it arrived"
+    echo "# $(cat "/run/stream.$1.received") bytes"
+}
+
 # TCP from 1 to 2, 3 to 4, ... at once.
 four_pairs_of_iperf() {
     local host pids=()
@@ -305,7 +335,7 @@ start_networkd() { # HOST
         exec /lib/systemd/systemd-networkd" >>"/run/networkd.$1.log" 2>&1 &
     wait_for 10 grep -q 'Enumeration completed' "/run/networkd.$1.log"
 }
-networkd_is_gone() { ! pgrep -x systemd-network; }
+networkd_is_gone() { ! pgrep -x systemd-network >/dev/null; }
 stop_networkd() {
     pkill -x systemd-network || true
     wait_for 10 networkd_is_gone
@@ -314,7 +344,11 @@ stop_networkd() {
 # By whole command lines: one that `ip netns exec` is about to become goes too. It would look for a host that may be gone by
 # then, and hold its namespace for two minutes.
 no_traffic() { ! pkill -f '(^|[ /])(iperf3|ping) -'; }
-stop_traffic() { wait_for 10 no_traffic; }
+stop_traffic() {
+    # It ends the stream first when it is asked to end, which takes a peer that answers.
+    pkill -KILL -f '[/]stream.py ' || true
+    wait_for 10 no_traffic
+}
 
 # The end
 

@@ -72,17 +72,15 @@ pull() { # HCA
     wait_for 30 up 2 "$(slave $(($1 - 1)))"
 }
 
-# TCP both ways for as long as COMMAND runs and longer; after each failover it must go on.
-bytes() { on 2 cat "/sys/class/net/$bond/statistics/$1"; }
-grew() { [ "$(bytes rx_bytes)" -gt "$1" ] && [ "$(bytes tx_bytes)" -gt "$2" ]; }
-goes_on() { wait_for 15 grew $(($(bytes rx_bytes) + 2000000)) $(($(bytes tx_bytes) + 2000000)) && kill -0 "$client"; }
+# TCP both ways; after each failover it must go on.
+goes_on() {
+    stream_goes_on 1
+    stream_goes_on 2
+}
+# Slow, so that emulation has time for the rest.
 start_tcp() {
-    on 2 iperf3 -s -1 -B $self --daemon
-    wait_for 5 listens 2 $self:5201
-    # Slow, so that emulation has time for the rest.
-    on 1 timeout $((90 * patience)) iperf3 -c $self -t $((60 * patience)) --bidir -b 20M >/run/bond.tcp 2>&1 &
-    client=$!
-    goes_on
+    start_stream 1 2 2500000 $self
+    start_stream 2 1 2500000 $peer
 }
 
 before_each() {
@@ -171,8 +169,8 @@ test_tcp_flows_on_through_failovers() {
         knob $hca link 1
         wait_for 30 up 2 "$(slave $((hca - 1)))"
     done
-    kill -0 $client
-    stop_traffic
+    end_stream 1
+    end_stream 2
     settles_on 2
 }
 

@@ -55,36 +55,16 @@ test_tcp_and_udp_between_modes() {
     iperf 1 2 -t 2 -u -b 50M -l 8000
 }
 
-# Sends a file from host 1 to host 3 while the named function runs; both ends must have the same SHA-256.
-transfer() { # MEGABYTES FUNCTION
-    [ "$(stat -c %s /run/data 2>/dev/null)" = $(($1 << 20)) ] || head -c "${1}M" /dev/urandom >/run/data
-    on 3 timeout 200 sh -c 'socat -u TCP-LISTEN:7000,bind=10.0.0.3,reuseaddr - | sha256sum >/run/received.sha' &
-    local receiver=$!
-    wait_for 5 listens 3 :7000
-    on 1 timeout 200 socat -u OPEN:/run/data TCP:10.0.0.3:7000 &
-    local sender=$!
-    "$2"
-    # It must not have ended before, or it proves nothing.
-    kill -0 $sender || fail "the transfer was over too soon"
-    wait $sender
-    wait $receiver
-    [ "$(sha256sum </run/data)" = "$(cat /run/received.sha)" ] || fail "the file arrived changed"
-}
-
-switch_modes() {
+test_tcp_flows_on_when_either_side_switches_its_mode() {
     local host mode
-    for mode in datagram connected; do
+    start_stream 1 3
+    for mode in datagram connected datagram connected; do
         for host in 3 1; do
-            sleep 0.3
             set_mode $host $mode
+            stream_goes_on 3
         done
     done
-}
-test_tcp_flows_on_when_either_side_switches_its_mode() {
-    # So that the whole lasts longer than the switches.
-    on 1 tc qdisc add dev ib0 root tbf rate 400mbit burst 256k latency 200ms
-    trap 'on 1 tc qdisc del dev ib0 root' EXIT
-    transfer 200 switch_modes
+    end_stream 3
     [ "$(mode 1)" = connected ]
     [ "$(mode 3)" = connected ]
     ping_ok 1 10.0.0.3 -s 60000

@@ -71,7 +71,7 @@ test_first_packets_to_a_new_neighbour_arrive() {
     on 1 ip neigh flush dev ib0
     on 2 ip neigh flush dev ib1
     # All at once, before the address or the path is known.
-    on 1 ping -q -c 3 -l 3 -W 10 10.0.0.2 | says ' 0% packet loss'
+    lossless 1 -c 3 -l 3 -W 10 10.0.0.2
 }
 
 # The rows are those of real hardware (make bench-hw).
@@ -146,7 +146,12 @@ test_sniffers_see_the_link_header() {
     wait_for 5 grep -q 'listening on ib1' /run/tcpdump.says
     on 1 ping -q -c 5 -i 0.3 10.0.0.2 >/dev/null
     wait $sniffer
-    tcpdump -r /run/capture.pcap -n 2>/dev/null | says 'ICMP echo'
+    # Cooked: the kernel tells the hardware type, 0x20, and the ethertype; what follows is the packet.
+    tcpdump -r /run/capture.pcap -ne 2>/run/tcpdump.says | says 'ethertype IPv4 (0x0800).*: 10.0.0.1 > 10.0.0.2: ICMP echo' ||
+        fail "$(tcpdump -r /run/capture.pcap -ne)"
+    grep -q 'link-type LINUX_SLL ' /run/tcpdump.says
+    [ "$(od -An -tx1 -j 40 -N 16 /run/capture.pcap | tr -d ' \n')" = 00000020000000000000000000000800 ] ||
+        fail "$(od -An -tx1 -j 40 -N 16 /run/capture.pcap)"
 }
 
 test_ethertypes_beyond_ip_are_not_sent() {

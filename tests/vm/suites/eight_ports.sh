@@ -22,13 +22,17 @@ test_all_pairs_ping_ipv6() {
     done
 }
 test_all_to_one() {
-    local host pids=()
+    local host before=() pids=()
     for host in $(seq 2 $PORTS); do
+        before[host]=$(unanswered "$host")
         on "$host" ping -q -i 0.002 -c 500 10.0.0.1 >"/run/flood.$host" &
         pids+=($!)
     done
-    wait "${pids[@]}"
-    for host in $(seq 2 $PORTS); do grep -q ' 0% packet loss' "/run/flood.$host"; done
+    for host in "${pids[@]}"; do wait "$host"; done
+    for host in $(seq 2 $PORTS); do
+        grep -q '^500 packets transmitted' "/run/flood.$host"
+        wait_for 10 no_more_unanswered "$host" "${before[host]}"
+    done
 }
 test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
 test_fabric_is_seen_whole() { [ "$(ibnetdiscover | grep -c '^Ca')" = 8 ]; }

@@ -48,6 +48,8 @@ test_ping_pong_raises_one_event_a_packet() {
     events=$(($(counter 1 cq_event) - events))
     echo "# $events events for 500 pings"
     [ "$events" -le 600 ]
+    # One event is for at most a few packets where the machine is busy.
+    [ "$events" -ge 100 ]
 }
 
 test_receive_moderation() {
@@ -81,9 +83,7 @@ test_rings_change_under_traffic() {
     local qpn posted size
     qpn=$(on 1 cat /sys/class/net/ib0/address | cut -c4-11)
     posted=$(counter 1 recv_wr)
-    serve_iperf 2
-    on 1 timeout 60 iperf3 -c 10.0.0.2 -t 12 >/run/iperf.out 2>&1 &
-    local pid=$!
+    start_stream 1 2
     for size in 256 1024 4096 128; do
         set_rings 1 $size $size
         set_rings 2 $size $((size * 2))
@@ -91,13 +91,12 @@ test_rings_change_under_traffic() {
         wait_for 20 carrier 1
         wait_for 20 carrier 2
         wait_for 5 reaches 1 10.0.0.2
+        stream_goes_on 2
     done
     # All of each ring was posted.
     [ $(($(counter 1 recv_wr) - posted)) -ge $((256 + 1024 + 4096 + 128)) ]
     [ "$(on 1 cat /sys/class/net/ib0/address | cut -c4-11)" != "$qpn" ]
-    wait $pid
-    grep -q receiver /run/iperf.out
-    echo "# $(grep receiver /run/iperf.out | tr -s ' ')"
+    end_stream 2
     wait_for 5 reaches 1 fd00::2
     ping_ok 2 fd00::1
 }
@@ -153,35 +152,30 @@ test_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
 
-# The mean of what the library chose in 6 s, after 2 to find its way.
-mean_moderation() { # HOST
-    local i sum=0
-    sleep 2
-    for i in $(seq 30); do
-        sum=$((sum + $(moderation "$1" rx-usecs)))
-        sleep 0.2
-    done
-    echo $((sum / 30))
-}
-
-ping_pong_waits_less_than_stream() {
-    local pingpong stream
-    on 1 ping -q -f 10.0.0.2 >/dev/null &
-    pingpong=$(mean_moderation 2)
-    stop_traffic
-    serve_iperf 2
-    on 1 iperf3 -c 10.0.0.2 -t 15 >/dev/null &
-    stream=$(mean_moderation 2)
-    stop_traffic
-    echo "# rx-usecs, mean of 30 looks: $pingpong for a ping-pong, $stream for a stream"
-    [ "$pingpong" -lt "$stream" ]
+# Looks at what the library has chosen: its profile's values alone, or none yet.
+moderation_changes() { # HOST COUNT: it has so often, since moderation_was and moderation_changed were set
+    local now
+    now=$(moderation "$1" rx-usecs)
+    case $now in 0 | 1 | 8 | 64 | 128 | 256) ;; *) fail "rx-usecs $now" ;; esac
+    [ "$now" = "$moderation_was" ] || { moderation_was=$now; moderation_changed=$((moderation_changed + 1)); }
+    [ "$moderation_changed" -ge "$2" ]
 }
 xfail_stock_adaptive_moderation_follows_the_traffic='it has none'
 test_adaptive_moderation_follows_the_traffic() {
+    local moderation_was moderation_changed=0
     on 2 ethtool -C ib1 adaptive-rx on
     on 2 ethtool -c ib1 | says 'Adaptive RX: on'
-    # The library feels its way by the rates that it sees, and may go astray where the host's load changes them.
-    ping_pong_waits_less_than_stream || ping_pong_waits_less_than_stream || ping_pong_waits_less_than_stream
+    moderation_was=$(moderation 2 rx-usecs)
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -t 600 >/dev/null 2>&1 &
+    wait_for 60 moderation_changes 2 1
+    stop_traffic
+    on 1 ping -q -f 10.0.0.2 >/dev/null &
+    wait_for 60 moderation_changes 2 2
+    stop_traffic
+    # Without traffic nothing changes.
+    moderation_was=$(moderation 2 rx-usecs) moderation_changed=0
+    for _ in $(seq 20); do ! moderation_changes 2 1 || fail "it changed without traffic"; done
     on 2 ethtool -C ib1 adaptive-rx off rx-usecs 0 rx-frames 0
     on 2 ethtool -c ib1 | says 'Adaptive RX: off'
 }
