@@ -299,6 +299,20 @@ TEST_F(PassiveTest, a_drain_that_the_hca_refuses_is_given_up_after_five_seconds)
     EXPECT_EQ(world.sends_until_failure, -1);
 }
 
+TEST_F(PassiveTest, as_many_drain_at_a_time_as_the_completion_queue_has_room_for)
+{
+    world.mute = true;
+    std::vector<const ib_qp*> all;
+    for (std::uint32_t i = 0; i < Connections::most_draining + 6; ++i)
+        all.push_back(accept(1, 0x100 + i));
+    for (const ib_qp* qp : all)
+        ipoib_last_wqe_reached(qp->context);
+    world.run_work();
+    EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const ib_qp* qp) { return !qp->outstanding.empty(); }),
+              Connections::most_draining);
+    world.mute = false;
+}
+
 TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
 {
     ib_qp* const qp = accept(1, 0x100);

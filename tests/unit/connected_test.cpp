@@ -27,6 +27,8 @@ TEST_F(ConnectedTest, first_packet_asks_once_and_goes_when_the_peer_accepts)
     ib_cm_id* id = ask(capable(1), 100);
     ASSERT_NE(id, nullptr);
     EXPECT_EQ(id->service_id, 0x1000000000000100U);
+    EXPECT_TRUE(shows("state asked"));
+    EXPECT_FALSE(shows("icrc")) << "which the peer has not agreed to yet";
     const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
     EXPECT_EQ(id->private_data, introduction);
     for (std::size_t i = 1; i < 5; ++i)
