@@ -237,7 +237,6 @@ void Connections::advance(PassiveConnection& connection, PassiveLife::Event even
         return;
     connection.due = step.action;
     connection.since = shim_jiffies();
-    connection.patience_ends = connection.since + kernel::seconds(patience_seconds);
     work_soon();
 }
 
@@ -276,14 +275,18 @@ PassiveConnection* Connections::next_due(PassiveLife::Action& action)
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);
-            else if (connection.flushed.load() && !connection.counted && draining_ < most_draining)
-                advance(connection, PassiveLife::Event::flushed);
-            else if (connection.life.ending() && kernel::reached(connection.patience_ends, shim_jiffies()))
+            else if (connection.flushed.load() && !connection.counted) {
+                // Without a time limit of its own: those that drain now have one.
+                if (draining_ < most_draining)
+                    advance(connection, PassiveLife::Event::flushed);
+            } else if (connection.life.ending() && kernel::reached(connection.patience_ends, shim_jiffies()))
                 advance(connection, PassiveLife::Event::timed_out);
         }
         action = std::exchange(connection.due, PassiveLife::Action::none);
         if (action == PassiveLife::Action::none)
             continue;
+        // From here on: with many connections before it, its turn may have come late.
+        connection.patience_ends = shim_jiffies() + kernel::seconds(patience_seconds);
         if (action == PassiveLife::Action::drain) {
             connection.counted = true;
             ++draining_;

@@ -256,6 +256,48 @@ TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
     is_given_up_after_five_seconds();
 }
 
+// 64 drain at a time: the completion queue has room for so many.
+TEST_F(PassiveTest, a_connection_that_waits_for_its_turn_to_drain_is_not_given_up)
+{
+    std::vector<ib_cm_id*> ids;
+    std::vector<void*> contexts;
+    for (std::uint32_t i = 0; i < 66; ++i) {
+        contexts.push_back(accept(1, 0x100 + i)->context);
+        ids.push_back(id);
+    }
+    world.mute = true;
+    for (ib_cm_id* ended : ids)
+        world.message(ended, SHIM_CM_DREQ);
+    // All of their receives come back late.
+    run_for(400);
+    for (void* context : contexts)
+        ipoib_last_wqe_reached(context);
+    run_for(200);
+    EXPECT_EQ(connections(), 66U);
+    run_for(400);
+    EXPECT_EQ(connections(), 2U);
+    run_for(600);
+    EXPECT_EQ(connections(), 0U);
+    world.mute = false;
+}
+
+TEST_F(PassiveTest, the_five_seconds_begin_when_the_end_does)
+{
+    accept(1, 0x100);
+    ib_cm_id* const first = id;
+    accept(1, 0x101);
+    world.mute = true;
+    world.message(first, SHIM_CM_DREQ);
+    world.message(id, SHIM_CM_DREQ);
+    world.move_to_error_takes = 600;
+    run_for(20);
+    // The second one's queue pair was moved after the first one's.
+    EXPECT_EQ(connections(), 1U);
+    run_for(600);
+    EXPECT_EQ(connections(), 0U);
+    world.mute = false;
+}
+
 // An HCA leaves the completions of a queue pair that is destroyed in their queue.
 TEST_F(PassiveTest, completions_are_polled_before_their_queue_pair_is_destroyed)
 {

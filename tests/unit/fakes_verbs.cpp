@@ -268,6 +268,7 @@ int shim_qp_to_error(ib_qp* qp)
 {
     if (world->refuses("qp_to_error"))
         return -22;
+    world->now += std::exchange(world->move_to_error_takes, 0);
     qp->state = "error";
     if (world->mute)
         return 0;
