@@ -121,6 +121,13 @@ test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and 
 	@scripts/sum-tests "$(MAKE) --no-print-directory test-threads ARCH=arm64" $(foreach series,7 6.12 6.1,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
 	    $(MAKE) --no-print-directory test-vm KERNEL=$(series) SHIM_LTO=$(lto)"))
 
+# The suites in which memory and locks have the most to do, on a kernel that looks after both.
+test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak; the first time it is built, 15 minutes
+	@$(MAKE) --no-print-directory test-vm KERNEL=debug TESTS="$(or $(TESTS),lifecycle children_races leaks)"
+
+pin-kernels: ## have the VMs boot the newest kernels that the mirror has: tests/vm/kernels
+	@tests/vm/kernel --pin
+
 vm-modules: # both modules for the VM's kernel, in build/modules/
 	@scripts/build-for-vm $(KERNEL) SHIM_LTO=$(SHIM_LTO)
 
@@ -142,4 +149,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-matrix test-install bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help

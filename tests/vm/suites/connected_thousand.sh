@@ -25,7 +25,7 @@ ping_each() { # host: its neighbours from the second on
 each_pings_each() {
     local host running
     for host in $(seq "$PORTS"); do
-        while mapfile -t running < <(jobs -rp); [ ${#running[@]} -ge $((PORTS / patience)) ]; do wait -n; done
+        while mapfile -t running < <(jobs -rp); [ ${#running[@]} -ge $((PORTS / patience + 1)) ]; do wait -n; done
         ping_each "$host" >"/run/each.$host" &
     done
     wait
@@ -58,8 +58,8 @@ test_all_of_them_still_work() {
 }
 
 # The kernel says of each queue that is left when its HCA goes.
-xfail_stock_all_of_them_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
-xfail_stock_both_modules_unload_and_leave_nothing='what was left above'
+may_fail_stock_all_of_them_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
+may_fail_stock_both_modules_unload_and_leave_nothing='what was left above'
 test_all_of_them_end_at_once() {
     [ "$(connection_ends)" -ge $((2 * PORTS * (PORTS - 1))) ]
     unload_driver

@@ -85,6 +85,7 @@ times_out_and_recovers() { # [ping arguments]
     local traces recovered=
     timed_out() { logged 'ib1: transmit timeout: latency'; }
     expect_in_log 'ib1: NETDEV WATCHDOG|NETDEV WATCHDOG: ib1'
+    expect_in_log 'ib1: transmit timeout: |ib1: timing out; '
     mark_log
     reaches 2 10.0.0.1
     knob 2 lose_completions 1000000
@@ -177,6 +178,7 @@ for _ in range(200):
     [ $((after - before)) -ge 190 ]
     [ $((after - before)) -le 210 ]
     # And those that fit, while sends fail.
+    expect_in_log 'ib0: failed send event'
     knob 1 fail_sends 5
     on 1 ping -q -c 10 -i 0.05 ff02::1%ib0 >/dev/null || true
     wait_for 20 reaches 1 10.0.0.2

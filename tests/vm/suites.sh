@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# Reads what suites ask for, and selects those to run: sourced by run, which sets here, kernel and tests.
+
+# A suite has what its file has, and those that it takes over with ". suites/other.sh".
+taken_over() { sed -nE 's,^\. (suites/[a-z0-9_]+\.sh)$,'"$here"'/\1,p' "$1"; } # file
+suite_matches() { # file pattern
+    local others
+    mapfile -t others < <(taken_over "$1")
+    grep -q "$2" "$1" "${others[@]}"
+}
+suite_has() { suite_matches "$1" "^$2()"; } # file function
+has_two_machines() { suite_matches "$here/suites/$1.sh" '^MACHINES=2$'; } # suite
+has_one_processor() { suite_matches "$here/suites/$1.sh" '^PROCESSORS=1$'; } # suite
+is_long() { suite_matches "$here/suites/$1.sh" '^LONG=1$'; } # suite
+is_for_debug_kernels() { suite_matches "$here/suites/$1.sh" '^DEBUG_KERNEL=1$'; } # suite
+on_debug_kernel() { [[ $kernel = debug* || $kernel = kcsan ]]; }
+
+# How many rows a suite has when all of it has run: its tests, or those of them that were selected, its set-up, and what it
+# leaves. Counted in the files: the guest's own count would be that of the tests that it could read.
+rows_of() { # suite tests
+    local file=$here/suites/$1.sh others left_out
+    [ -z "$2" ] || { echo $((2 + $(wc -w <<<"$2"))); return; }
+    mapfile -t others < <(taken_over "$file")
+    left_out=$(sed -nE '/^without /,/[^\\]$/p' "$file" | sed 's/^without //; s/||.*//' | grep -oE '[a-z0-9_]+' | wc -l)
+    echo $((2 + $(cat "$file" "${others[@]}" | grep -cE '^test_[a-z0-9_]+\(\)') - left_out))
+}
+
+# The suites to run, each once, with the tests to run in it: "suite" (all of them) or "suite test test ...".
+select_suites() {
+    local suite name file found all
+    local -A chosen=()
+    all=$(find "$here/suites" -name '*.sh' -printf '%f\n' | sed 's/\.sh$//' | sort)
+    if [ -z "$tests" ]; then
+        for suite in $all; do
+            has_two_machines "$suite" || is_long "$suite" || { is_for_debug_kernels "$suite" && ! on_debug_kernel; } ||
+                echo "$suite"
+        done
+        return
+    fi
+    for name in $tests; do
+        found=
+        for suite in $all; do
+            file=$here/suites/$suite.sh
+            if [ "$name" = "$suite" ]; then
+                found=1 chosen[$suite]=all
+            elif [ "${name%%/*}" = "$suite" ] && suite_has "$file" "test_${name#*/}"; then
+                found=1 && [ "${chosen[$suite]:-}" = all ] || chosen[$suite]+=" ${name#*/}"
+            elif suite_has "$file" "test_$name"; then
+                found=1 && [ "${chosen[$suite]:-}" = all ] || chosen[$suite]+=" $name"
+            fi
+        done
+        [ -n "$found" ] || { echo "TESTS: no suite and no test is called '$name'" >&2; return 1; }
+    done
+    for suite in $all; do
+        case ${chosen[$suite]:-} in
+        "") ;;
+        all) echo "$suite" ;;
+        *) echo "$suite${chosen[$suite]}" ;;
+        esac
+    done
+}
+
+# The longest suites come first, so that none of them is left when the others have ended.
+longest='connected_faults lifecycle surface_wire accelerated_filter past_faults_2 children_races connected_thousand past_faults
+    past_faults_3 offload ethtool accelerated datagram'
+longest_first() {
+    local suite
+    {
+        for suite in $longest; do echo "0 $suite"; done
+        sed 's/^/1 /'
+    } | awk '$1 == 0 { order[$2] = ++n; next }
+             { suites[++m] = substr($0, 3) }
+             END {
+                 for (i = 1; i <= m; i++) { split(suites[i], words); if (words[1] in order) first[order[words[1]]] = suites[i]; else rest[++k] = suites[i] }
+                 for (i = 1; i <= n; i++) if (i in first) print first[i]
+                 for (i = 1; i <= k; i++) print rest[i]
+             }'
+}
