@@ -314,7 +314,8 @@ end_stream() { # TO
     pkill -f "stream.py send $(cat "/run/stream.$1.to") 7000 " || true
     wait "${stream_sender[$1]}"
     wait "${stream_receiver[$1]}" || fail "$(cat "/run/stream.$1.received")" || return 1
-    [ "$(cat "/run/stream.$1.sent")" = "$(cat "/run/stream.$1.received")" ] || fail "not all of it arrived"
+    [ "$(cat "/run/stream.$1.sent")" = "$(cat "/run/stream.$1.received")" ] ||
+        fail "sent: $(cat "/run/stream.$1.sent"); received: $(cat "/run/stream.$1.received")" || return 1
     echo "# $(cat "/run/stream.$1.received") bytes"
 }
 

@@ -34,7 +34,8 @@ under_traffic() { # COMMAND...
     # Slow, so that emulation has time for the rest.
     start_stream 2 3 6000000
     "$@"
-    stream_goes_on 3
+    # What was lost meanwhile TCP sends again after up to twice as long as it waited.
+    stream_goes_on 3 90
     end_stream 3
     pkill -INT -x ping
     pings_are_counted() { grep -q transmitted /run/ping.two; }
