@@ -269,8 +269,10 @@ void Connections::accept_reply(ActiveConnection& connection, ib_cm_id* id, const
     const PrivateData theirs = read(message.private_data);
     connection.mtu = theirs.introduction.receive_mtu.value();
     connection.without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
-    if (connection.mtu <= sizeof(Encapsulation)) {
-        log_warning(interface_.dev(), "Rejecting connection: mtu %u <= %zu", connection.mtu, sizeof(Encapsulation));
+    // No IPoIB interface has a lower MTU. Such a connection would carry nothing, and datagrams do.
+    constexpr unsigned int min_mtu = lowest_mtu + sizeof(Encapsulation);
+    if (connection.mtu < min_mtu) {
+        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.mtu, min_mtu);
         malformed.add();
         shim_cm_send_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         advance(connection, ActiveLife::Event::failed);

@@ -342,17 +342,18 @@ TEST_F(ConnectedTest, no_answer_falls_back_too)
     EXPECT_EQ(world.qp().outstanding.size(), 1U);
 }
 
-TEST_F(ConnectedTest, a_reply_without_an_mtu_is_rejected)
+TEST_F(ConnectedTest, a_reply_without_a_usable_mtu_is_rejected)
 {
-    for (const std::uint32_t mtu : {0U, 4U}) {
-        ib_cm_id* id = ask(capable(1));
+    std::uint8_t peer = 0;
+    for (const std::uint32_t mtu : {0U, 4U, 5U, 75U}) {
+        ib_cm_id* id = ask(capable(++peer));
         ASSERT_NE(id, nullptr);
         world.reply(id, mtu);
         EXPECT_EQ(id->sent.back(), "REJ");
         EXPECT_EQ(id->reason, 28U);
         run_for(300);
     }
-    EXPECT_TRUE(shows("malformed 2"));
+    EXPECT_TRUE(shows("malformed 4"));
 }
 
 TEST_F(ConnectedTest, failures_while_asking_fall_back_and_leak_nothing)
