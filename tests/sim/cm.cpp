@@ -2,41 +2,10 @@
 // include/shim/cm.h, the messages.
 #include "cm.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "world.hpp"
-
-struct ib_cm_id {
-    enum class State {
-        idle,
-        listens,
-        req_sent,
-        req_received,
-        rep_sent,
-        rep_received,
-        established,
-        dreq_sent,
-        dreq_received,
-        time_wait
-    };
-    std::uint64_t serial = 0;
-    ib_device* ca = nullptr;
-    void* context = nullptr;
-    State state = State::idle;
-    std::uint64_t service = 0;
-    unsigned int remote_node = 0;
-    std::uint64_t remote_id = 0;
-    std::uint32_t local_qpn = 0, remote_qpn = 0;
-    bool passive = false, remembered = false;
-    // Which state of its life it is in.
-    std::uint64_t epoch = 0;
-    std::deque<std::pair<shim_cm_message, std::vector<std::uint8_t>>> messages;
-    sim::Fiber* handler = nullptr;
-    bool scheduled = false, destroyed = false;
-    // REQs that are being handled in its name.
-    unsigned int requests = 0;
-    ib_cm_id* listener = nullptr;
-};
 
 namespace sim {
 
@@ -50,7 +19,11 @@ constexpr unsigned int most_tries = 16;
 constexpr unsigned int rej_invalid_service = 8, rej_stale = 10, rej_timeout = 4, rej_consumer = 28;
 constexpr Time time_wait = 2 * second;
 // Where a LID leads that nobody has.
-constexpr unsigned int nowhere = ~0U;
+constexpr unsigned int nowhere = Cm::nobody;
+// How long one waits who was told that its connection is stale, though it need not.
+constexpr Time longest_stale = second;
+// What an interface takes (security.md).
+constexpr unsigned int requests_at_once = 1024, requests_per_second = 256;
 
 void enter(ib_cm_id* id, State state)
 {
@@ -82,10 +55,23 @@ ib_cm_id* Cm::create(ib_device* ca, void* context)
 
 // Messages
 
-void Cm::send(const Mad& mad)
+void Cm::send(const Mad& sent)
 {
-    const ib_device& from = *world->devices[mad.from];
+    const ib_device& from = *world->devices[sent.from];
     Random& random = world->scheduler.random();
+    Mad mad = sent;
+    if (hostile()) {
+        change(mad);
+        // Once more, later.
+        if (mad.to != nowhere && random.one_in(4))
+            world->scheduler.after(random.log_between(microsecond, 10 * second), [this, mad] {
+                if (world->devices[mad.to]->active && world->devices[mad.to]->present)
+                    arrive(mad);
+            });
+        // The RTU, for one, never comes.
+        if (random.one_in(8) || (mad.kind == Kind::rtu && random.one_in(2)))
+            return;
+    }
     if (mad.to == nowhere || !from.active || random.one_in(loss_one_in) || random.one_in(from.loss_one_in))
         return;
     const Time flight = 20 * microsecond + (random.one_in(16) ? random.log_between(microsecond, 100 * millisecond)
@@ -129,6 +115,11 @@ void Cm::tell(ib_cm_id* id, shim_cm_event event, const Mad* mad)
         message.peer = world->devices[mad->from]->gid;
         message.peer_lid = world->devices[mad->from]->lid;
         message.reliable = true;
+        if (mad->stranger) {
+            message.peer = mad->seems;
+            message.peer_lid = static_cast<std::uint32_t>(world->scheduler.random().next());
+            message.reliable = !world->scheduler.random().one_in(4);
+        }
         message.remote_qpn = mad->qpn;
         message.reason = mad->reason;
         data = mad->data;
@@ -192,6 +183,12 @@ void Cm::arrive_req(const Mad& mad)
     Mad refusal{Kind::rej, mad.to, mad.from, 0, mad.from_id};
     refusal.answers_req = true;
     const auto key = std::pair(mad.to, std::pair(mad.from, mad.qpn));
+    if (mad.from == stale_next) {
+        stale_next = nobody;
+        stale_since_[{mad.from, mad.to}] = world->scheduler.now();
+        refusal.reason = rej_stale;
+        return send(refusal);
+    }
     if (const auto it = remote_qps_.find(key); it != remote_qps_.end()) {
         refusal.reason = rej_stale;
         send(refusal);
@@ -208,6 +205,7 @@ void Cm::arrive_req(const Mad& mad)
     id->ca = &ca;
     id->context = listener->context;
     id->listener = listener;
+    id->service = mad.service;
     id->passive = true;
     id->remote_node = mad.from;
     id->remote_id = mad.from_id;
@@ -302,6 +300,26 @@ void Cm::disconnect(ib_cm_id* id, bool again)
         send(mad);
 }
 
+void Cm::check_allowance(unsigned int node, std::uint64_t service)
+{
+    Allowance& allowance = allowances_[{node, service}];
+    const Time now = world->scheduler.now();
+    allowance.left += static_cast<double>(now - allowance.when) / second * requests_per_second;
+    allowance.left = std::min<double>(allowance.left, requests_at_once) - 1;
+    allowance.when = now;
+    // A tick's are given together.
+    SIM_CHECK(allowance.left >= -2, "node %u takes more than %u REQs at once and %u a second", node, requests_at_once,
+              requests_per_second);
+}
+
+void Cm::watch() const
+{
+    for (const auto& [pair, since] : stale_since_)
+        SIM_CHECK(world->over || world->scheduler.now() - since < longest_stale,
+                  "node %u does not ask node %u again, which took its REQ for a stale connection's", pair.first,
+                  pair.second);
+}
+
 // The driver's side
 
 void Cm::destroy(ib_cm_id* id)
@@ -370,6 +388,7 @@ int Cm::listen(ib_cm_id* id, std::uint64_t service)
         if (other->ca == id->ca && other->state == State::listens && other->service == service && !other->destroyed)
             return -16;
     id->service = service;
+    allowances_[{id->ca->node, service}] = {requests_at_once, world->scheduler.now()};
     enter(id, State::listens);
     return 0;
 }
@@ -383,6 +402,8 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     const ib_device* to = world->fabric.owner(request.path->dlid);
     id->remote_node = to ? to->node : nowhere;
     id->local_qpn = request.qpn;
+    ++requests;
+    stale_since_.erase({id->ca->node, id->remote_node});
     Mad mad{Kind::req, id->ca->node, id->remote_node, id->serial, 0};
     mad.service = request.service_id;
     mad.qpn = request.qpn;
@@ -403,6 +424,7 @@ int Cm::send_rep(ib_cm_id* id, const shim_cm_reply& reply)
     if (world->memory.fails())
         return -12;
     id->local_qpn = reply.qpn;
+    check_allowance(id->ca->node, id->service);
     Mad mad{Kind::rep, id->ca->node, id->remote_node, id->serial, id->remote_id};
     mad.qpn = reply.qpn;
     const auto* data = static_cast<const std::uint8_t*>(reply.private_data);

@@ -10,13 +10,59 @@
 
 #include <shim/cm.h>
 
+#include "fiber.hpp"
 #include "verbs.hpp"
+
+struct ib_cm_id {
+    enum class State {
+        idle,
+        listens,
+        req_sent,
+        req_received,
+        rep_sent,
+        rep_received,
+        established,
+        dreq_sent,
+        dreq_received,
+        time_wait
+    };
+    std::uint64_t serial = 0;
+    ib_device* ca = nullptr;
+    void* context = nullptr;
+    State state = State::idle;
+    std::uint64_t service = 0;
+    unsigned int remote_node = 0;
+    std::uint64_t remote_id = 0;
+    std::uint32_t local_qpn = 0, remote_qpn = 0;
+    bool passive = false, remembered = false;
+    // Which state of its life it is in.
+    std::uint64_t epoch = 0;
+    std::deque<std::pair<shim_cm_message, std::vector<std::uint8_t>>> messages;
+    sim::Fiber* handler = nullptr;
+    bool scheduled = false, destroyed = false;
+    // REQs that are being handled in its name.
+    unsigned int requests = 0;
+    ib_cm_id* listener = nullptr;
+};
 
 namespace sim {
 
 class Cm {
 public:
+    static constexpr unsigned int nobody = ~0U;
     unsigned int loss_one_in = 0;
+    // REQs that were sent, and connections that broke for want of buffers at the receiver.
+    std::uint64_t requests = 0, starved = 0;
+    // The next REQ of this node is taken for one of a connection that is there.
+    unsigned int stale_next = nobody;
+    // Once a second: a node that was told that its connection is stale asks once more.
+    void watch() const;
+    // Until then messages are doubled, late, and changed on their way.
+    Time hostile_until = 0;
+    // A message that nobody has sent, to an identifier of this node; or a REQ to one of its interfaces, of a port that
+    // there is or not, behind which nobody waits for the answer.
+    void forge(unsigned int node);
+    void forge_request(unsigned int node);
 
     ib_cm_id* create(ib_device* ca, void* context);
     void destroy(ib_cm_id* id);
@@ -40,7 +86,19 @@ private:
         unsigned int reason = 0;
         bool answers_req = false;
         std::vector<std::uint8_t> data{};
+        // The port that it seems to come from, if that is another than its sender's.
+        bool stranger = false;
+        shim_gid seems{};
     };
+    bool hostile() const;
+    void change(Mad& mad) const;
+    // REQs that were answered by a REP, of an interface: how many it may still take, and when that was so.
+    struct Allowance {
+        double left = 0;
+        Time when = 0;
+    };
+    std::map<std::pair<unsigned int, std::uint64_t>, Allowance> allowances_;
+    void check_allowance(unsigned int node, std::uint64_t service);
 
     ib_cm_id* find(std::uint64_t serial) const;
     void send(const Mad& mad);
@@ -55,6 +113,8 @@ private:
     void end(ib_cm_id* id);
 
     std::map<std::uint64_t, ib_cm_id*> ids_;
+    // By node and peer: when it was told so in quiet, and did not ask again.
+    std::map<std::pair<unsigned int, unsigned int>, Time> stale_since_;
     // Of a node: whose queue pairs (node, number) it has connections with.
     std::map<std::pair<unsigned int, std::pair<unsigned int, std::uint32_t>>, std::uint64_t> remote_qps_;
 };

@@ -35,14 +35,15 @@ std::uint64_t word(std::uint64_t key, std::uint32_t place) { return (key + (plac
 template <class Visit>
 void for_each_word(std::size_t count, std::uint64_t key, std::uint32_t place, Visit visit)
 {
-    for (std::size_t done = 0; done < count;) {
-        const std::uint32_t here = place + static_cast<std::uint32_t>(done), skip = here & 7;
-        const std::uint64_t bytes = word(key, here) >> 8 * skip;
-        const std::size_t part = std::min<std::size_t>(8 - skip, count - done);
-        if (!visit(done, bytes, part))
+    const std::uint32_t skip = place & 7;
+    std::size_t done = skip ? std::min<std::size_t>(8 - skip, count) : 0;
+    if (done && !visit(0, word(key, place) >> 8 * skip, done))
+        return;
+    for (; done + 8 <= count; done += 8)
+        if (!visit(done, word(key, place + static_cast<std::uint32_t>(done)), std::size_t(8)))
             return;
-        done += part;
-    }
+    if (done < count)
+        (void)visit(done, word(key, place + static_cast<std::uint32_t>(done)), count - done);
 }
 
 } // namespace

@@ -24,6 +24,9 @@ constexpr std::uint16_t dont_fragment = 0x4000;
 constexpr unsigned int ip_and_udp = sizeof(ipoib::Ipv4Header) + sizeof(UdpHeader);
 // What was on its way when a user or the subnet manager changed something has arrived after this.
 constexpr Time settled_after = 60 * second, switched_after = 5 * second;
+// What the stack has learnt of a path holds for so long; and it believes no less (IPv4 needs 68 bytes).
+constexpr Time path_mtu_expires = 60 * second;
+constexpr unsigned int lowest_path_mtu = 68;
 
 void write_ip(const Ip& ip, std::uint32_t from, std::uint32_t to, std::uint8_t protocol, unsigned int bytes,
               std::uint16_t identification)
@@ -121,10 +124,39 @@ void Stack::went_by_connection(const std::uint8_t* packet, std::size_t bytes)
         sent->by_connection = true;
 }
 
+void Stack::excuse(const std::uint8_t* bytes, std::size_t count, unsigned int segments)
+{
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    if (count < before + ip_and_udp || bytes[before] != 0x45)
+        return;
+    const Ip ip(bytes + before);
+    if (flow_of(ip) != Ledger::group_flow)
+        lost_.of(index(party_at(ip.header().source.value())), flow_of(ip)) += segments;
+}
+
+void Stack::excuse(const sk_buff* skb) { excuse(skb->data + HwAddr::size, skb->headlen - HwAddr::size, skb->segments); }
+
+void Stack::lower_pmtu(const sk_buff* skb, unsigned int mtu)
+{
+    constexpr std::size_t before = sizeof(ipoib::Encapsulation);
+    if (skb->headlen < before + ip_and_udp || skb->data[before] != 0x45)
+        return;
+    const Ip ip(skb->data + before);
+    if (flow_of(ip) != Ledger::group_flow)
+        path_mtus_.of(index(party_at(ip.header().source.value())), flow_of(ip)) = {mtu, world->scheduler.now()};
+}
+
+unsigned int Stack::longest(const net_device* dev, Party to) const
+{
+    const PathMtu path = path_mtus_.value(index(dev->party), index(to));
+    const bool counts = path.bytes && world->scheduler.now() - path.since < path_mtu_expires;
+    return counts ? std::clamp(path.bytes, lowest_path_mtu, dev->mtu) : dev->mtu;
+}
+
 void Stack::send_datagram(net_device* dev, Party to, const HwAddr& where, unsigned int bytes)
 {
     const unsigned int self = index(dev->party), who = index(to);
-    bytes = std::clamp(bytes, ip_and_udp, dev->mtu);
+    bytes = std::clamp(bytes, ip_and_udp, longest(dev, to));
     std::vector<std::uint8_t> packet(bytes);
     const Ip ip(packet.data());
     write_ip(ip, address_of(dev->party), address_of(to), protocol_udp, bytes, ledger.next(self, who, udp_port));
@@ -153,7 +185,7 @@ void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned
     const auto port = static_cast<std::uint16_t>(first_stream_port + random.below(streams));
     Stream& stream = streams_.of(self, who)[port % streams];
     const bool timestamps = port % 2;
-    const unsigned int header_bytes = timestamps ? 52 : 40, room = dev->mtu - header_bytes;
+    const unsigned int header_bytes = timestamps ? 52 : 40, room = longest(dev, to) - header_bytes;
     const bool large = bytes > dev->mtu && dev->segments && random.one_in(2);
     const auto usual = static_cast<unsigned int>(random.one_in(2) ? room : random.between(1, room));
     unsigned int segment_bytes = 0, left = static_cast<unsigned int>(random.between(1, 10));
@@ -275,6 +307,8 @@ void Stack::take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& 
     check_checksum(dev, skb, bytes);
     compare(skb, bytes, self);
     const unsigned int count = skb->merged;
+    if (const Sent* sent = sent_as(bytes.data()); sent && sent->by_connection)
+        connected_.of(index(from), self) += count;
     if (to_group) {
         ++world->group_packets.of(index(from), self);
         return;

@@ -36,7 +36,11 @@ ib_qp* find_qp(std::uint64_t serial)
 
 std::vector<std::uint8_t> ib_qp::gather(const Send& send) const
 {
+    std::size_t count = 0;
+    for (const shim_sge& sge : send.sges)
+        count += sge.length;
     std::vector<std::uint8_t> bytes;
+    bytes.reserve(count);
     for (const shim_sge& sge : send.sges) {
         const auto* from = world->memory.reach(sge.address, sge.length, Memory::Way::to_device, ca);
         bytes.insert(bytes.end(), from, from + sge.length);
@@ -92,8 +96,10 @@ void ib_qp::flush()
 {
     if (ca->mute_until > world->scheduler.now())
         return;
-    for (; !sends.empty(); sends.pop_front())
+    for (; !sends.empty(); sends.pop_front()) {
+        excuse(sends.front());
         complete(sends.front(), Status::flushed);
+    }
     for (; !receives.empty(); receives.pop_front())
         recv_cq->push({receives.front().id, Status::flushed, 0, 0, 0, false, this, serial});
     if (!srq || std::exchange(last_wqe, true))
@@ -159,17 +165,24 @@ void ib_qp::run_datagrams()
             complete(send, Status::local_protection);
             continue;
         }
+        auto bytes = gather(send);
+        const std::size_t longest = send.segment_bytes ? send.headers.size() + send.segment_bytes : bytes.size();
+        if (longest > ca->mtu) {
+            SIM_CHECK(world->sm.lied(), "a datagram of %zu bytes, and the MTU is %u", longest, ca->mtu);
+            state = State::send_error;
+            complete(send, Status::local_length);
+            continue;
+        }
         if (send.segment_bytes)
-            send_segments(send, gather(send));
+            send_segments(send, bytes);
         else
-            send_datagram(send, gather(send));
+            send_datagram(send, std::move(bytes));
         complete(send, Status::success);
     }
 }
 
 void ib_qp::send_datagram(const Send& send, std::vector<std::uint8_t> bytes) const
 {
-    SIM_CHECK(bytes.size() <= ca->mtu, "a datagram of %zu bytes, and the MTU is %u", bytes.size(), ca->mtu);
     constexpr std::size_t before = sizeof(ipoib::Encapsulation);
     if (send.checksum)
         fill_checksum(bytes.data() + before, bytes.size() - before);
@@ -232,14 +245,11 @@ void ib_qp::attempt(std::uint64_t which)
     const auto bytes = gather(sends.front());
     Random& random = world->scheduler.random();
     ib_device& far = *world->devices[remote_node];
-    const auto it = far.qps.find(remote_qpn);
-    ib_qp* peer = it == far.qps.end() ? nullptr : it->second;
-    const bool reaches = ca->active && far.active && far.present && peer && peer->connected &&
-                         (peer->state == State::rtr || peer->state == State::rts) && peer->remote_node == ca->node &&
-                         peer->remote_qpn == number &&
-                         same_partition(ca->pkeys.at(pkey_index), far.pkeys.at(peer->pkey_index)) &&
-                         !random.one_in(ca->loss_one_in) && !random.one_in(far.loss_one_in) &&
-                         far.stalled_until <= world->scheduler.now();
+    ib_qp* const peer = this->peer();
+    const bool reaches =
+        ca->active && far.active && far.present && peer && (peer->state == State::rtr || peer->state == State::rts) &&
+        same_partition(ca->pkeys.at(pkey_index), far.pkeys.at(peer->pkey_index)) && !random.one_in(ca->loss_one_in) &&
+        !random.one_in(far.loss_one_in) && far.stalled_until <= world->scheduler.now();
     if (!reaches) {
         world->scheduler.after(random.log_between(10 * millisecond, second), [number = serial, which] {
             ib_qp* qp = find_qp(number);
@@ -253,8 +263,11 @@ void ib_qp::attempt(std::uint64_t which)
     constexpr std::size_t before = sizeof(ipoib::Encapsulation);
     world->stack.went_by_connection(bytes.data() + before, bytes.size() - before);
     if (!peer->take(bytes, {})) {
-        if (rnr_left-- == 0)
+        if (rnr_left-- == 0) {
+            starved = true;
+            ++world->cm.starved;
             return break_off(Status::rnr_exceeded);
+        }
         world->scheduler.after(rnr_delay, [number = serial, which] {
             if (ib_qp* qp = find_qp(number))
                 qp->attempt(which);
@@ -271,6 +284,22 @@ void ib_qp::attempt(std::uint64_t which)
     run_messages();
 }
 
+ib_qp* ib_qp::peer() const
+{
+    const ib_device& far = *world->devices[remote_node];
+    const auto it = far.qps.find(remote_qpn);
+    ib_qp* const qp = it == far.qps.end() ? nullptr : it->second;
+    return qp && qp->connected && qp->remote_node == ca->node && qp->remote_qpn == number ? qp : nullptr;
+}
+
+void ib_qp::excuse(const Send& send) const
+{
+    if (!starved || send.sges.empty())
+        return;
+    const auto bytes = gather(send);
+    world->stack.excuse(bytes.data(), bytes.size());
+}
+
 void ib_qp::break_off(Status status)
 {
     engine = false;
@@ -278,6 +307,7 @@ void ib_qp::break_off(Status status)
         state = State::error;
         const Send send = std::move(sends.front());
         sends.pop_front();
+        excuse(send);
         complete(send, status);
     }
     run();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include <ipoib/encapsulation.hpp>
@@ -91,14 +92,17 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         std::memcpy(bytes.data() + 24, datagram.dgid.raw, 16);
     }
     std::copy(datagram.bytes.begin(), datagram.bytes.end(), bytes.begin() + grh_bytes);
-    for (const auto& [number, qp] : at.qps) {
+    // One queue pair, or those that are attached to the group.
+    const auto first = datagram.multicast ? at.qps.begin() : at.qps.find(datagram.qpn);
+    const auto end = datagram.multicast || first == at.qps.end() ? at.qps.end() : std::next(first);
+    for (auto it = first; it != end; ++it) {
+        const auto& [number, qp] = *it;
         const bool serves =
             qp->state == ib_qp::State::rtr || qp->state == ib_qp::State::rts || qp->state == ib_qp::State::send_error;
         if (qp->connected || !serves || qp->qkey != datagram.qkey ||
             !same_partition(at.pkeys.at(qp->pkey_index), datagram.pkey))
             continue;
-        const bool wanted = datagram.multicast ? qp->groups.contains({mgid, datagram.dlid}) : number == datagram.qpn;
-        if (!wanted)
+        if (datagram.multicast && !qp->groups.contains({mgid, datagram.dlid}))
             continue;
         if (qp->fail_to_take())
             continue;
@@ -108,7 +112,10 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         completion.grh = datagram.multicast;
         completion.checksum_ok = at.abilities & SHIM_CAN_CHECKSUM && checksum_is_right(datagram.bytes);
         completion.echo = datagram.multicast && datagram.from == &at && datagram.source_qpn == number;
-        ++(qp->take(bytes, completion) ? carried : lost);
+        const bool taken = qp->take(bytes, completion);
+        ++(taken ? carried : lost);
+        if (!taken && !datagram.multicast)
+            world->stack.excuse(datagram.bytes.data(), datagram.bytes.size());
     }
 }
 

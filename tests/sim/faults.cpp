@@ -71,6 +71,15 @@ void Faults::perform(const Planned& planned)
     case Fault::sa_refusal:
         world->sm.refuses_until = until;
         break;
+    case Fault::hostile_sa:
+        world->sm.lies_until = until;
+        for (const auto& one : world->devices)
+            one->excused_until = std::max(one->excused_until, until + time_to_get_well);
+        wait_for(planned.lasts);
+        // Who mends it has everybody ask again.
+        return restart_sm(millisecond);
+    case Fault::hostile_cm:
+        return attack(planned);
     case Fault::sa_slowness:
         world->sm.slow_until = until;
         break;
@@ -289,6 +298,20 @@ void Faults::change_pkeys(const Planned& planned, ib_device& ca)
     dispatch(ca, SHIM_EVENT_PKEY_CHANGE);
 }
 
+void Faults::attack(const Planned& planned)
+{
+    const bool flood = planned.number % 16 == 0;
+    world->cm.hostile_until = std::max(world->cm.hostile_until, world->scheduler.now() + planned.lasts);
+    const auto count = flood ? 1500 : planned.number / 16 % 60;
+    for (std::uint64_t i = 0; i < count && !world->quiet; ++i) {
+        if (flood || dice().one_in(3))
+            world->cm.forge_request(planned.node);
+        else
+            world->cm.forge(planned.node);
+        wait_for(flood ? dice().below(millisecond) : dice().below(planned.lasts / 20 + 1));
+    }
+}
+
 void Faults::unplug(ib_device& ca, Time lasts)
 {
     ca.present = false;
@@ -315,7 +338,8 @@ void Faults::reload(Time lasts)
 
 void Faults::all_over()
 {
-    world->sm.silent_until = world->sm.refuses_until = world->sm.slow_until = 0;
+    world->sm.silent_until = world->sm.refuses_until = world->sm.slow_until = world->sm.lies_until = 0;
+    world->cm.hostile_until = 0;
     world->sm.loss_one_in = world->cm.loss_one_in = world->memory.fail_one_in = 0;
     for (const auto& ca : world->devices) {
         ca->stalled_until = ca->mute_until = 0;
@@ -344,10 +368,14 @@ void Faults::recover()
         net_device* child = world->stack.find({ca->node, 1});
         SIM_CHECK(!child || world->stack.open(child) == 0, "a child of %s can't be opened any more", dev->name.c_str());
         const Bh bh;
-        world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
-        dev->multicast.push_back(Stack::group_address(dev, 1));
-        ipoib_ndo_set_rx_mode(dev);
-        world->lockdep.release(&dev->multicast);
+        for (net_device* one : {dev, child}) {
+            if (!one)
+                continue;
+            world->lockdep.acquire(Lockdep::addresses, &one->multicast);
+            one->multicast.push_back(Stack::group_address(one, 1));
+            ipoib_ndo_set_rx_mode(one);
+            world->lockdep.release(&one->multicast);
+        }
     }
 }
 

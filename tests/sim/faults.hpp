@@ -36,6 +36,8 @@ private:
     void change_lid(ib_device& ca);
     void restart_sm(Time lasts);
     void change_pkeys(const Planned& planned, ib_device& ca);
+    // Messages of the CM that nobody sent: of all kinds, or REQs without end.
+    void attack(const Planned& planned);
     void unplug(ib_device& ca, Time lasts);
     void reload(Time lasts);
     void down_up(Party party, Time lasts);

@@ -183,8 +183,9 @@ ib_qp* shim_qp_create(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned int se
     qp->pd = pd;
     qp->serial = ++world->serials;
     // Numbers are used again soon, and by all HCAs.
+    const auto numbers = std::max<std::size_t>(60, 2 * ca->qps.size());
     do
-        qp->number = ca->next_qpn = ca->next_qpn >= 0x40 + 60 ? 0x40 : ca->next_qpn + 1;
+        qp->number = ca->next_qpn = ca->next_qpn >= 0x40 + numbers ? 0x40 : ca->next_qpn + 1;
     while (ca->qps.contains(qp->number));
     qp->send_cq = send_cq;
     qp->recv_cq = recv_cq;
@@ -267,6 +268,9 @@ int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     may_sleep("ib_attach_mcast");
     if (world->memory.fails())
         return -12;
+    // As ib_core looks at it.
+    if (mlid < 0xc000 || mlid == 0xffff)
+        return -22;
     const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));
     SIM_CHECK(qp->groups.emplace(name, mlid).second, "attached twice to a group");
     return 0;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "faults.hpp"
+#include "quiet.hpp"
 #include "watched.hpp"
 #include "world.hpp"
 
@@ -59,6 +60,8 @@ constexpr const char* fault_names[] = {
     "offloads",
     "moderation",
     "link_mtu",
+    "hostile_sa",
+    "hostile_cm",
 };
 static_assert(std::size(fault_names) == static_cast<std::size_t>(Fault::count));
 
@@ -81,7 +84,8 @@ public:
         faults_.all_over();
         world_.scheduler.run_process("recovery", [this] { faults_.recover(); });
         world_.scheduler.run(world_.scheduler.now() + time_to_recover);
-        check_everybody_reaches_everybody();
+        judge_quiet();
+        check_reconnection();
         // Silence while there is no subnet manager: nobody has forgotten the others.
         world_.sm.silent_until = world_.scheduler.now() + 2 * outage;
         world_.silent = true;
@@ -140,52 +144,6 @@ private:
             if (peer != dev->party.node && world_.stack.find({peer, dev->party.part}))
                 world_.stack.send_data(dev, {peer, dev->party.part},
                                        static_cast<unsigned int>(world_.scheduler.random().between(60, 3000)));
-    }
-
-    void check_everybody_reaches_everybody()
-    {
-        for (unsigned int node = 0; node < world_.node_count; ++node) {
-            const net_device* dev = world_.stack.find({node, 0});
-            SIM_CHECK(dev && dev->up && dev->carrier, "node %u is not back: %s", node,
-                      !dev       ? "no interface"
-                      : !dev->up ? "down"
-                                 : "no carrier");
-        }
-        for (const net_device* dev : world_.stack.devs) {
-            const unsigned int most = world_.sm.link_mtu() - 4;
-            SIM_CHECK(!ipoib_offloads_sends(dev) || dev->mtu == most || (dev->mtu_set && dev->mtu < most),
-                      "%s: an MTU of %u, and its group's is %u", dev->name.c_str(), dev->mtu, most);
-        }
-        const Pairs<std::uint64_t> groups = world_.group_packets;
-        world_.scheduler.run_process("groups", [this] {
-            for (net_device* dev : std::vector(world_.stack.devs))
-                if (dev->party.part == 0)
-                    for (int i = 0; i < 3; ++i) {
-                        world_.stack.send_group(dev, 1, 60);
-                        world_.scheduler.sleep(2 * second);
-                    }
-        });
-        check_pairs();
-        for (unsigned int from = 0; from < world_.node_count; ++from)
-            for (unsigned int to = 0; to < world_.node_count; ++to)
-                SIM_CHECK(from == to || world_.group_packets.value(from * 2, to * 2) > groups.value(from * 2, to * 2),
-                          "node %u does not reach node %u by their group", from, to);
-    }
-
-    void check_pairs()
-    {
-        // Packets that each pair has exchanged so far.
-        std::vector<std::pair<std::pair<Party, Party>, std::uint64_t>> before;
-        for (const net_device* from : world_.stack.devs)
-            for (const net_device* to : world_.stack.devs)
-                if (from != to && from->party.part == to->party.part && from->carrier && to->carrier)
-                    before.push_back({{from->party, to->party}, world_.stack.received(from->party, to->party)});
-        world_.scheduler.run(world_.scheduler.now() + 20 * second);
-        for (const auto& [pair, count] : before) {
-            const auto& [from, to] = pair;
-            SIM_CHECK(world_.stack.received(from, to) > count, "node %u does not reach node %u (interfaces %u)",
-                      from.node, to.node, from.part);
-        }
     }
 
     const Options& options_;

@@ -54,6 +54,8 @@ enum class Fault {
     offloads,
     moderation,
     link_mtu,
+    hostile_sa,
+    hostile_cm,
     count
 };
 const char* name_of(Fault fault);

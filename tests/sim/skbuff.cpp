@@ -294,6 +294,8 @@ void shim_skb_drop(sk_buff* skb, shim_drop why)
 {
     world->scheduler.point();
     SIM_NOTE("a packet is dropped, reason %d", why);
+    if (why == SHIM_DROP_FULL || why == SHIM_DROP_TOO_LONG)
+        world->stack.excuse(skb->data, skb->headlen, skb->segments);
     ++(why == SHIM_DROP_TOO_LONG ? skb->dev->too_long : skb->dev->dropped);
     skb_free(skb);
 }
@@ -305,11 +307,16 @@ void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
     const Bh bh;
     world->stack.transmit(dev, skb);
 }
-void shim_skb_update_pmtu(sk_buff* skb, unsigned int) { check(skb); }
+void shim_skb_update_pmtu(sk_buff* skb, unsigned int mtu)
+{
+    check(skb);
+    world->stack.lower_pmtu(skb, mtu);
+}
 void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int)
 {
     may_sleep("icmp_send");
     ++skb->dev->too_long;
+    world->stack.excuse(skb->data, skb->headlen, skb->segments);
     skb_free(skb);
 }
 void shim_skb_set_note(sk_buff* skb, unsigned int number)

@@ -113,6 +113,7 @@ int Sm::ask(ib_device* ca, const shim_path_question& question, unsigned int time
     if (!ca->active && world->scheduler.random().one_in(2))
         return -11;
     const int id = next_id_++;
+    ++questions;
     auto& entry = questions_[id];
     entry = std::make_unique<ib_sa_query>(ib_sa_query{ca, question, answered, context});
     *query = entry.get();
@@ -156,6 +157,10 @@ void Sm::answer(int id, int status)
             status = 0;
             // Whom it is for says the question, not the answer.
             record.dgid.raw[15] ^= world->scheduler.random().one_in(64);
+        }
+        if (lies()) {
+            spoil(record);
+            status = world->scheduler.random().one_in(4) ? -71 : 0;
         }
     }
     world->scheduler.spawn("path answer", Fiber::Kind::process, [this, id, query, status, record]() mutable {
@@ -203,6 +208,7 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
     auto* membership = new ib_sa_multicast{++world->serials, ca, member, with_parameters, answered, context};
     const std::pair key{ca->node, membership->serial};
     memberships_[key] = membership;
+    ++joins;
     ++ca->memberships;
     // What one port says of one group stays in order.
     Time& last = last_[{ca->node, name_of(member.mgid)}];
@@ -265,6 +271,8 @@ void Sm::decide(ib_sa_multicast* membership)
 {
     shim_mcmember granted = membership->asked;
     const int status = grant(*membership->ca, membership->asked, membership->with_parameters, granted);
+    if (lies())
+        spoil(granted);
     call(membership, status, granted);
 }
 

@@ -33,11 +33,18 @@ class Sm {
 public:
     // Until then it says nothing, refuses, is slow.
     Time silent_until = 0, refuses_until = 0, slow_until = 0;
+    // Its answers are nonsense until then.
+    Time lies_until = 0;
+    bool lies();
+    // Not long ago.
+    bool lied() const;
     unsigned int loss_one_in = 0;
     // What a request takes it, one after the other; 0: it takes as long as chance has it, however many there are.
     Time service = 0;
     // Requests that came, those that were repeated for want of an answer too; and those that it did not answer in time.
     std::uint64_t requests = 0, unanswered = 0;
+    // Of hosts, each counted once: questions for paths, and joins.
+    std::uint64_t questions = 0, joins = 0;
 
     // The broadcast groups of the partitions, which it makes itself.
     void begin();
@@ -70,13 +77,15 @@ private:
         std::set<unsigned int> senders;
     };
     bool silent();
+    static void spoil(sa_path_rec& record);
+    static void spoil(shim_mcmember& member);
     // Until its answer is there.
     Time delay();
     // ib_core sends each request so many times within its limit.
     static constexpr unsigned int repetitions = 10;
     // The service that repetitions of a request take, as long as open() says so.
     void repeat(Time limit, const std::function<bool()>& open);
-    Time busy_until_ = 0;
+    Time busy_until_ = 0, believed_until_ = 0;
     void send(int id, Time pause, unsigned int more);
     void answer(int id, int status);
     int grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, shim_mcmember& granted);

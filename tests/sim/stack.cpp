@@ -217,11 +217,17 @@ bool Stack::within_transmit(const net_device* dev) const
     return dev->transmitter && dev->transmitter == world->scheduler.current();
 }
 
+void Stack::lose(sk_buff* skb)
+{
+    excuse(skb);
+    skb_free(skb);
+}
+
 void Stack::transmit(net_device* dev, sk_buff* skb)
 {
     SIM_CHECK(world->scheduler.current()->bh > 0, "dev_queue_xmit with bottom halves on");
     if (!dev->active || dev->queue.size() >= dev->queue_length)
-        return skb_free(skb);
+        return lose(skb);
     dev->queue.push_back(skb);
     run_queue(dev);
 }
@@ -231,7 +237,7 @@ void Stack::transmit(net_device* dev, const std::vector<sk_buff*>& packets)
     SIM_CHECK(world->scheduler.current()->bh > 0, "dev_queue_xmit with bottom halves on");
     for (sk_buff* skb : packets)
         if (!dev->active || dev->queue.size() >= dev->queue_length)
-            skb_free(skb);
+            lose(skb);
         else
             dev->queue.push_back(skb);
     run_queue(dev);
@@ -262,7 +268,7 @@ void Stack::run_queue(net_device* dev)
             dev->queue.pop_front();
             // What the driver does not cut any more is lost here; the stack would cut it.
             if (skb->segments > 1 && (!dev->segments || skb->segments > dev->most_segments))
-                skb_free(skb);
+                lose(skb);
             else
                 batch.push_back(skb);
         }

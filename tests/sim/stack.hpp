@@ -20,6 +20,16 @@ public:
     // Packets to neighbours that the stack was given, those of them that came, and segments that LRO merged.
     std::uint64_t delivered = 0, sent = 0, merged = 0;
     std::uint64_t sent_to(Party from, Party to) const { return sent_.value(index(from), index(to)); }
+    // Of those that came, by a connection; and those that were lost for a good reason: the queue or the ring was full,
+    // the peer takes no packets so long, or has no buffers.
+    std::uint64_t connected(Party from, Party to) const { return connected_.value(index(from), index(to)); }
+    std::uint64_t lost(Party from, Party to) const { return lost_.value(index(from), index(to)); }
+    // What begins with its encapsulation, or the packet with its hard header, is lost for such a reason.
+    void excuse(const std::uint8_t* bytes, std::size_t count, unsigned int segments = 1);
+    void excuse(const sk_buff* skb);
+    // No longer packets reach whom this one was for, as far as the stack knows. The packet begins with its
+    // encapsulation.
+    void lower_pmtu(const sk_buff* skb, unsigned int mtu);
     Ledger ledger;
 
     // Netdevs. Those that end when RTNL is dropped.
@@ -68,6 +78,7 @@ private:
 
     static void check_told(const net_device* dev);
     static void check_moderation(const net_device* dev);
+    void lose(sk_buff* skb);
     void run_queue(net_device* dev);
     void activate(net_device* dev);
     void watch_link(net_device* dev);
@@ -77,6 +88,7 @@ private:
                     const std::vector<std::uint8_t>& bytes, unsigned int linear);
     sk_buff* ip_packet(net_device* dev, const ipoib::HwAddr& to, std::vector<std::uint8_t> bytes,
                        unsigned int segment_bytes);
+    unsigned int longest(const net_device* dev, Party to) const;
     void send_datagram(net_device* dev, Party to, const ipoib::HwAddr& where, unsigned int bytes);
     void send_stream(net_device* dev, Party to, const ipoib::HwAddr& where, unsigned int bytes);
     static void make_odd(const Ip& ip);
@@ -103,8 +115,13 @@ private:
     void take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& bytes);
 
     std::unordered_map<unsigned int, net_device*> by_party_;
-    Pairs<std::uint64_t> received_, sent_;
+    Pairs<std::uint64_t> received_, sent_, connected_, lost_;
     Pairs<std::array<Stream, 2>> streams_;
+    struct PathMtu {
+        unsigned int bytes = 0;
+        Time since = 0;
+    };
+    Pairs<PathMtu> path_mtus_;
     std::uint64_t incarnations_ = 0;
 };
 

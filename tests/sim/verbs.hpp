@@ -76,7 +76,7 @@ struct net_device;
 
 namespace sim {
 
-enum class Status { success = 0, local_protection = 4, flushed = 5, retry_exceeded = 12, rnr_exceeded = 13 };
+enum class Status { success = 0, local_length = 1, local_protection = 4, flushed = 5, retry_exceeded = 12, rnr_exceeded = 13 };
 
 struct Completion {
     std::uint64_t id = 0;
@@ -176,6 +176,8 @@ struct ib_qp {
     std::uint32_t remote_qpn = 0;
     unsigned int rnr_left = 0;
     bool last_wqe = false, engine = false;
+    // The peer had no buffers, so that it broke.
+    bool starved = false;
 
     std::vector<std::uint8_t> gather(const sim::Send& send) const;
     void complete(const sim::Send& send, sim::Status status);
@@ -188,6 +190,10 @@ struct ib_qp {
     void run_messages();
     void attempt(std::uint64_t which);
     void break_off(sim::Status status);
+    // The queue pair at the other end, if it is one.
+    ib_qp* peer() const;
+    // A send that comes to nothing since the peer had no buffers is no loss that is looked for.
+    void excuse(const sim::Send& send) const;
     void flush();
     // A message or a datagram is written into the first receive buffer; false: there is none.
     bool take(const std::vector<std::uint8_t>& bytes, sim::Completion completion);

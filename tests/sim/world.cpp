@@ -61,6 +61,7 @@ ib_device* World::port_of(const shim_gid& gid) const
 void World::watch()
 {
     stack.watch();
+    cm.watch();
     check_no_old_skbs();
     scheduler.check_nobody_stuck();
     if (!over)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "quiet.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "world.hpp"
+
+namespace sim {
+
+namespace {
+
+// Traffic is judged for so long, and what is under way ends within this.
+constexpr Time judged = 60 * second, settling = 5 * second;
+// Within this each node has spoken to all others several times.
+constexpr Time round_of_traffic = 20 * second;
+// For so many nodes and a minute. Paths are asked for again when they have aged, memberships and connections are kept.
+constexpr unsigned int max_path_questions_each = 1;
+
+struct Pair {
+    const net_device *from, *to;
+    std::uint64_t sent, received, lost, connected;
+};
+
+void run_for(Time time) { world->scheduler.run(world->scheduler.now() + time); }
+
+// Those that can speak to each other: of one partition.
+std::vector<Pair> pairs()
+{
+    const Stack& stack = world->stack;
+    std::vector<Pair> all;
+    for (const net_device* from : stack.devs)
+        for (const net_device* to : stack.devs)
+            if (from != to && from->party.part == to->party.part)
+                all.push_back({from, to, stack.sent_to(from->party, to->party), stack.received(from->party, to->party),
+                               stack.lost(from->party, to->party), stack.connected(from->party, to->party)});
+    return all;
+}
+
+void check_carriers()
+{
+    for (unsigned int node = 0; node < world->node_count; ++node)
+        SIM_CHECK(world->stack.find({node, 0}), "node %u is not back: no interface", node);
+    for (const net_device* dev : world->stack.devs)
+        SIM_CHECK(dev->up && dev->carrier, "node %u is not back: %s is %s", dev->party.node, dev->name.c_str(),
+                  dev->up ? "without carrier" : "down");
+}
+
+void check_mtus()
+{
+    for (const net_device* dev : world->stack.devs) {
+        const unsigned int most = world->sm.link_mtu() - 4;
+        SIM_CHECK(!ipoib_offloads_sends(dev) || dev->mtu == most || (dev->mtu_set && dev->mtu < most),
+                  "%s: an MTU of %u, and its group's is %u", dev->name.c_str(), dev->mtu, most);
+    }
+}
+
+void check_groups()
+{
+    const Pairs<std::uint64_t> before = world->group_packets;
+    world->scheduler.run_process("groups", [] {
+        for (net_device* dev : std::vector(world->stack.devs))
+            for (int i = 0; i < 3; ++i) {
+                world->stack.send_group(dev, 1, 60);
+                world->scheduler.sleep(2 * second);
+            }
+    });
+    run_for(settling);
+    const auto index = [](const net_device* dev) { return dev->party.node * 2 + dev->party.part; };
+    for (const Pair& pair : pairs())
+        SIM_CHECK(world->group_packets.value(index(pair.from), index(pair.to)) >
+                      before.value(index(pair.from), index(pair.to)),
+                  "node %u does not reach node %u by their group (interfaces %u)", pair.from->party.node,
+                  pair.to->party.node, pair.from->party.part);
+}
+
+// Packets may be lost where a receiver has no buffers, and nowhere else.
+void check_loss(const std::vector<Pair>& before)
+{
+    const std::vector<Pair> after = pairs();
+    SIM_CHECK(after.size() == before.size(), "interfaces come and go in quiet");
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const Pair &then = before[i], &now = after[i];
+        const std::uint64_t sent = now.sent - then.sent, came = now.received - then.received;
+        SIM_CHECK(came + now.lost - then.lost >= sent,
+                  "%s to %s in quiet: of %llu packets %llu came, %llu were excused", now.from->name.c_str(),
+                  now.to->name.c_str(), static_cast<unsigned long long>(sent), static_cast<unsigned long long>(came),
+                  static_cast<unsigned long long>(now.lost - then.lost));
+        const bool connects = !ipoib_offloads_sends(now.from) && now.to->address[0] & ipoib::HwAddr::flag_rc;
+        const std::uint64_t connected = now.connected - then.connected;
+        SIM_CHECK(connects ? connected == came || now.lost != then.lost : connected == 0,
+                  "%s to %s: %llu packets of %llu came by a connection", now.from->name.c_str(), now.to->name.c_str(),
+                  static_cast<unsigned long long>(connected), static_cast<unsigned long long>(came));
+    }
+}
+
+} // namespace
+
+void check_pairs()
+{
+    const std::vector<Pair> before = pairs();
+    run_for(round_of_traffic);
+    for (const Pair& pair : before)
+        SIM_CHECK(world->stack.received(pair.from->party, pair.to->party) > pair.received,
+                  "node %u does not reach node %u (interfaces %u)", pair.from->party.node, pair.to->party.node,
+                  pair.from->party.part);
+}
+
+void judge_quiet()
+{
+    check_carriers();
+    check_mtus();
+    check_groups();
+    check_pairs();
+
+    world->silent = true;
+    run_for(settling);
+    const std::vector<Pair> before = pairs();
+    const std::uint64_t questions = world->sm.questions, joins = world->sm.joins, requests = world->cm.requests,
+                        starved = world->cm.starved;
+    world->silent = false;
+    run_for(judged);
+    world->silent = true;
+    run_for(settling);
+    world->silent = false;
+    check_loss(before);
+    const std::size_t devs = world->stack.devs.size();
+    SIM_CHECK(world->sm.questions - questions <= max_path_questions_each * devs,
+              "%llu questions for paths a minute in quiet",
+              static_cast<unsigned long long>(world->sm.questions - questions));
+    SIM_CHECK(world->sm.joins == joins, "%llu joins a minute in quiet",
+              static_cast<unsigned long long>(world->sm.joins - joins));
+    // A receiver without buffers breaks a connection, which is then asked for once, in vain perhaps for a while.
+    SIM_CHECK(world->cm.requests - requests <= 8 * (world->cm.starved - starved),
+              "%llu REQs a minute in quiet, and %llu connections broke",
+              static_cast<unsigned long long>(world->cm.requests - requests),
+              static_cast<unsigned long long>(world->cm.starved - starved));
+    SIM_NOTE("quiet: %llu questions, %llu joins, %llu REQs, %llu starved",
+             static_cast<unsigned long long>(world->sm.questions - questions),
+             static_cast<unsigned long long>(world->sm.joins - joins),
+             static_cast<unsigned long long>(world->cm.requests - requests),
+             static_cast<unsigned long long>(world->cm.starved - starved));
+}
+
+void check_reconnection()
+{
+    for (const auto& ca : world->devices)
+        for (const auto& [_, qp] : ca->qps) {
+            ib_qp* const passive = qp->connected ? qp->peer() : nullptr;
+            if (!passive || qp->state != ib_qp::State::rts || qp->context)
+                continue;
+            // The sender finds it gone with its next packet.
+            world->cm.stale_next = ca->node;
+            passive->state = ib_qp::State::error;
+            passive->kick();
+            run_for(round_of_traffic);
+            world->cm.stale_next = Cm::nobody;
+            return;
+        }
+}
+
+} // namespace sim
