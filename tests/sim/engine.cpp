@@ -304,6 +304,7 @@ void ib_qp::break_off(Status status)
 {
     engine = false;
     if (state != State::error) {
+        ++world->broken_off;
         state = State::error;
         const Send send = std::move(sends.front());
         sends.pop_front();

@@ -189,12 +189,12 @@ void Faults::perform_on_interface(const Planned& planned)
             wait_for(dice().log_between(microsecond, 500 * millisecond));
         }
         break;
-    case Fault::rings: {
-        const RtnlGuard rtnl;
-        if (net_device* dev = world->stack.find(party))
-            (void)ipoib_ethtool_set_rings(dev, 128U << planned.number % 2, 2U << planned.number / 2 % 6);
+    case Fault::rings:
+        for (std::uint64_t i = 1 + planned.number % 8; i > 0; --i) {
+            set_rings(party);
+            wait_for(dice().log_between(microsecond, second));
+        }
         break;
-    }
     case Fault::memberships:
         for (std::uint64_t i = planned.number % 30; i > 0; --i) {
             change_memberships(party);

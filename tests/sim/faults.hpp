@@ -44,6 +44,7 @@ private:
     void change_mtu(Party party, unsigned int mtu);
     void change_mode(Party party, bool connected, bool by_file);
     long store(Party party, ipoib_attribute attribute, const std::string& text);
+    void set_rings(Party party);
     void create_child(unsigned int node, bool by_file);
     void delete_child(unsigned int node);
     void change_memberships(Party party);

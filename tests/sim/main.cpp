@@ -2,6 +2,7 @@
 // The program: seeds are run by worker processes, which a crash may end; a seed that fails is told again with fewer
 // faults and less time, as long as it fails.
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,6 +114,28 @@ struct Failure {
     std::string why;
 };
 
+// One seed in a process of its own, as a replay is: the driver's static objects are as they were loaded. Ends this
+// process as that one ended, unless the seed passed.
+void run_apart(std::uint64_t seed, const Options& options)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(most_seconds_for_a_seed);
+        run_seed(seed, options);
+#ifdef COVERAGE
+        __gcov_dump();
+#endif
+        _exit(0);
+    }
+    int status = 1;
+    waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status))
+        raise(WTERMSIG(status));
+    if (status != 0)
+        _exit(1);
+}
+
 // Seeds from first on, every step-th. Returns the process.
 pid_t start_worker(Watched* shared, std::uint64_t first, std::uint64_t end, std::uint64_t step, const Options& options)
 {
@@ -123,14 +146,10 @@ pid_t start_worker(Watched* shared, std::uint64_t first, std::uint64_t end, std:
     watched = shared;
     for (std::uint64_t seed = first; seed < end; seed += step) {
         watched->seed = seed;
-        alarm(most_seconds_for_a_seed);
-        run_seed(seed, options);
+        run_apart(seed, options);
         ++watched->seeds_done;
     }
     watched->seed = 0;
-#ifdef COVERAGE
-    __gcov_dump();
-#endif
     _exit(0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The smaller headers of the boundary: hash tables, tracepoints, debugfs, netlink, the log; and an HCA without a
+// The smaller headers of the boundary: hash tables, debugfs, netlink, the log; and an HCA without a
 // datapath of its own.
 #include <algorithm>
 #include <cstdarg>
@@ -71,105 +71,6 @@ void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes
 {
     SIM_CHECK(hash->nodes->erase(key_of(node, bytes)) == 1, "removed from a hash table that it is not in");
     world->scheduler.point();
-}
-
-// trace.h
-
-namespace {
-
-// As state-machines.md has them, in the order of enum shim_trace_machine; then the interface's.
-constexpr const char* machine_names[] = {"path", "group", "active", "passive", "interface"};
-constexpr const char* state_names[][8] = {
-    {"unknown", "asking", "known", "doubtful", "refreshing"},
-    {"idle", "joining", "backoff", "joined"},
-    {"idle", "wanted", "asked", "established", "recovering", "refused", "closing", "gone"},
-    {"accepting", "established", "flushing", "draining", "done"},
-    {"closed", "no_pkey", "starting", "running"},
-};
-struct Edge {
-    unsigned int machine;
-    const char *before, *after;
-};
-constexpr Edge all_edges[] = {
-    {0, "unknown", "asking"},        {0, "asking", "known"},         {0, "asking", "unknown"},
-    {0, "known", "doubtful"},        {0, "doubtful", "refreshing"},  {0, "refreshing", "known"},
-    {0, "refreshing", "doubtful"},   {0, "refreshing", "unknown"},   {1, "idle", "joining"},
-    {1, "joining", "joined"},        {1, "joining", "backoff"},      {1, "joining", "idle"},
-    {1, "backoff", "joining"},       {1, "joined", "joining"},       {2, "idle", "wanted"},
-    {2, "wanted", "asked"},          {2, "wanted", "refused"},       {2, "asked", "established"},
-    {2, "asked", "refused"},         {2, "asked", "recovering"},     {2, "established", "recovering"},
-    {2, "recovering", "idle"},       {2, "refused", "idle"},         {2, "idle", "closing"},
-    {2, "wanted", "closing"},        {2, "asked", "closing"},        {2, "established", "closing"},
-    {2, "recovering", "closing"},    {2, "refused", "closing"},      {2, "closing", "gone"},
-    {3, "accepting", "established"}, {3, "accepting", "flushing"},   {3, "established", "flushing"},
-    {3, "accepting", "draining"},    {3, "established", "draining"}, {3, "flushing", "draining"},
-    {3, "flushing", "done"},         {3, "draining", "done"},        {4, "closed", "starting"},
-    {4, "closed", "no_pkey"},        {4, "no_pkey", "starting"},     {4, "no_pkey", "closed"},
-    {4, "starting", "running"},      {4, "running", "starting"},     {4, "starting", "closed"},
-    {4, "running", "closed"},        {4, "starting", "no_pkey"},     {4, "running", "no_pkey"},
-};
-
-unsigned int state_of(unsigned int machine, const char* name)
-{
-    for (unsigned int i = 0; i < 8 && state_names[machine][i]; ++i)
-        if (std::strcmp(state_names[machine][i], name) == 0)
-            return i;
-    fail("%s has a state %s that is not known here", machine_names[machine], name);
-}
-
-void count_edge(unsigned int machine, const char* before, const char* after)
-{
-    ++watched->edges[machine][state_of(machine, before)][state_of(machine, after)];
-}
-
-} // namespace
-
-namespace sim {
-
-unsigned int print_edges(bool all)
-{
-    unsigned int covered = 0;
-    std::string missing;
-    for (const Edge& edge : all_edges) {
-        const auto count =
-            watched->edges[edge.machine][state_of(edge.machine, edge.before)][state_of(edge.machine, edge.after)]
-                .load();
-        covered += count > 0;
-        if (count == 0)
-            missing += std::string(missing.empty() ? "" : ", ") + machine_names[edge.machine] + " " + edge.before +
-                       " -> " + edge.after;
-        if (all)
-            std::printf("  %-9s %-11s -> %-11s %10llu\n", machine_names[edge.machine], edge.before, edge.after,
-                        static_cast<unsigned long long>(count));
-    }
-    std::printf("edges: %u of %zu%s%s\n", covered, std::size(all_edges),
-                missing.empty() ? "" : "; not seen: ", missing.c_str());
-    return covered;
-}
-
-} // namespace sim
-
-void shim_trace_step(const net_device* dev, shim_trace_machine machine, const std::uint8_t* gid, const char* before,
-                     const char* after)
-{
-    count_edge(machine, before, after);
-    SIM_NOTE("%s: %s ..%02x%02x: %s -> %s", dev->name.c_str(), machine_names[machine], gid[14], gid[15], before, after);
-    world->scheduler.point();
-}
-void shim_trace_interface(const net_device* dev, const char* before, const char* after)
-{
-    count_edge(4, before, after);
-    SIM_NOTE("%s: %s -> %s", dev->name.c_str(), before, after);
-}
-void shim_trace_flush(const net_device* dev, const char* level)
-{
-    SIM_NOTE("%s: flush, %s", dev->name.c_str(), level);
-    world->scheduler.point();
-}
-void shim_trace_ring(const net_device* dev, const char* ring, const char* what, unsigned int used, unsigned int size)
-{
-    SIM_CHECK(used <= size, "%s ring: %u of %u are used", ring, used, size);
-    SIM_NOTE("%s: %s ring %s, %u of %u", dev->name.c_str(), ring, what, used, size);
 }
 
 // debugfs.h

@@ -191,7 +191,11 @@ void Stack::resolve(net_device* dev, const sk_buff* skb, const std::vector<std::
     SIM_CHECK(question.magic == question_magic, "a question is garbled");
     if (const Sent* sent = ledger.find(question.from, Ledger::question_flow, 0, question.identification)) {
         SIM_CHECK(std::memcmp(sent->header, bytes.data(), sizeof(question)) == 0, "a question is not as it was asked");
-        SIM_CHECK(skb->type == (sent->to.multicast() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_HOST),
+        // While its P_Key changes, so does the address that a packet to all is known by.
+        const bool settled = dev->carrier && dev->ca->pkeys == ib_device().pkeys;
+        const auto to_all =
+            settled || skb->type == SHIM_PACKET_BROADCAST ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
+        SIM_CHECK(skb->type == (sent->to.multicast() ? to_all : SHIM_PACKET_HOST),
                   "a question to %s came as of type %d", sent->to.multicast() ? "all" : "a host", skb->type);
     }
     if (question.from == index(dev->party))

@@ -17,6 +17,8 @@ namespace {
 // When faults are over and all is as it should be, everybody reaches everybody within this.
 constexpr Time time_to_recover = 200 * second;
 constexpr Time outage = 600 * second;
+// So long everybody talks to everybody while nothing happens: four garbage collections.
+constexpr Time calm = 120 * second;
 
 constexpr const char* fault_names[] = {
     "link_down",
@@ -85,6 +87,7 @@ public:
         world_.scheduler.run_process("recovery", [this] { faults_.recover(); });
         world_.scheduler.run(world_.scheduler.now() + time_to_recover);
         judge_quiet();
+        check_nothing_moves();
         check_reconnection();
         // Silence while there is no subnet manager: nobody has forgotten the others.
         world_.sm.silent_until = world_.scheduler.now() + 2 * outage;
@@ -146,6 +149,22 @@ private:
                                        static_cast<unsigned int>(world_.scheduler.random().between(60, 3000)));
     }
 
+    // What is in use is neither forgotten nor asked for again: paths and interfaces stay as they are, and connections
+    // unless an HCA broke one off, whose receiver ran out of buffers.
+    void check_nothing_moves()
+    {
+        const Machines& machines = world_.machines;
+        const Machines before = machines;
+        const std::uint64_t broken_off = world_.broken_off;
+        world_.scheduler.run(world_.scheduler.now() + calm);
+        for (const unsigned int machine : {Machines::path, Machines::active, Machines::interface}) {
+            const std::uint64_t moves = machines.moves(machine) - before.moves(machine);
+            SIM_CHECK(moves == 0 || (machine == Machines::active && world_.broken_off > broken_off),
+                      "%llu transitions while nothing happens, the last %s", static_cast<unsigned long long>(moves),
+                      machines.last_move(machine).c_str());
+        }
+    }
+
     const Options& options_;
     World world_;
     Faults faults_;
@@ -171,17 +190,21 @@ std::vector<Planned> plan(std::uint64_t seed, const Options& options)
     }
     std::vector<Planned> planned;
     std::size_t index = 0;
+    bool together = false;
+    auto node = static_cast<unsigned int>(random.below(World::usual_nodes));
     for (Time when = 5 * second; when < 3600 * 24 * second;) {
-        const Planned one{when, kinds[random.below(kinds.size())],
-                          static_cast<unsigned int>(random.below(World::usual_nodes)),
+        if (!together || random.one_in(2))
+            node = static_cast<unsigned int>(random.below(World::usual_nodes));
+        const Planned one{when, kinds[random.below(kinds.size())], node,
                           random.log_between(10 * millisecond, 30 * second), random.next()};
         if (when >= end)
             break;
         if (!options.some_only || options.only.contains(index))
             planned.push_back(one);
         ++index;
-        // Some come together.
-        if (random.one_in(3))
+        // Some come together, half of those on one node.
+        together = random.one_in(3);
+        if (together)
             when += random.log_between(microsecond, 2 * second);
         else
             when += random.between(1, 2 * gap);

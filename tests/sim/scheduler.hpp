@@ -30,7 +30,9 @@ public:
     void at(Time when, std::function<void()> event);
     void after(Time delay, std::function<void()> event) { at(now_ + delay, std::move(event)); }
 
-    // Where somebody else may run; now and then for so long that time passes.
+    // Another context may run here, now and then for so long that time passes. The driver has such a point in front of
+    // each call through the shim and in each basic block; those in the simulator are where an effect of a call is seen
+    // before the call returns.
     void point()
     {
         if (--until_switch_ <= 0 && current_) [[unlikely]]

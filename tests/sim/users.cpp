@@ -68,6 +68,13 @@ void Faults::change_mode(Party party, bool connected, bool by_file)
         (void)ipoib_changelink(dev, &request, nullptr);
 }
 
+void Faults::set_rings(Party party)
+{
+    const RtnlGuard rtnl;
+    if (net_device* dev = world->stack.find(party))
+        (void)ipoib_ethtool_set_rings(dev, 128U << dice().below(2), 2U << dice().below(6));
+}
+
 void Faults::create_child(unsigned int node, bool by_file)
 {
     if (world->stack.find({node, 1}))

@@ -62,6 +62,7 @@ void World::watch()
 {
     stack.watch();
     cm.watch();
+    machines.check();
     check_no_old_skbs();
     scheduler.check_nobody_stuck();
     if (!over)

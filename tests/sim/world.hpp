@@ -32,6 +32,7 @@
 #include "cm.hpp"
 #include "fabric.hpp"
 #include "locks.hpp"
+#include "machines.hpp"
 #include "memory.hpp"
 #include "netdevice.hpp"
 #include "scheduler.hpp"
@@ -73,6 +74,7 @@ struct World {
     const unsigned int node_count;
     Scheduler scheduler;
     Lockdep lockdep;
+    Machines machines;
     Memory memory;
     Stack stack;
     Fabric fabric;
@@ -87,6 +89,8 @@ struct World {
     std::map<std::uint64_t, ib_qp*> qps;
     std::map<std::uint64_t, ib_cq*> cqs;
     std::uint64_t serials = 0;
+    // Connections that an HCA broke off: the far one had no buffers, or is not there.
+    std::uint64_t broken_off = 0;
     std::uint8_t mtu_code = 4;
     // The client of ib_core, and the kind of rtnetlink, are registered.
     bool driver_loaded = false, link_kind = false;

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// include/shim/trace.h.
+#include "machines.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "watched.hpp"
+#include "world.hpp"
+
+using namespace sim;
+
+namespace {
+
+constexpr unsigned int active = Machines::active, passive = Machines::passive;
+
+// As state-machines.md has them, in the order of enum shim_trace_machine; then the interface's.
+constexpr const char* machine_names[] = {"path", "group", "active", "passive", "interface"};
+constexpr const char* state_names[][8] = {
+    {"unknown", "asking", "known", "doubtful", "refreshing"},
+    {"idle", "joining", "backoff", "joined"},
+    {"idle", "wanted", "asked", "established", "recovering", "refused", "closing", "gone"},
+    {"accepting", "established", "flushing", "draining", "done"},
+    {"closed", "no_pkey", "starting", "running"},
+};
+struct Edge {
+    unsigned int machine;
+    const char *before, *after;
+};
+constexpr Edge all_edges[] = {
+    {0, "unknown", "asking"},        {0, "asking", "known"},         {0, "asking", "unknown"},
+    {0, "known", "doubtful"},        {0, "doubtful", "refreshing"},  {0, "refreshing", "known"},
+    {0, "refreshing", "doubtful"},   {0, "refreshing", "unknown"},   {1, "idle", "joining"},
+    {1, "joining", "joined"},        {1, "joining", "backoff"},      {1, "joining", "idle"},
+    {1, "backoff", "joining"},       {1, "joined", "joining"},       {2, "idle", "wanted"},
+    {2, "wanted", "asked"},          {2, "wanted", "refused"},       {2, "asked", "established"},
+    {2, "asked", "refused"},         {2, "asked", "recovering"},     {2, "established", "recovering"},
+    {2, "recovering", "idle"},       {2, "refused", "idle"},         {2, "idle", "closing"},
+    {2, "wanted", "closing"},        {2, "asked", "closing"},        {2, "established", "closing"},
+    {2, "recovering", "closing"},    {2, "refused", "closing"},      {2, "closing", "gone"},
+    {3, "accepting", "established"}, {3, "accepting", "flushing"},   {3, "established", "flushing"},
+    {3, "accepting", "draining"},    {3, "established", "draining"}, {3, "flushing", "draining"},
+    {3, "flushing", "done"},         {3, "draining", "done"},        {4, "closed", "starting"},
+    {4, "closed", "no_pkey"},        {4, "no_pkey", "starting"},     {4, "no_pkey", "closed"},
+    {4, "starting", "running"},      {4, "running", "starting"},     {4, "starting", "closed"},
+    {4, "running", "closed"},        {4, "starting", "no_pkey"},     {4, "running", "no_pkey"},
+};
+
+// How long a connection may stay in a state: the timeouts that state-machines.md names, the 16 times 4.3 s of a REQ or
+// REP among them, with room for an HCA and a processor that are busy.
+struct Limit {
+    unsigned int machine;
+    const char* state;
+    Time longest;
+};
+constexpr Limit limits[] = {
+    {active, "wanted", 3 * second},     {active, "asked", 100 * second},    {active, "recovering", 20 * second},
+    {active, "refused", 130 * second},  {active, "closing", 20 * second},   {passive, "accepting", 100 * second},
+    {passive, "flushing", 20 * second}, {passive, "draining", 20 * second},
+};
+
+unsigned int state_of(unsigned int machine, const char* name)
+{
+    for (unsigned int i = 0; i < 8 && state_names[machine][i]; ++i)
+        if (std::strcmp(state_names[machine][i], name) == 0)
+            return i;
+    fail("%s has a state %s that is not known here", machine_names[machine], name);
+}
+
+// 0: none.
+Time longest_stay(unsigned int machine, const char* state)
+{
+    for (const Limit& limit : limits)
+        if (limit.machine == machine && std::strcmp(limit.state, state) == 0)
+            return limit.longest;
+    return 0;
+}
+
+} // namespace
+
+namespace sim {
+
+void Machines::step(const net_device* dev, unsigned int machine, const std::uint8_t* gid, const char* before,
+                    const char* after)
+{
+    const unsigned int from = state_of(machine, before), to = state_of(machine, after);
+    ++watched->edges[machine][from][to];
+    ++moves_[machine];
+    last_move_[machine] = dev->name + ": " + before + " -> " + after;
+    if (!gid)
+        return;
+    const bool left = longest_stay(machine, before), entered = longest_stay(machine, after);
+    if (!left && !entered)
+        return;
+    auto& stays = stays_[{dev, machine, std::string(reinterpret_cast<const char*>(gid), sizeof(shim_gid))}];
+    // Two connections of one peer are not told apart: the one that came first is taken to leave first.
+    if (const auto it = std::find_if(stays.begin(), stays.end(), [from](const Stay& one) { return one.state == from; });
+        it != stays.end())
+        stays.erase(it);
+    if (entered)
+        stays.push_back({to, world->scheduler.now()});
+}
+
+void Machines::check() const
+{
+    for (const auto& [key, stays] : stays_) {
+        const auto& [dev, machine, gid] = key;
+        for (const Stay& stay : stays) {
+            const char* const state = state_names[machine][stay.state];
+            const Time limit = longest_stay(machine, state);
+            SIM_CHECK(world->scheduler.now() - stay.since < limit,
+                      "%s: a connection (%s, peer ..%02x%02x) stays in state %s for %llu s", dev->name.c_str(),
+                      machine_names[machine], static_cast<std::uint8_t>(gid[14]), static_cast<std::uint8_t>(gid[15]),
+                      state, static_cast<unsigned long long>(limit / second));
+        }
+    }
+}
+
+unsigned int print_edges(bool all)
+{
+    unsigned int covered = 0;
+    std::string missing;
+    for (const Edge& edge : all_edges) {
+        const auto count =
+            watched->edges[edge.machine][state_of(edge.machine, edge.before)][state_of(edge.machine, edge.after)]
+                .load();
+        covered += count > 0;
+        if (count == 0)
+            missing += std::string(missing.empty() ? "" : ", ") + machine_names[edge.machine] + " " + edge.before +
+                       " -> " + edge.after;
+        if (all)
+            std::printf("  %-9s %-11s -> %-11s %10llu\n", machine_names[edge.machine], edge.before, edge.after,
+                        static_cast<unsigned long long>(count));
+    }
+    std::printf("edges: %u of %zu%s%s\n", covered, std::size(all_edges),
+                missing.empty() ? "" : "; not seen: ", missing.c_str());
+    return covered;
+}
+
+} // namespace sim
+
+void shim_trace_step(const net_device* dev, shim_trace_machine machine, const std::uint8_t* gid, const char* before,
+                     const char* after)
+{
+    world->machines.step(dev, machine, gid, before, after);
+    SIM_NOTE("%s: %s ..%02x%02x: %s -> %s", dev->name.c_str(), machine_names[machine], gid[14], gid[15], before, after);
+}
+void shim_trace_interface(const net_device* dev, const char* before, const char* after)
+{
+    world->machines.step(dev, Machines::interface, nullptr, before, after);
+    SIM_NOTE("%s: %s -> %s", dev->name.c_str(), before, after);
+}
+void shim_trace_flush(const net_device* dev, const char* level) { SIM_NOTE("%s: flush, %s", dev->name.c_str(), level); }
+void shim_trace_ring(const net_device* dev, const char* ring, const char* what, unsigned int used, unsigned int size)
+{
+    SIM_CHECK(used <= size, "%s ring: %u of %u are used", ring, used, size);
+    SIM_NOTE("%s: %s ring %s, %u of %u", dev->name.c_str(), ring, what, used, size);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The driver's state machines as its tracepoints show them: how often each transition happened, and that none stays in a
+// state that it must leave.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <shim/trace.h>
+
+#include "base.hpp"
+
+namespace sim {
+
+class Machines {
+public:
+    void step(const net_device* dev, unsigned int machine, const std::uint8_t* gid, const char* before,
+              const char* after);
+    // No connection is in a state for longer than the driver's timeouts allow.
+    void check() const;
+    // Transitions so far, and the last of them in words.
+    std::uint64_t moves(unsigned int machine) const { return moves_[machine]; }
+    const std::string& last_move(unsigned int machine) const { return last_move_[machine]; }
+    static constexpr unsigned int path = 0, group = 1, active = 2, passive = 3, interface = 4;
+
+private:
+    struct Stay {
+        unsigned int state;
+        Time since;
+    };
+    using Key = std::tuple<const net_device*, unsigned int, std::string>;
+
+    // By interface, machine and peer: the bounded states of its connections, the longest stay first.
+    std::map<Key, std::vector<Stay>> stays_;
+    std::array<std::uint64_t, 5> moves_{};
+    std::array<std::string, 5> last_move_;
+};
+
+} // namespace sim
