@@ -62,8 +62,8 @@ select_suites() {
 }
 
 # The longest suites come first, so that none of them is left when the others have ended.
-longest='connected_faults lifecycle surface_wire accelerated_filter past_faults_2 children_races connected_thousand past_faults
-    past_faults_3 offload ethtool accelerated datagram'
+longest='connected_faults lifecycle surface_wire accelerated_filter transmit_queue children_races connected_thousand
+    fabric_events concurrency offload ethtool accelerated datagram'
 longest_first() {
     local suite
     {

@@ -45,3 +45,17 @@ test_admin_mtu_survives_down_and_up() {
     set_mtu 1 2044
     wait_for 10 reaches 1 10.0.0.2
 }
+
+xfail_stock_connected_mode_refuses_short_mtus='it takes any'
+test_connected_mode_refuses_short_mtus() {
+    local wrong taken=
+    set_mode 1 connected
+    set_mode 2 connected
+    for wrong in 68 71; do ! set_mtu 1 $wrong 2>/dev/null || taken=$wrong; done
+    set_mtu 1 72
+    set_mtu 1 65520
+    set_mode 1 datagram
+    set_mode 2 datagram
+    both_work
+    [ -z "$taken" ] || fail "MTU $taken was taken"
+}

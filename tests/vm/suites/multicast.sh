@@ -91,3 +91,34 @@ test_two_hundred_groups() {
     }
     wait_for 10 said_and_heard
 }
+
+# Listed by a packet socket, as it stands: of another link, of none, and, to compare, one of this link.
+hold_group() { # ADDRESS
+    on 2 python3 -c 'import socket, struct, sys, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+for address in sys.argv[1:]:
+    s.setsockopt(263, 1, struct.pack("@iHH32s", socket.if_nametoindex("ib1"), 0, 20, bytes.fromhex(address)))
+time.sleep(1e6)' "$@" &
+    holder=$!
+    trap 'kill $holder 2>/dev/null || true' EXIT
+}
+known() { grep -qi "GID: ff$1\$" /sys/kernel/debug/ipoib/ib1_mcg; }
+test_malformed_group_addresses_are_not_asked_for() {
+    local good=00ffffffff12401bffff0000000000000f202020
+    hold_group 00ffffffff12dead80550000000000000f202020 00000048ff12401bffff0000000000000f303030 \
+        00fffffffe12401bffff0000000000000f404040 0000000000000000000000000000000000000000 $good
+    wait_for 10 on 2 grep -q $good /proc/net/dev_mcast
+    wait_for 15 known 12:401b:ffff:0:0:0:f20:2020
+    ! known '12:dead.*' || return 1
+    ! known '.*f30:3030' || return 1
+    ! grep -qi 'f40:4040\|GID: 0:0' /sys/kernel/debug/ipoib/ib1_mcg || return 1
+    ! saquery -g | says -i 'dead\|f30:3030\|f40:4040' || return 1
+    kill $holder
+    both_work
+}
+test_group_of_another_signature_is_not_asked_for() {
+    local good=00ffffffff12401bffff0000000000000f505050
+    hold_group 00ffffffff12deadffff0000000000000f606060 $good
+    wait_for 15 known 12:401b:ffff:0:0:0:f50:5050
+    ! known '12:dead.*'
+}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Fault o of the in-tree driver (Documentation/past-faults.md).
+# A peer that sends messages on connections that the driver made to send. Row o of Documentation/past-faults.md.
 PORTS=2
 HOSTS=1
 MODE=connected

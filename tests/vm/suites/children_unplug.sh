@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The in-tree driver's past fault 23 (Documentation/past-faults.md), by itself: when it comes up, RTNL is held for good.
+# Children are deleted while their HCA is unplugged. Row 23 of Documentation/past-faults.md; a suite of its own, as RTNL stays held
+# for good where the fault is.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;

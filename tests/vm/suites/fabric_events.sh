@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Races that the in-tree driver lost once (Documentation/past-faults.md): what the fabric says against what the user does.
+# Events of the fabric at the same time as requests of users: requests to register again, changed paths. The numbers are rows of
+# Documentation/past-faults.md.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;

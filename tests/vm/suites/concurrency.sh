@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Deadlocks and lost packets of the in-tree driver (Documentation/past-faults.md): many users at once, a silent subnet
-# administrator, one packet alone.
+# Many users at once, a subnet administrator that does not answer, and a packet at the moment when its connection is made. The
+# numbers are rows of Documentation/past-faults.md.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;

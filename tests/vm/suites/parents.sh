@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Parents of children: which ones are taken, and what becomes of a child with its parent's namespace. The numbers are rows of
+# Documentation/past-faults.md.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+# 8, 9
+test_namespace_ends_with_parent_and_child_inside() {
+    ip netns add elsewhere
+    on 1 ip link set ib0 netns elsewhere
+    ip -n elsewhere link add link ib0 name blue type ipoib pkey 0x8001
+    ip -n elsewhere link set ib0 up
+    ip -n elsewhere link set blue up
+    ip netns del elsewhere
+    both_are_back() { ip -d link show blue | says ipoib && born_as 1; }
+    wait_for 10 both_are_back
+    ip -d link show "$(born_as 1)" | says 'ipoib pkey'
+    ip link del blue
+    add_host 1
+    both_work
+}
+
+# 24, g
+refuses_parent() { # INTERFACE
+    ! on 1 ip link add link "$1" name x type ipoib pkey 0x8001 2>/dev/null || fail "$1 was taken for a parent" || return 1
+    ! on 1 test -e /sys/class/net/x
+}
+test_odd_parents_are_refused() {
+    local parent
+    on 1 ip link add other type dummy
+    on 1 ip link add one type veth peer name two
+    for parent in lo other one; do refuses_parent "$parent"; done
+    on 1 ip link del other
+    on 1 ip link del one
+    # Of a number that nobody has, here or there.
+    ip netns add elsewhere
+    for parent in if99 "if$(on 1 cat /sys/class/net/ib0/ifindex)"; do
+        ! ip -n elsewhere link add link "$parent" name x type ipoib pkey 0x8001 2>/run/refusal || return 1
+        grep -qE 'No such device|does not exist' /run/refusal || fail "$(cat /run/refusal)"
+    done
+    # In no link of its own, though there is a namespace of one.
+    ! ip link add link-netns elsewhere name x type ipoib pkey 0x8001 2>/dev/null || return 1
+    ip netns del elsewhere
+}
+test_parent_that_is_no_ipoib_is_refused() {
+    # The kernel's own takes whatever lies in the private area for its own.
+    [ "$DRIVER" = ours ] || return 77
+    modprobe bonding max_bonds=0
+    on 1 ip link add bond9 type bond mode active-backup
+    on 1 ip link set ib0 down
+    on 1 ip link set ib0 master bond9
+    [ "$(on 1 cat /sys/class/net/bond9/type)" = 32 ]
+    refuses_parent bond9
+    on 1 ip link set ib0 nomaster
+    on 1 ip link del bond9
+    on 1 ip addr replace 10.0.0.1/24 dev ib0
+    on 1 ip link set ib0 up
+    both_work
+}

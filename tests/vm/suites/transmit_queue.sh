@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# The netdev's transmit queue: there is one, its timeouts are recovered from, and it is woken whatever polls. The numbers are
+# rows of Documentation/past-faults.md.
+PORTS=2
+HOSTS=1
+PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+
+queues() { on "$1" sh -c "ls -d /sys/class/net/$2/queues/tx-* | wc -l"; }      # HOST INTERFACE
+
+# 5
+test_child_by_rtnetlink_has_one_queue() {
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    [ "$(queues 1 blue)" = 1 ]
+    [ "$(queues 1 ib0)" = 1 ]
+    on 1 ip link del blue
+}
+
+# b
+xfail_stock_modes_leave_one_queue='back in datagram mode it has as many as there are processors'
+test_modes_leave_one_queue() {
+    local found
+    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+    on 1 ip link set blue type ipoib mode connected
+    on 1 ip link set blue type ipoib mode datagram
+    found=$(queues 1 blue)
+    on 1 ip link del blue
+    [ "$found" = 1 ] || fail "$found queues"
+}
+
+# 18
+# The kernel's own watchdog logs a warning with a trace, once.
+case $(uname -r) in 6.1.*)
+    xfail_stock_transmit_timeout_is_recovered_from='it logs it each second, and waits'
+    xfail_stock_stopped_queue_is_recovered='as that'
+    ;;
+esac
+times_out_and_recovers() { # [ping arguments]
+    local traces recovered=
+    timed_out() { logged 'ib1: transmit timeout: latency'; }
+    expect_in_log 'ib1: NETDEV WATCHDOG|NETDEV WATCHDOG: ib1'
+    expect_in_log 'ib1: transmit timeout: |ib1: timing out; '
+    mark_log
+    reaches 2 10.0.0.1
+    knob 2 lose_completions 1000000
+    on 2 timeout 60 ping -q -f -l 400 "$@" 10.0.0.1 >/dev/null 2>&1 &
+    wait_for 40 timed_out
+    knob 2 lose_completions 0
+    stop_traffic
+    if wait_for 20 reaches 2 10.0.0.1; then
+        recovered=1
+    else
+        # For the tests after this one.
+        on 2 ip link set ib1 down
+        on 2 ip link set ib1 up
+        wait_for 80 reaches 2 10.0.0.1
+    fi
+    log_since_mark | grep 'ib1: ' | tail -n 12 | sed 's/^/# /'
+    traces=$(log_since_mark | grep -c 'cut here') || true
+    [ "$traces" -le 1 ] || fail "$traces traces"
+    [ -n "$recovered" ]
+    both_work
+}
+# The six that the socket may have under way stop no queue.
+test_transmit_timeout_is_recovered_from() { times_out_and_recovers; }
+# More than what byte queue limits always let through: the kernel's watchdog sees to it.
+test_stopped_queue_is_recovered() { times_out_and_recovers -s 20000; }
+
+# 19
+test_threaded_napi_stops_and_wakes_the_queue() {
+    local host
+    for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
+    iperf 1 2 -t 4 --bidir -P 4
+    iperf 1 2 -t 3 -u -b 0 -l 100
+    flood 1 10.0.0.2 1000
+    for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
+    both_work
+}
+
+# 27
+test_long_multicast_in_connected_mode_is_dropped_once() {
+    local before after
+    set_mode 1 connected
+    set_mode 2 connected
+    wait_for 20 reaches 1 10.0.0.2
+    before=$(statistic 1 tx_dropped)
+    on 1 python3 -c 'import socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 32, struct.pack("@4s4si", b"", b"", socket.if_nametoindex("ib0")))
+for _ in range(200):
+    s.sendto(bytes(30000), ("239.30.1.1", 9))'
+    after=$(statistic 1 tx_dropped)
+    echo "# $((after - before)) of 200 were dropped"
+    [ $((after - before)) -ge 190 ]
+    [ $((after - before)) -le 210 ]
+    # And those that fit, while sends fail.
+    expect_in_log 'ib0: failed send event'
+    knob 1 fail_sends 5
+    on 1 ping -q -c 10 -i 0.05 ff02::1%ib0 >/dev/null || true
+    wait_for 20 reaches 1 10.0.0.2
+    ping_ok 1 10.0.0.2 -s 60000
+    set_mode 1 datagram
+    set_mode 2 datagram
+    both_work
+}
