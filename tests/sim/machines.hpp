@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The driver's state machines as its tracepoints show them: how often each transition happened, and that none stays in a
-// state that it must leave.
+// The driver's state machines as its tracepoints show them: how often each transition happened, and that none stays in
+// a state that it must leave.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -76,7 +76,14 @@ struct net_device;
 
 namespace sim {
 
-enum class Status { success = 0, local_length = 1, local_protection = 4, flushed = 5, retry_exceeded = 12, rnr_exceeded = 13 };
+enum class Status {
+    success = 0,
+    local_length = 1,
+    local_protection = 4,
+    flushed = 5,
+    retry_exceeded = 12,
+    rnr_exceeded = 13
+};
 
 struct Completion {
     std::uint64_t id = 0;

@@ -137,6 +137,8 @@ TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
 
 TEST_F(ThreadTest, rings_change_under_traffic)
 {
+    // Before the rings change: the queue pair's number changes with them.
+    const HwAddr to = peer(1);
     std::atomic<bool> over{false};
     std::thread user([&, this] {
         for (unsigned int n = 0; n < 20; ++n) {
@@ -146,7 +148,6 @@ TEST_F(ThreadTest, rings_change_under_traffic)
         }
         over.store(true);
     });
-    const HwAddr to = peer(1);
     on_threads(2, 1, [&, this](unsigned int, unsigned int) {
         for (unsigned int n = 0; !over.load(); ++n) {
             sk_buff* const skb = make_packet(machine.dev(), to);

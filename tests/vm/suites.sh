@@ -12,6 +12,7 @@ suite_matches() { # file pattern
 suite_has() { suite_matches "$1" "^$2()"; } # file function
 has_two_machines() { suite_matches "$here/suites/$1.sh" '^MACHINES=2$'; } # suite
 has_one_processor() { suite_matches "$here/suites/$1.sh" '^PROCESSORS=1$'; } # suite
+wants_fresh_vm() { suite_matches "$here/suites/$1.sh" '^FRESH=1$'; } # suite
 is_long() { suite_matches "$here/suites/$1.sh" '^LONG=1$'; } # suite
 is_for_debug_kernels() { suite_matches "$here/suites/$1.sh" '^DEBUG_KERNEL=1$'; } # suite
 on_debug_kernel() { [[ $kernel = debug* || $kernel = kcsan ]]; }

@@ -143,6 +143,7 @@ test_loss_is_counted_and_tcp_completes() {
 
 test_send_errors_are_survived() {
     local before
+    expect_in_log 'ib0: failed send event'
     before=$(statistic 1 tx_errors)
     knob 1 fail_sends 3
     for _ in 1 2 3 4 5; do reaches 1 10.0.0.2 || true; done

