@@ -18,7 +18,12 @@ constexpr Time longest_wait = 180 * second;
 // Before each call of the driver through the shim (boundary.hpp, which the Makefile generates), and where the compiler
 // puts it: at the beginning of each basic block of the driver.
 extern "C" void sim_point() { world->scheduler.point(); }
-extern "C" void __sanitizer_cov_trace_pc() { world->scheduler.point(); }
+extern "C" void __sanitizer_cov_trace_pc()
+{
+    // AddressSanitizer's constructors of the driver's objects run before there is one.
+    if (world)
+        world->scheduler.point();
+}
 
 Scheduler::Scheduler(std::uint64_t seed) : random_(seed)
 {
