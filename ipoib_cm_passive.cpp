@@ -285,7 +285,7 @@ PassiveConnection* Connections::next_due(PassiveLife::Action& action)
         action = std::exchange(connection.due, PassiveLife::Action::none);
         if (action == PassiveLife::Action::none)
             continue;
-        // From here on: with many connections before it, its turn may have come late.
+        // Counted from the start of the action, which connections before it in the list may delay.
         connection.patience_ends = shim_jiffies() + kernel::seconds(patience_seconds);
         if (action == PassiveLife::Action::drain) {
             connection.counted = true;

@@ -22,7 +22,7 @@ constexpr Time time_wait = 2 * second;
 constexpr unsigned int nowhere = Cm::nobody;
 // How long one waits who was told that its connection is stale, though it need not.
 constexpr Time longest_stale = second;
-// What an interface takes (security.md).
+// Limits of an interface on REQs (security.md).
 constexpr unsigned int requests_at_once = 1024, requests_per_second = 256;
 
 void enter(ib_cm_id* id, State state)

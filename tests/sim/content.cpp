@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What packets consist of, and the comparison of what arrived with what was sent.
+// Contents of packets, and the comparison of packets that arrived with those that were sent.
 #include "content.hpp"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ std::size_t differs(const std::uint8_t* data, std::size_t count, std::uint64_t k
 
 std::uint16_t sum_of(const void* bytes, std::size_t count, std::uint32_t before)
 {
-    // In the processor's order, which is one swap away (RFC 1071 section 2 (B)).
+    // Sums in little-endian order and swaps the result (RFC 1071 section 2 (B)).
     const auto* at = static_cast<const std::uint8_t*>(bytes);
     std::uint64_t sum = 0, words;
     for (; count >= sizeof(words); count -= sizeof(words), at += sizeof(words)) {
@@ -151,7 +151,7 @@ std::uint16_t Ledger::next(unsigned int from, unsigned int to, std::uint16_t por
 Sent& Ledger::remember(unsigned int from, unsigned int to, std::uint16_t port)
 {
     Flow& one = flow(from, to, port);
-    // It grows until it is full; the number of an element is its place.
+    // Grows up to `longest` elements. Packet n is at index n modulo that.
     if (one.count < longest && one.count == one.ring.size())
         one.ring.emplace_back();
     Sent& sent = one.ring[one.count % longest];

@@ -39,7 +39,7 @@ public:
     unsigned int header_bytes() const { return 20U + (is_tcp() ? (tcp().length >> 4) * 4U : 8U); }
     kernel::Be16& transport_checksum() const { return is_tcp() ? tcp().checksum : udp().checksum; }
     std::uint64_t key() const;
-    // Of the first byte of data, from where the pattern is counted.
+    // Position in the flow's pattern of the packet's first byte of data: TCP's sequence number, or 0.
     std::uint32_t place() const { return is_tcp() ? tcp().sequence.value() : 0; }
 
 private:
@@ -56,8 +56,8 @@ std::size_t differs(const std::uint8_t* data, std::size_t count, std::uint64_t k
 // The sum of RFC 1071 over bytes that begin at an even place, folded into 16 bits.
 std::uint16_t sum_of(const void* bytes, std::size_t count, std::uint32_t before = 0);
 std::uint16_t pseudo_header_sum(const Ip& ip, std::size_t bytes);
-// Of the checksum of UDP or TCP: left to whoever sends the packet, which has the pseudo header's sum in its place;
-// right; neither.
+// State of a UDP or TCP checksum: open (it holds the pseudo header's sum, and the sender of the packet completes it),
+// right or wrong.
 enum class Checksum { open, right, wrong };
 Checksum checksum_of(const std::uint8_t* packet, std::size_t bytes);
 // Fills in one that is open.
@@ -72,7 +72,7 @@ struct Sent {
     std::uint64_t counter = 0;
     std::uint32_t bytes = 0;
     std::uint16_t header_bytes = 0;
-    // Who got it, of the first 64.
+    // Bit n: node n received it. Nodes from 64 on are not recorded.
     std::uint64_t came = 0;
     bool by_connection = false;
     ipoib::HwAddr to;

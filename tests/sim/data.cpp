@@ -17,14 +17,14 @@ using kernel::Be32;
 namespace {
 
 constexpr std::uint16_t udp_port = 1000, group_port = 3000, first_stream_port = 4000;
-// Of the streams of two parties, every other one has timestamps.
+// TCP streams between two parties; every other one has timestamps.
 constexpr unsigned int streams = 2;
 constexpr std::uint8_t usual_time_to_live = 64;
 constexpr std::uint16_t dont_fragment = 0x4000;
 constexpr unsigned int ip_and_udp = sizeof(ipoib::Ipv4Header) + sizeof(UdpHeader);
-// What was on its way when a user or the subnet manager changed something has arrived after this.
+// Time after a change by the subnet manager or a user until packets sent before it have arrived.
 constexpr Time settled_after = 60 * second, switched_after = 5 * second;
-// What the stack has learnt of a path holds for so long; and it believes no less (IPv4 needs 68 bytes).
+// Lifetime of a learnt path MTU, and the lowest one that is believed (IPv4 needs 68 bytes).
 constexpr Time path_mtu_expires = 60 * second;
 constexpr unsigned int lowest_path_mtu = 68;
 
@@ -195,7 +195,7 @@ void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned
         left = 1;
     }
     std::vector<sk_buff*> packets;
-    // Of the segment that was passed over for the next: its place and bytes.
+    // Position and length of the segment that is sent after its successor.
     std::uint32_t skipped = 0, skipped_bytes = 0;
     for (; left > 0; --left) {
         auto data_bytes = large ? bytes - header_bytes : usual;
@@ -241,7 +241,7 @@ void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned
     transmit(dev, packets);
 }
 
-// As a router or the sender's own state may have it now and then.
+// Sets one of the rare values in headers that keep LRO from merging, as a router or the sender may.
 void Stack::make_odd(const Ip& ip)
 {
     Random& random = world->scheduler.random();
@@ -345,7 +345,7 @@ void Stack::check_checksum(const net_device* dev, const sk_buff* skb, const std:
               "%s: a checksum counts as verified that the user wants to be looked at", dev->name.c_str());
 }
 
-// That the packet, of one segment or several, is what was sent; marks it as arrived.
+// Checks that the packet, of one segment or several, is as it was sent, and marks it as arrived.
 void Stack::compare(const sk_buff* skb, std::vector<std::uint8_t>& bytes, unsigned int self)
 {
     const Ip ip(bytes.data());

@@ -154,7 +154,7 @@ ib_ah* shim_ah_create(ib_pd* pd, const shim_ah_attributes* attributes)
 }
 ib_ah* shim_ah_create_from_path(ib_pd* pd, std::uint32_t, sa_path_rec* record)
 {
-    // Of an address that is none, some HCAs make a handle.
+    // Some HCAs make a handle for an invalid address too.
     const bool unicast = record->dlid != 0 && record->dlid < 0xc000;
     if (!unicast && world->scheduler.random().one_in(2))
         return error_pointer<ib_ah>(-22);

@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned int grh_bytes = 40;
 constexpr std::uint16_t full_member = 0x8000;
 
-// As an HCA looks: at UDP and TCP over IPv4.
+// Checks UDP and TCP over IPv4, as an HCA does.
 bool checksum_is_right(const std::vector<std::uint8_t>& datagram)
 {
     constexpr std::size_t before = sizeof(ipoib::Encapsulation);

@@ -76,7 +76,7 @@ void Faults::perform(const Planned& planned)
         for (const auto& one : world->devices)
             one->excused_until = std::max(one->excused_until, until + time_to_get_well);
         wait_for(planned.lasts);
-        // Who mends it has everybody ask again.
+        // A restart of the subnet manager has every node ask again.
         return restart_sm(millisecond);
     case Fault::hostile_cm:
         return attack(planned);

@@ -49,7 +49,7 @@ private:
     void delete_child(unsigned int node);
     void change_memberships(Party party);
     void burst(const Planned& planned);
-    // What ethtool switches: LRO and the check of received sums; interrupt moderation.
+    // Changes by ethtool: LRO and receive checksums; interrupt moderation.
     void switch_offloads(Party party, std::uint64_t number);
     void moderate(Party party, std::uint64_t number);
     // Packets without end while the fault begins.

@@ -48,7 +48,7 @@ public:
     bool more = false;
     // It holds RTNL.
     bool rtnl = false;
-    // Whose packets it polls.
+    // The interface whose packets it polls, or null.
     net_device* polls = nullptr;
 
     bool reader() const { return rcu > 0 || bh > 0; }

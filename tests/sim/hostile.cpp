@@ -55,7 +55,7 @@ void Sm::spoil(sa_path_rec& record)
     Random& random = world->scheduler.random();
     if (random.one_in(4))
         record.dgid.raw[random.below(16)] ^= 0xff;
-    // Of no other node, which would get what is not for it.
+    // Never another node's LID: packets would reach the wrong node.
     record.dlid = random.one_in(4) ? static_cast<std::uint16_t>(random.between(0x8000, 0xbfff)) : one_of(bad_lids);
 }
 
@@ -101,7 +101,7 @@ void Sm::spoil(shim_mcmember& member)
 
 bool Cm::hostile() const { return hostile_until > world->scheduler.now(); }
 
-// On its way.
+// Changes a message on its way.
 void Cm::change(Mad& mad) const
 {
     Random& random = world->scheduler.random();
@@ -123,7 +123,7 @@ void Cm::change(Mad& mad) const
         data.introduction.receive_mtu = kernel::Be32(one_of(bad_lengths));
     // Both ends believe that the other agreed on leaving checksums out, or neither does: not one alone.
     std::memcpy(mad.data.data(), &data, sizeof(data.introduction));
-    // Of a REP: a queue pair that there is none of. The far end of a REQ has remembered another.
+    // A REP gets a queue pair number that nobody has. The far end of a REQ has remembered its own.
     if (mad.kind == Kind::rep && random.one_in(4))
         mad.qpn = static_cast<std::uint32_t>(random.between(0x100000, 0xffffff));
 }
@@ -166,7 +166,7 @@ void Cm::forge_request(unsigned int node)
     mad.service = listeners[random.below(listeners.size())]->service;
     mad.qpn =
         static_cast<std::uint32_t>(random.one_in(16) ? random.between(0x40, 0x80) : random.between(0x100000, 0xffffff));
-    // As the peer that it claims to be would have it.
+    // Private data as the claimed peer would send them.
     const net_device* dev = world->stack.find({from, 0});
     ipoib::PrivateData data{
         {kernel::Be32(dev ? ipoib::HwAddr::from(dev->address.data()).qpn() : 0x40), kernel::Be32(2048)}, {}};

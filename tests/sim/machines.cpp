@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned int active = Machines::active, passive = Machines::passive;
 
-// As state-machines.md has them, in the order of enum shim_trace_machine; then the interface's.
+// State machines of state-machines.md in the order of enum shim_trace_machine, and the interface's.
 constexpr const char* machine_names[] = {"path", "group", "active", "passive", "interface"};
 constexpr const char* state_names[][8] = {
     {"unknown", "asking", "known", "doubtful", "refreshing"},

@@ -128,7 +128,7 @@ void shim_log(const net_device* dev, shim_level level, const char* format, ...)
 struct shim_dim {
     void (*apply)(void*, unsigned int, unsigned int);
     void* context;
-    // Its work waits or runs.
+    // Work is queued or running.
     bool pending;
 };
 static_assert(sizeof(shim_dim) <= SHIM_SIZEOF_DIM);

@@ -59,7 +59,7 @@ int move(ib_qp* qp, ib_qp::State from, ib_qp::State to, const char* name)
     return 0;
 }
 
-// What the driver's statistics are compared with. A drain is a send in a queue of receives, and neither.
+// Counts packets for the comparison with the driver's statistics. A drain, a send in the receive queue, is not counted.
 void count(net_device& dev, const Completion& entry)
 {
     const bool ok = entry.status == Status::success;
@@ -268,7 +268,7 @@ int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     may_sleep("ib_attach_mcast");
     if (world->memory.fails())
         return -12;
-    // As ib_core looks at it.
+    // The same test as ib_core's.
     if (mlid < 0xc000 || mlid == 0xffff)
         return -22;
     const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));

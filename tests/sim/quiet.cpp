@@ -14,7 +14,10 @@ namespace {
 constexpr Time judged = 60 * second, settling = 5 * second;
 // Within this each node has spoken to all others several times.
 constexpr Time round_of_traffic = 20 * second;
-// For so many nodes and a minute. Paths are asked for again when they have aged, memberships and connections are kept.
+// Four garbage collections.
+constexpr Time calm = 120 * second;
+// Questions for paths for each interface and minute. Paths are asked for again when they have aged, memberships and
+// connections are kept.
 constexpr unsigned int max_path_questions_each = 1;
 
 struct Pair {
@@ -24,7 +27,7 @@ struct Pair {
 
 void run_for(Time time) { world->scheduler.run(world->scheduler.now() + time); }
 
-// Those that can speak to each other: of one partition.
+// Pairs of interfaces in one partition.
 std::vector<Pair> pairs()
 {
     const Stack& stack = world->stack;
@@ -140,6 +143,21 @@ void judge_quiet()
              static_cast<unsigned long long>(world->sm.joins - joins),
              static_cast<unsigned long long>(world->cm.requests - requests),
              static_cast<unsigned long long>(world->cm.starved - starved));
+}
+
+// Connections may change where an HCA broke one off, whose receiver ran out of buffers.
+void check_nothing_moves()
+{
+    const Machines& machines = world->machines;
+    const Machines before = machines;
+    const std::uint64_t broken_off = world->broken_off;
+    run_for(calm);
+    for (const unsigned int machine : {Machines::path, Machines::active, Machines::interface}) {
+        const std::uint64_t moves = machines.moves(machine) - before.moves(machine);
+        SIM_CHECK(moves == 0 || (machine == Machines::active && world->broken_off > broken_off),
+                  "%llu transitions while nothing happens, the last %s", static_cast<unsigned long long>(moves),
+                  machines.last_move(machine).c_str());
+    }
 }
 
 void check_reconnection()

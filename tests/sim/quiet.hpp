@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What must be so when nothing has failed for a while: everybody reaches everybody, nothing is lost, and nobody asks
-// for what it has.
+// Checks of a fabric in which nothing has failed for a while: everybody reaches everybody, nothing is lost, and nobody
+// asks for what it has.
 #pragma once
 
 namespace sim {
@@ -10,6 +10,8 @@ namespace sim {
 void judge_quiet();
 // Each pair of interfaces with carrier exchanges packets within a while.
 void check_pairs();
+// Nothing in use is forgotten or asked for again during two minutes of traffic.
+void check_nothing_moves();
 // A connection that breaks is made again at once, though the peer takes the first REQ for a stale one.
 void check_reconnection();
 

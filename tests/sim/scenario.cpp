@@ -17,8 +17,6 @@ namespace {
 // When faults are over and all is as it should be, everybody reaches everybody within this.
 constexpr Time time_to_recover = 200 * second;
 constexpr Time outage = 600 * second;
-// So long everybody talks to everybody while nothing happens: four garbage collections.
-constexpr Time calm = 120 * second;
 
 constexpr const char* fault_names[] = {
     "link_down",
@@ -147,22 +145,6 @@ private:
             if (peer != dev->party.node && world_.stack.find({peer, dev->party.part}))
                 world_.stack.send_data(dev, {peer, dev->party.part},
                                        static_cast<unsigned int>(world_.scheduler.random().between(60, 3000)));
-    }
-
-    // What is in use is neither forgotten nor asked for again: paths and interfaces stay as they are, and connections
-    // unless an HCA broke one off, whose receiver ran out of buffers.
-    void check_nothing_moves()
-    {
-        const Machines& machines = world_.machines;
-        const Machines before = machines;
-        const std::uint64_t broken_off = world_.broken_off;
-        world_.scheduler.run(world_.scheduler.now() + calm);
-        for (const unsigned int machine : {Machines::path, Machines::active, Machines::interface}) {
-            const std::uint64_t moves = machines.moves(machine) - before.moves(machine);
-            SIM_CHECK(moves == 0 || (machine == Machines::active && world_.broken_off > broken_off),
-                      "%llu transitions while nothing happens, the last %s", static_cast<unsigned long long>(moves),
-                      machines.last_move(machine).c_str());
-        }
     }
 
     const Options& options_;

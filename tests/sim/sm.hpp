@@ -33,7 +33,7 @@ class Sm {
 public:
     // Until then it says nothing, refuses, is slow.
     Time silent_until = 0, refuses_until = 0, slow_until = 0;
-    // Its answers are nonsense until then.
+    // Answers are invalid until then.
     Time lies_until = 0;
     bool lies();
     // Not long ago.
@@ -43,12 +43,12 @@ public:
     Time service = 0;
     // Requests that came, those that were repeated for want of an answer too; and those that it did not answer in time.
     std::uint64_t requests = 0, unanswered = 0;
-    // Of hosts, each counted once: questions for paths, and joins.
+    // Questions for paths and joins of hosts. A repeated one counts once.
     std::uint64_t questions = 0, joins = 0;
 
     // The broadcast groups of the partitions, which it makes itself.
     void begin();
-    // Of the broadcast groups, as the administrator has it from the next restart on.
+    // MTU of the broadcast groups from the administrator's next restart on.
     void change_mtu(std::uint8_t code) { link_mtu_ = code; }
     unsigned int link_mtu() const { return shim_mtu_bytes(link_mtu_); }
     // Everybody's memberships, or one's.

@@ -184,7 +184,7 @@ void Stack::check_sums(net_device* dev)
     same("multicast", stats.multicast, dev->came_multicast);
     same("rx_errors", stats.rx_errors, dev->bad_receives);
     same("rx_dropped", stats.rx_dropped, dev->starved);
-    // What it sent itself to groups is nobody's.
+    // Its own packets to groups must not come back to it.
     const std::uint64_t silent = dev->good_receives - dev->came - stats.rx_dropped;
     SIM_CHECK(silent <= dev->echoes && silent + dev->came_own + stats.rx_dropped >= dev->echoes,
               "%s: %llu packets did not come up, of %llu from itself", dev->name.c_str(),
@@ -298,7 +298,7 @@ void Stack::run_queue(net_device* dev)
     world->scheduler.wake(&dev->queue);
 }
 
-// That others were told of a new address, by a packet that the stack did not keep to itself.
+// Checks that a new address was announced to the others by a packet that was sent.
 void Stack::check_told(const net_device* dev)
 {
     if (!dev->untold_since || !dev->up || !dev->active || !dev->carrier)
@@ -308,7 +308,7 @@ void Stack::check_told(const net_device* dev)
               dev->name.c_str());
 }
 
-// That its completion queue has the moderation that the user set. Who holds RTNL may be changing it.
+// Checks that the completion queue has the moderation that the user set, unless RTNL is held: it may be changing.
 void Stack::check_moderation(const net_device* dev)
 {
     if (dev->adaptive || world->rtnl.owner || !dev->ca->moderates)

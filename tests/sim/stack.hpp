@@ -71,7 +71,7 @@ public:
 
 private:
     static unsigned int index(Party party) { return party.node * 2 + party.part; }
-    // Of TCP: what is sent next, and what its headers say.
+    // State of a TCP stream: the next sequence number, and the fields of its headers.
     struct Stream {
         std::uint32_t next = 0xffff0000, acknowledged = 0xfffff000, clock = 0xffffff00;
     };

@@ -74,7 +74,7 @@ void shim_tso_advance(shim_tso* tso, const sk_buff*, unsigned int bytes)
 std::uint32_t shim_tso_add_to_sum(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
 {
     const std::uint16_t one = sum_of(data, bytes);
-    // From an odd place on, the halves of each word change places.
+    // Bytes from an odd offset on have the halves of each word swapped.
     sum += offset % 2 ? static_cast<std::uint16_t>(one << 8 | one >> 8) : one;
     return (sum >> 16) + (sum & 0xffff);
 }

@@ -154,7 +154,7 @@ void Faults::moderate(Party party, std::uint64_t number)
     net_device* dev = world->stack.find(party);
     if (!dev)
         return;
-    // What does not fit into 16 bits is refused.
+    // Values above 16 bits are refused.
     const shim_moderation wanted{static_cast<unsigned int>(number % 70000),
                                  static_cast<unsigned int>(number / 70000 % 70000), number / 3 % 4 == 0};
     const int error = ipoib_ethtool_set_moderation(dev, &wanted);

@@ -28,7 +28,7 @@ struct ib_device {
     std::vector<std::uint16_t> pkeys{0xffff, 0x8001, 0, 0};
     unsigned int mtu = 2048;
     unsigned int max_srq_sges = 16, max_sges = 18;
-    // Of shim_ability; and whether it moderates events.
+    // Bits of shim_ability; and whether it moderates events.
     unsigned int abilities = 0;
     bool moderates = true;
     sim::Time lid_changed = 0;
@@ -113,7 +113,7 @@ struct Send {
     std::uint32_t qpn, qkey;
     bool signaled, checksum;
     std::vector<shim_sge> sges;
-    // Of one that the HCA cuts into segments of so many bytes: the headers of each.
+    // Headers of a packet that the HCA segments, and its bytes of data for each segment.
     std::vector<std::uint8_t> headers{};
     unsigned int segment_bytes = 0;
 };
@@ -145,7 +145,7 @@ struct ib_cq {
     std::deque<sim::Completion> entries;
     bool armed = false;
     long users = 0;
-    // Whose it is; and how its events are moderated.
+    // The interface that it belongs to, and the moderation of its events.
     net_device* dev = nullptr;
     unsigned int moderated_frames = 0, moderated_usecs = 0;
 

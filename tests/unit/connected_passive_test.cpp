@@ -436,7 +436,7 @@ TEST_F(PassiveTest, their_number_is_limited_and_the_idle_one_makes_room)
 {
     constexpr unsigned int limit = 8192;
     for (std::uint32_t i = 1; i <= limit; ++i) {
-        // As fast as REQs are taken.
+        // At the rate at which REQs are accepted.
         if (i % 256 == 0)
             world.advance(100);
         ASSERT_NE(accept(1, i), nullptr) << i;

@@ -270,7 +270,7 @@ void shim_dim_look(shim_dim* dim, std::uint16_t events, std::uint64_t packets, s
 }
 void shim_dim_cancel(shim_dim*)
 {
-    // Its work is on the system's queue, for which an item of a queue with WQ_MEM_RECLAIM must not wait.
+    // DIM's work is on the system's queue, for which an item of a queue with WQ_MEM_RECLAIM must not wait.
     EXPECT_FALSE(running_queue && running_queue->reclaims) << "waited for by an item of " << running_queue->name;
     ++world->dim_cancels;
     world->dim = nullptr;

@@ -14,6 +14,7 @@ has_two_machines() { suite_matches "$here/suites/$1.sh" '^MACHINES=2$'; } # suit
 has_one_processor() { suite_matches "$here/suites/$1.sh" '^PROCESSORS=1$'; } # suite
 wants_fresh_vm() { suite_matches "$here/suites/$1.sh" '^FRESH=1$'; } # suite
 is_long() { suite_matches "$here/suites/$1.sh" '^LONG=1$'; } # suite
+needs_own_vm() { has_two_machines "$1" || has_one_processor "$1" || is_long "$1" || wants_fresh_vm "$1"; } # suite
 is_for_debug_kernels() { suite_matches "$here/suites/$1.sh" '^DEBUG_KERNEL=1$'; } # suite
 on_debug_kernel() { [[ $kernel = debug* || $kernel = kcsan ]]; }
 
@@ -63,18 +64,9 @@ select_suites() {
 }
 
 # The longest suites come first, so that none of them is left when the others have ended.
-longest='connected_faults lifecycle surface_wire accelerated_filter transmit_queue children_races connected_thousand
-    fabric_events concurrency offload ethtool accelerated datagram'
+longest="connected_faults lifecycle surface_wire accelerated_filter transmit_queue children_races connected_thousand \
+fabric_events concurrency offload ethtool accelerated datagram"
 longest_first() {
-    local suite
-    {
-        for suite in $longest; do echo "0 $suite"; done
-        sed 's/^/1 /'
-    } | awk '$1 == 0 { order[$2] = ++n; next }
-             { suites[++m] = substr($0, 3) }
-             END {
-                 for (i = 1; i <= m; i++) { split(suites[i], words); if (words[1] in order) first[order[words[1]]] = suites[i]; else rest[++k] = suites[i] }
-                 for (i = 1; i <= n; i++) if (i in first) print first[i]
-                 for (i = 1; i <= k; i++) print rest[i]
-             }'
+    awk -v longest="$longest" 'BEGIN { n = split(longest, names); for (i = 1; i <= n; i++) place[names[i]] = i }
+        { print ($1 in place ? place[$1] : n + NR), $0 }' | sort -n | cut -d' ' -f2-
 }

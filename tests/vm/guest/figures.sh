@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034
-# What the documents say of memory, and the comparison of what was measured with it.
+# Figures of memory in the documents, and the comparison of measured ones with them.
 
 # README.md: an interface with its rings filled.
 interface_kib=1635
@@ -9,7 +9,7 @@ connection_kib=97
 # Documentation/security.md: 49151 paths and as many neighbours take some 32 MB.
 path_and_neighbour_bytes=$((32 * 1000 * 1000 / 49151))
 
-# Whether it is the documented figure, or within a tenth of it.
+# Fails unless the measured figure is within a tenth of the documented one.
 about() { # MEASURED DOCUMENTED WHAT
     echo "# $3: $1, documented $2"
     { [ $(($1 * 10)) -ge $(($2 * 9)) ] && [ $(($1 * 10)) -le $(($2 * 11)) ]; } || fail "$3: $1 is not about $2"

@@ -353,7 +353,7 @@ stop_networkd() {
 # then, and hold its namespace for two minutes.
 no_traffic() { ! pkill -f '(^|[ /])(iperf3|ping) -'; }
 stop_traffic() {
-    # It ends the stream first when it is asked to end, which takes a peer that answers.
+    # The sender ends the stream before it exits, for which the peer has to answer.
     pkill -KILL -f '[/]stream.py ' || true
     wait_for 10 no_traffic
 }

@@ -11,7 +11,7 @@ import sys
 import time
 
 BLOCK = random.Random(1).randbytes(1 << 20)
-# So that a part that starts anywhere in a block lies in one piece.
+# Two blocks: a part that starts anywhere in the first is contiguous.
 TWICE = BLOCK + BLOCK
 PART = 1 << 16
 

@@ -24,7 +24,7 @@ address() { # HOST INTERFACE SUBNET
     on "$1" ip link set "$2" up
     wait_for 20 carrier "$1" "$2"
 }
-# What many tests are about: ib0.8001 of host 1, made by file, and blue of host 2, by rtnetlink, at 10.1.0.1 and 10.1.0.2.
+# Children that many tests use: ib0.8001 of host 1, made by file, and blue of host 2, by rtnetlink, at 10.1.0.1 and 10.1.0.2.
 make_blue_children() {
     on 1 test -e /sys/class/net/ib0.8001 || {
         make_child 1 ib0 0x8001 ib0.8001

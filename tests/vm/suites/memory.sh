@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What an interface, a path, a neighbour and a connection take of the kernel's memory.
+# Memory that the kernel allocates for an interface, a path, a neighbour and a connection.
 PORTS=10
 HOSTS=1
-# Caches that other suites filled would give what is measured here.
+# Slab caches that other suites filled would serve the allocations that are measured.
 FRESH=1
 PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "$key" "$key"; done)
 
@@ -84,7 +84,7 @@ connect_to() { # STEP: of all hosts, each to the one so many further on
 connection_ends_are() { [ "$(rdma resource show qp | grep -c 'type RC')" = "$1" ]; }
 test_connection_takes_what_is_documented() {
     local host step before taken queues made=$((PORTS * (PORTS - 3)))
-    # None ends meanwhile for want of use.
+    # Keeps connections from being closed as idle.
     sysctl -qw net.ipv4.neigh.default.gc_interval=600
     for host in $(seq "$PORTS"); do
         on "$host" ip -6 addr flush dev "$(interface_of "$host")"

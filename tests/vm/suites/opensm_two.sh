@@ -34,7 +34,7 @@ under_traffic() { # COMMAND...
     # Slow, so that emulation has time for the rest.
     start_stream 2 3 6000000
     "$@"
-    # What was lost meanwhile TCP sends again after up to twice as long as it waited.
+    # TCP retransmits lost segments after up to twice the time that it waited before.
     stream_goes_on 3 90
     end_stream 3
     pkill -INT -x ping

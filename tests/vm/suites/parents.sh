@@ -35,13 +35,13 @@ test_odd_parents_are_refused() {
     for parent in lo other one; do refuses_parent "$parent"; done
     on 1 ip link del other
     on 1 ip link del one
-    # Of a number that nobody has, here or there.
+    # Interface numbers that no interface has, in either namespace.
     ip netns add elsewhere
     for parent in if99 "if$(on 1 cat /sys/class/net/ib0/ifindex)"; do
         ! ip -n elsewhere link add link "$parent" name x type ipoib pkey 0x8001 2>/run/refusal || return 1
         grep -qE 'No such device|does not exist' /run/refusal || fail "$(cat /run/refusal)"
     done
-    # In no link of its own, though there is a namespace of one.
+    # A link's namespace without a link.
     ! ip link add link-netns elsewhere name x type ipoib pkey 0x8001 2>/dev/null || return 1
     ip netns del elsewhere
 }

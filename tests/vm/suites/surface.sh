@@ -28,7 +28,7 @@ test_nothing_is_registered_after_unload() {
     unload_driver
     [ ! -e /sys/kernel/debug/ipoib ]
     ! awk '{ print $4 }' /proc/modules | says ib_ipoib || return 1
-    # So that nobody loads a module for the kind.
+    # Keeps the kernel from loading a module for the kind.
     modprobe=$(cat /proc/sys/kernel/modprobe)
     echo /bin/true >/proc/sys/kernel/modprobe
     ! ip link add link lo name x type ipoib pkey 0x8001 2>/run/refusal || return 1

@@ -94,7 +94,7 @@ for _ in range(200):
     echo "# $((after - before)) of 200 were dropped"
     [ $((after - before)) -ge 190 ]
     [ $((after - before)) -le 210 ]
-    # And those that fit, while sends fail.
+    # Multicast packets that fit, while sends fail.
     expect_in_log 'ib0: failed send event'
     knob 1 fail_sends 5
     on 1 ping -q -c 10 -i 0.05 ff02::1%ib0 >/dev/null || true

@@ -60,7 +60,7 @@ end_second_vrf() {
     on 2 ip link set child down
     ! on 2 ip -d link show child | says 'vrf' || return 1
     on 2 ip link del child
-    # What serves there keeps it.
+    # Servers in it keep it busy.
     ip netns pids other | xargs -r kill
     ip netns del other
 }
