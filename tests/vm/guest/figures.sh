@@ -5,7 +5,7 @@
 # README.md: an interface with its rings filled.
 interface_kib=1635
 # README.md: a connection, both ends, with the queues that the HCA has for it.
-connection_kib=97
+connection_kib=87
 # Documentation/security.md: 49151 paths and as many neighbours take some 32 MB.
 path_and_neighbour_bytes=$((32 * 1000 * 1000 / 49151))
 
