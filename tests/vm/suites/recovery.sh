@@ -5,6 +5,12 @@
 PORTS=3
 HOSTS=1
 
+# A test that failed may have left the fabric without one.
+before_each() {
+    ! opensm_is_gone || start_opensm
+    wait_for 30 all_ports_active
+}
+
 test_link_down_takes_the_carrier_and_up_brings_it_back() {
     knob 2 link 0
     wait_for 10 no_carrier 2
