@@ -184,11 +184,17 @@ void Interface::apply_mtu()
     // Connections carry whatever the user set.
     if (connected())
         return;
-    adopting_mtu_ = true;
     const unsigned int mtu = std::min(admin_mtu_, ip_mtu(longest_frame()));
-    if (const int error = shim_netdev_change_mtu(dev_, mtu))
+    if (const int error = adopt_mtu(mtu))
         log_warning(dev_, "failed to change the MTU to %u, error %d", mtu, error);
+}
+
+int Interface::adopt_mtu(unsigned int mtu)
+{
+    adopting_mtu_ = true;
+    const int error = shim_netdev_change_mtu(dev_, mtu);
     adopting_mtu_ = false;
+    return error;
 }
 
 void Interface::warn_of_multicast(unsigned int mtu) const
@@ -241,8 +247,7 @@ kernel::Status Interface::set_connected(bool wanted)
         admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
     }
     shim_netdev_update_features(dev_);
-    const unsigned int mtu = wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame()));
-    return shim_netdev_change_mtu(dev_, mtu);
+    return adopt_mtu(wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame())));
 }
 
 kernel::Status Interface::use_one_tx_queue() { return lower.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }

@@ -245,6 +245,8 @@ private:
     void create_debug_files();
     void remove_debug_files();
     void apply_mtu();
+    // The device's MTU, which the user has not asked for. Negative errno.
+    int adopt_mtu(unsigned int mtu);
     void warn_of_multicast(unsigned int mtu) const;
     void send_rejections();
 

@@ -22,6 +22,17 @@ TEST_F(ConnectedTest, mode_sets_the_mtu_of_connections_and_back)
     EXPECT_EQ(world.dev().mtu, 65520U);
 }
 
+TEST_F(ConnectedTest, mtu_follows_a_larger_group_after_connected_mode)
+{
+    set_mode("datagram");
+    EXPECT_EQ(world.dev().mtu, 2044U);
+    world.event(SHIM_EVENT_LID_CHANGE);
+    world.run_work();
+    world.answer_broadcast(0, 5);
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 4092U);
+}
+
 TEST_F(ConnectedTest, first_packet_asks_once_and_goes_when_the_peer_accepts)
 {
     ib_cm_id* id = ask(capable(1), 100);

@@ -79,6 +79,8 @@ test_hca_unplug_under_traffic() {
 }
 
 test_hca_unplug_20_times() {
+    # An interface that is still coming up finds no GIDs.
+    expect_in_log 'ib.: failed to read the GID table of port 1, error -2'
     for _ in $(seq 20); do
         knob 2 plugged 0
         knob 2 plugged 1
