@@ -47,8 +47,10 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
         groups.rejoin_all();
     if (step.actions & InterfaceLife::carrier_on) {
         shim_netdev_carrier_on(dev_);
-        if (announcements_left_)
+        if (announcements_left_) {
+            announcements_left_ = most_announcements;
             announce_.queue();
+        }
     }
     return {};
 }
@@ -174,7 +176,7 @@ void Interface::announce()
     if (life_.state() != InterfaceLife::State::running)
         return;
     shim_netdev_notify_peers(dev_);
-    // The stack may take its time with the carrier, and drop what it is to send until then.
+    // The stack may take its time with each carrier, and drop what it is to send until then.
     if (--announcements_left_)
         announce_.queue(kernel::seconds(1));
 }

@@ -158,6 +158,31 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     EXPECT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
 }
 
+// While the link flaps the stack may not yet send what it announces.
+TEST_F(EthtoolTest, a_new_address_is_announced_in_full_once_the_link_stays_up)
+{
+    shim_rings rings;
+    ipoib_ethtool_get_rings(&world.dev(), &rings);
+    open();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 2 * rings.sends, rings.receives), 0);
+    world.rtnl = false;
+    for (int i = 0; i < 4; ++i) {
+        world.advance(shim_jiffies_per_second());
+        for (const bool active : {false, true}) {
+            world.ca.port.active = active;
+            world.event(active ? SHIM_EVENT_PORT_ACTIVE : SHIM_EVENT_PORT_ERROR);
+            world.run_work();
+        }
+        world.answer_broadcast();
+        world.run_work();
+    }
+    const unsigned int before = world.dev().announcements;
+    world.advance(10000);
+    world.run_work();
+    EXPECT_GE(world.dev().announcements, before + 2);
+}
+
 TEST_F(EthtoolTest, rings_of_a_bonds_port_stay)
 {
     open();
