@@ -122,6 +122,13 @@ start_opensm() { # extra arguments
     opensm --guid "$(printf '0x0002c9030000%02x10' $((${SM_HOST:-1} - 1)))" --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
 }
+# The subnet manager knows all hosts.
+all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = "$PORTS" ]; }
+# For tests that come after one that stopped it.
+ensure_opensm() {
+    ! opensm_is_gone || start_opensm
+    wait_for 30 all_are_members
+}
 # By name: a test is a shell of its own, so whoever started it is not always who stops it.
 opensm_is_gone() { ! pgrep -x -r D,R,S opensm >/dev/null; }
 stop_opensm() {

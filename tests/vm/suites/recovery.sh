@@ -6,10 +6,7 @@ PORTS=3
 HOSTS=1
 
 # A test that failed may have left the fabric without one.
-before_each() {
-    ! opensm_is_gone || start_opensm
-    wait_for 30 all_ports_active
-}
+before_each() { ensure_opensm; }
 
 test_link_down_takes_the_carrier_and_up_brings_it_back() {
     knob 2 link 0
@@ -51,7 +48,7 @@ test_opensm_restart_is_survived_under_traffic() {
     client=$!
     stop_opensm
     start_opensm
-    wait_for 20 grep -q 'SUBNET UP\|Entering MASTER' /run/opensm.out
+    wait_for 20 all_are_members
     # The ports register again when it tells them to.
     sleep 2
     pkill -INT -x ping
@@ -87,7 +84,7 @@ silent_hosts_talk_without_a_subnet_manager() { # MODE
     ping_ok 3 fd00::2 -s 1500
     flood 2 10.0.0.3 200
     start_opensm
-    wait_for 20 grep -q 'SUBNET UP\|Entering MASTER' /run/opensm.out
+    wait_for 20 all_are_members
     sysctl -qw net.ipv4.neigh.default.gc_interval=30
 }
 test_silent_hosts_talk_without_a_subnet_manager() { silent_hosts_talk_without_a_subnet_manager datagram; }
@@ -99,7 +96,6 @@ test_silent_hosts_talk_without_a_subnet_manager_in_connected_mode() {
 
 test_groups_are_joined_again_after_reregistration() {
     # A new subnet manager knows nothing until it is told.
-    all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 3 ]; }
     wait_for 20 all_are_members
     on 1 ip neigh flush dev ib0
     ping_ok 1 10.0.0.2

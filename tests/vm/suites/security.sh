@@ -85,12 +85,7 @@ test_root_of_a_container_has_its_own_interface_and_no_other() {
 }
 
 # Some tests stop it.
-before_each() {
-    ! opensm_is_gone || {
-        start_opensm
-        wait_for 30 all_ports_active
-    }
-}
+before_each() { ensure_opensm; }
 
 paths_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_path; }
 storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99; } # COUNT
