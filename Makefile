@@ -54,9 +54,9 @@ demo: vm-modules ## a pinging, iperf3-ing IPoIB link in a VM, from nothing
 shell: vm-modules ## that VM's console
 	tests/vm/shell --kernel $(KERNEL) --driver $(DRIVER)
 
-test: ## the test command: the VM suites, and meanwhile unit tests, threads and simulator
-	@scripts/sum-tests $(foreach part,unit threads sim,--beside "$(MAKE) --no-print-directory test-$(part)") \
-	    "$(MAKE) --no-print-directory test-vm"
+test: ## the test command: unit tests, threads, simulator, then the VM suites
+	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-threads" \
+	    "$(MAKE) --no-print-directory test-sim" "$(MAKE) --no-print-directory test-vm"
 
 test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs that fuzzers found
 	@tests/vm/need g++ libgtest-dev

@@ -11,10 +11,10 @@ suite_matches() { # file pattern
 }
 suite_has() { suite_matches "$1" "^$2()"; } # file function
 has_two_machines() { suite_matches "$here/suites/$1.sh" '^MACHINES=2$'; } # suite
-has_one_processor() { suite_matches "$here/suites/$1.sh" '^PROCESSORS=1$'; } # suite
+processors_of() { if suite_matches "$here/suites/$1.sh" '^PROCESSORS=2$'; then echo 2; else echo 1; fi; } # suite
 wants_fresh_vm() { suite_matches "$here/suites/$1.sh" '^FRESH=1$'; } # suite
 is_long() { suite_matches "$here/suites/$1.sh" '^LONG=1$'; } # suite
-needs_own_vm() { has_two_machines "$1" || has_one_processor "$1" || is_long "$1" || wants_fresh_vm "$1"; } # suite
+needs_own_vm() { has_two_machines "$1" || is_long "$1" || wants_fresh_vm "$1"; } # suite
 is_for_debug_kernels() { suite_matches "$here/suites/$1.sh" '^DEBUG_KERNEL=1$'; } # suite
 on_debug_kernel() { [[ $kernel = debug* || $kernel = kcsan ]]; }
 
@@ -63,10 +63,14 @@ select_suites() {
     done
 }
 
-# The longest suites come first, so that none of them is left when the others have ended.
-longest="connected_faults lifecycle surface_wire accelerated_filter transmit_queue children_races connected_thousand \
-fabric_events concurrency offload ethtool accelerated datagram"
+# Those that want two processors come first, so that a job's VM changes its number once. Of each kind the longest are the
+# first, so that none of them is left when the others have ended.
+longest="lifecycle connected_faults recovery children_races connected_thousand connected_no_srq accelerated fabric_events \
+verbs accelerated_filter offload_by_driver surface address offload wire"
 longest_first() {
-    awk -v longest="$longest" 'BEGIN { n = split(longest, names); for (i = 1; i <= n; i++) place[names[i]] = i }
-        { print ($1 in place ? place[$1] : n + NR), $0 }' | sort -n | cut -d' ' -f2-
+    local suite only place
+    while read -r suite only; do
+        place=$(tr ' ' '\n' <<<"$longest" | grep -nx "$suite" | cut -d: -f1 || true)
+        echo "$((3 - $(processors_of "$suite"))) ${place:-99} $suite $only"
+    done | sort -s -n -k 1,1 -k 2,2 | cut -d' ' -f3-
 }

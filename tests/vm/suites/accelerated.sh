@@ -4,6 +4,7 @@
 # HCAs with a datapath of their own for IPoIB (RDMA_NETDEV_IPOIB): the driver has joins, paths and neighbours, the HCA's
 # driver sends and receives.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 FABRIC=${FABRIC:-rdma_netdev=1 functions=1}
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'

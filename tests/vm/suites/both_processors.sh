@@ -3,6 +3,7 @@
 
 # Both processors in the same interface at once: senders on either, while its state is read and changed.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 
 # Of some thousand accesses KCSAN watches one, for some microseconds: here, one of some hundred, for longer.

@@ -4,6 +4,7 @@
 # Children are deleted while their HCA is unplugged. Row 23 of Documentation/past-faults.md; a suite of its own, as RTNL stays held
 # for good where the fault is.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'

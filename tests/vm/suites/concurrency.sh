@@ -4,6 +4,7 @@
 # Many users at once, a subnet administrator that does not answer, and a packet at the moment when its connection is made. The
 # numbers are rows of Documentation/past-faults.md.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'

@@ -3,6 +3,7 @@
 
 # Two hosts in connected mode, MTU 65520.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 MODE=connected
 

@@ -3,6 +3,7 @@
 
 # What goes wrong with connections, and that nothing is lost for good or left behind.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 MODE=connected
 

@@ -3,6 +3,7 @@
 
 # Eight hosts in connected mode, every pair at once: 56 connections.
 PORTS=8
+PROCESSORS=2
 HOSTS=1
 MODE=connected
 

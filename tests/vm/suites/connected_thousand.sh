@@ -3,6 +3,7 @@
 
 # 33 hosts in connected mode, each with a connection to every other: 1056.
 PORTS=33
+PROCESSORS=2
 HOSTS=1
 MODE=connected
 

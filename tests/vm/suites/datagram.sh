@@ -3,6 +3,7 @@
 
 # Two hosts, datagram mode, 2048-byte MTU: what everybody does first.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 
 test_fabric_tools_give_right_answers() {

@@ -3,6 +3,7 @@
 
 # Eight hosts on one switch.
 PORTS=8
+PROCESSORS=2
 HOSTS=1
 
 test_all_pairs_ping() {

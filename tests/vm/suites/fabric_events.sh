@@ -4,6 +4,7 @@
 # Events of the fabric at the same time as requests of users: requests to register again, changed paths. The numbers are rows of
 # Documentation/past-faults.md.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'

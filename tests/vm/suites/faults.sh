@@ -5,6 +5,7 @@
 # done, and when the faults are over everything works.
 DEBUG_KERNEL=1
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 
 memory=(failslab fail_page_alloc)

@@ -3,6 +3,7 @@
 
 # A peer that sends messages on connections that the driver made to send. Row o of Documentation/past-faults.md.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 MODE=connected
 

@@ -4,6 +4,7 @@
 # The private flag icrc-as-checksum, which the in-tree driver has not: connections whose both ends have it carry no
 # checksums of TCP and UDP.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 MODE=connected
 # shellcheck source=/dev/null

@@ -4,6 +4,7 @@
 # Two machines, each with its driver: host 1 here, host 2 on the other.
 MACHINES=2
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='Blue=0x8001, ipoib : ALL=full;'
 

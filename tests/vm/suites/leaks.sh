@@ -4,6 +4,7 @@
 # The life of an interface in each mode: the module is loaded, there is traffic, the rings are replaced, the HCA is unplugged
 # and plugged in, the module is unloaded. A kernel with kmemleak (KERNEL=debug) tells then whether memory was leaked.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 
 traffic() {

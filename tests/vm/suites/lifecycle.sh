@@ -3,6 +3,7 @@
 
 # Birth and death, under traffic.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 
 # Connections that stall are given up and made anew: else there is no traffic for long, and packets that wait in a socket

@@ -3,6 +3,7 @@
 
 # Memory that the kernel allocates for an interface, a path, a neighbour and a connection.
 PORTS=10
+PROCESSORS=2
 HOSTS=1
 # Slab caches that other suites filled would serve the allocations that are measured.
 FRESH=1

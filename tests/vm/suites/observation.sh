@@ -4,7 +4,6 @@
 # What the driver shows of itself: debugfs, tracepoints, reasons of drops, debug levels.
 PORTS=2
 HOSTS=1
-PROCESSORS=1
 
 tracing=/sys/kernel/tracing
 # Events of a system while a command runs, in /run/trace.

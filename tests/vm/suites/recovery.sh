@@ -3,6 +3,7 @@
 
 # What breaks in a fabric, and that it heals by itself.
 PORTS=3
+PROCESSORS=2
 HOSTS=1
 
 # A test that failed may have left the fabric without one.

@@ -3,6 +3,7 @@
 
 # Who may do what, and what a hostile neighbour can cost: Documentation/security.md.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 

@@ -5,6 +5,7 @@
 # and the kernel has in the end what it had in the beginning. By `make soak`.
 LONG=1
 PORTS=8
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'

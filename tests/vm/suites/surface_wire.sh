@@ -4,7 +4,6 @@
 # What the driver asks of the fabric, and how packets queue on their way to it, as far as no other suite looks at it.
 PORTS=2
 HOSTS=1
-PROCESSORS=1
 
 file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
 

@@ -4,6 +4,7 @@
 # The netdev's transmit queue: there is one, its timeouts are recovered from, and it is woken whatever polls. The numbers are
 # rows of Documentation/past-faults.md.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 

@@ -3,6 +3,7 @@
 
 # Which completion vectors of an HCA, and so which processors, serve its interfaces.
 PORTS=2
+PROCESSORS=2
 HOSTS=1
 FABRIC='vectors=8'
 PARTITIONS='one=0x0001, ipoib : ALL=full;
