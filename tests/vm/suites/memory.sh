@@ -14,20 +14,24 @@ PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "
 # shellcheck source=/dev/null
 . ./samples.sh
 
-# Memory that the kernel has not taken for itself: free, on the processors' lists of free pages, or of programs, whose heaps are
-# given pages of 2 MiB at a time. Read once it has settled: memory that was given back is freed with a delay.
-free_kib() {
-    local last free=0
-    sync
+# A size in KiB, once it has settled: memory that was given back is freed with a delay.
+settled() { # COMMAND...
+    local last now=0
     for _ in $(seq 20); do
-        last=$free
-        echo 3 >/proc/sys/vm/drop_caches
-        free=$(awk '/^(MemFree|AnonPages):/ { kib += $2 } /^ +count:/ { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo)
-        [ $((free - last)) -gt 64 ] || [ $((last - free)) -gt 64 ] || break
+        last=$now now=$("$@")
+        [ $((now - last)) -gt 32 ] || [ $((last - now)) -gt 32 ] || break
         sleep 0.5
     done
-    echo "$free"
+    echo "$now"
 }
+# Memory that the kernel has not taken for itself: free, on the processors' lists of free pages, or of programs, whose heaps are
+# given pages of 2 MiB at a time.
+free_now_kib() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    awk '/^(MemFree|AnonPages):/ { kib += $2 } /^ +count:/ { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
+}
+free_kib() { settled free_now_kib; }
 
 test_interface_takes_what_is_documented() {
     [ "$DRIVER" = ours ] || return 77
@@ -64,10 +68,10 @@ test_path_and_neighbour_take_what_is_documented() {
     wait_for 30 carrier 2
     wait_for 20 reaches 1 10.0.0.2
     # Paths to GIDs that nobody has, of which OpenSM says so.
-    before=$(slab_kb)
+    before=$(settled slab_kb)
     for first in $(seq 0 500 $((count - 1))); do wait_for 20 learns_500_paths "$first"; done
     wait_for 20 questions_have_ended
-    path=$((($(slab_kb) - before) * 1024 / count))
+    path=$((($(settled slab_kb) - before) * 1024 / count))
     # Neighbours behind one port; the kernel has its own of each already.
     on 2 python3 - "$(lladdr 1)" $count <<'END' | on 2 ip -batch -
 import sys
@@ -77,7 +81,7 @@ for i in range(int(sys.argv[2])):
     octets[1:4] = (0x100000 + i).to_bytes(3, "big").hex(":").split(":")
     print(f"neigh replace 10.64.{i >> 8}.{i & 255} lladdr {':'.join(octets)} nud permanent dev ib1")
 END
-    before=$(slab_kb)
+    before=$(settled slab_kb)
     on 2 python3 - $count <<'END'
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -85,7 +89,7 @@ for i in range(int(sys.argv[1])):
     s.sendto(b"x", (f"10.64.{i >> 8}.{i & 255}", 9))
 END
     wait_for 20 eval "[ \$(wc -l </sys/kernel/debug/ipoib/ib1_neigh) -ge $count ]"
-    neighbour=$((($(slab_kb) - before) * 1024 / count))
+    neighbour=$((($(settled slab_kb) - before) * 1024 / count))
     on 2 ip neigh flush nud permanent dev ib1
     sysctl -qw net.ipv4.neigh.default.gc_interval=30
     echo "# $path bytes of a path, $neighbour of a neighbour"
