@@ -245,7 +245,7 @@ private:
     void create_debug_files();
     void remove_debug_files();
     void apply_mtu();
-    // The device's MTU, which the user has not asked for. Negative errno.
+    // Sets the device's MTU without taking it for the user's choice. Returns 0 or a negative errno. CONTEXT: RTNL.
     int adopt_mtu(unsigned int mtu);
     void warn_of_multicast(unsigned int mtu) const;
     void send_rejections();

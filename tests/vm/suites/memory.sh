@@ -47,7 +47,7 @@ test_interface_takes_what_is_documented() {
     about $((taken / count)) "$interface_kib" 'KiB of an interface'
 }
 
-# Some requests of a batch may find the receive ring full.
+# Repeated until it succeeds: requests may find the receive ring full.
 learns_500_paths() { # FIRST
     ./arp_requests.py --first "$1" --count 500 --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99
     [ "$(grep -c '^GID' /sys/kernel/debug/ipoib/ib1_path)" -ge $(($1 + 500)) ]

@@ -6,7 +6,7 @@ PORTS=3
 PROCESSORS=2
 HOSTS=1
 
-# A test that failed may have left the fabric without one.
+# An earlier test that failed may have left the fabric without OpenSM.
 before_each() { ensure_opensm; }
 
 test_link_down_takes_the_carrier_and_up_brings_it_back() {
