@@ -186,7 +186,7 @@ void Interface::apply_mtu()
     // Connections carry whatever the user set.
     if (connected())
         return;
-    const unsigned int mtu = std::min(admin_mtu_, ip_mtu(longest_frame()));
+    const unsigned int mtu = datagram_mtu();
     if (const int error = adopt_mtu(mtu))
         log_warning(dev_, "failed to change the MTU to %u, error %d", mtu, error);
 }
@@ -219,7 +219,7 @@ kernel::Status Interface::change_mtu(unsigned int mtu)
     }
     if (!adopting_mtu_)
         admin_mtu_ = mtu;
-    const unsigned int effective = std::min(admin_mtu_, ip_mtu(longest_frame()));
+    const unsigned int effective = datagram_mtu();
     if (lower.present())
         return lower.change_mtu(effective);
     shim_netdev_store_mtu(dev_, effective);
@@ -249,7 +249,7 @@ kernel::Status Interface::set_connected(bool wanted)
         admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
     }
     shim_netdev_update_features(dev_);
-    return adopt_mtu(wanted ? connections.max_mtu() : std::min(admin_mtu_, ip_mtu(longest_frame())));
+    return adopt_mtu(wanted ? connections.max_mtu() : datagram_mtu());
 }
 
 kernel::Status Interface::use_one_tx_queue() { return lower.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }

@@ -6,6 +6,7 @@
 // address list lock or transmit lock, GroupSet's or PathTable's lock (which is the connections' too), Reaper's lock or
 // that of rejections. Work items that take RTNL are on the flush queue, and cancelled where it is not held.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include <ipoib/address.hpp>
@@ -245,6 +246,8 @@ private:
     void create_debug_files();
     void remove_debug_files();
     void apply_mtu();
+    // In datagram mode: what the user asked for, if the group's link carries it.
+    unsigned int datagram_mtu() const { return std::min(admin_mtu_, ip_mtu(longest_frame())); }
     // Sets the device's MTU without taking it for the user's choice. Returns 0 or a negative errno. CONTEXT: RTNL.
     int adopt_mtu(unsigned int mtu);
     void warn_of_multicast(unsigned int mtu) const;
