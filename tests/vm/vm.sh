@@ -58,17 +58,18 @@ make_initrd() {
 }
 
 # The processors: KVM where the processor has it for us, else emulation, which is quick enough. With clock=instructions
-# one, whose time is the number of its instructions: what is measured by it can be repeated.
+# one, whose time is the number of its instructions: what is measured by it can be repeated. Otherwise as many as the
+# variable processors says, or two.
 processors() {
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
         echo tcg -icount shift=1,sleep=off -cpu max,-erms,-fsrm -smp 1
     elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then
-        echo kvm -cpu host -smp 2
+        echo kvm -cpu host -smp "${processors:-2}"
     else
         # A simple one: what the newer ones have is dear to emulate. But RDRAND: the kernel's random numbers are ready at
         # once, and it has no code to patch for it while both processors run, over which emulation stumbles now and then.
-        echo tcg,thread=multi -cpu qemu64,+rdrand -smp 2
+        echo tcg,thread=multi -cpu qemu64,+rdrand -smp "${processors:-2}"
     fi
 }
 

@@ -122,8 +122,8 @@ start_opensm() { # extra arguments
     opensm --guid "$(printf '0x0002c9030000%02x10' $((${SM_HOST:-1} - 1)))" --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
 }
-# Whether all hosts are members of the broadcast group.
-all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = "$PORTS" ]; }
+# Whether all hosts, or so many, are members of the broadcast group.
+all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = "${1:-$PORTS}" ]; } # [COUNT]
 # Starts OpenSM if an earlier test stopped it, and waits until all hosts have joined.
 ensure_opensm() {
     ! opensm_is_gone || start_opensm

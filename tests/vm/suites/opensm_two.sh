@@ -53,8 +53,7 @@ master_is_killed() {
 test_standby_takes_over_under_traffic() {
     under_traffic master_is_killed
     flood 3 10.0.0.1 500
-    all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 3 ]; }
-    wait_for 20 all_are_members
+    wait_for 20 all_are_members 3
 }
 
 test_new_host_joins_after_the_takeover() {
