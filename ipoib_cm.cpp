@@ -206,8 +206,12 @@ unsigned long Connections::look()
 
     while (end_replaced()) {}
     PassiveLife::Action action;
-    while (PassiveConnection* connection = next_due(action))
+    while (PassiveConnection* connection = next_due(action)) {
         perform(*connection, action);
+        // Active ones do not wait until all are done, of which a flood of REQs leaves many.
+        if (shim_jiffies() != now)
+            break;
+    }
 
     unsigned long delay = 0;
     const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
@@ -226,9 +230,12 @@ unsigned long Connections::look()
             else if (!releasing)
                 perform(connection, step(connection, ActiveLife::Event::rested), ready);
         }
-        for (PassiveConnection& connection : passive_)
-            if (connection.life.ending() || connection.due != PassiveLife::Action::none)
+        for (PassiveConnection& connection : passive_) {
+            if (connection.due != PassiveLife::Action::none)
+                sooner(1);
+            else if (connection.life.ending())
                 sooner(kernel::milliseconds(look_again_ms));
+        }
     }
     transmit(ready);
     return delay;

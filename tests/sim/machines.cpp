@@ -55,7 +55,7 @@ struct Limit {
     Time longest;
 };
 constexpr Limit limits[] = {
-    {active, "wanted", 3 * second},     {active, "asked", 100 * second},    {active, "recovering", 20 * second},
+    {active, "wanted", second},         {active, "asked", 100 * second},    {active, "recovering", 20 * second},
     {active, "refused", 130 * second},  {active, "closing", 20 * second},   {passive, "accepting", 100 * second},
     {passive, "flushing", 20 * second}, {passive, "draining", 20 * second},
 };

@@ -289,13 +289,40 @@ TEST_F(PassiveTest, the_five_seconds_begin_when_the_end_does)
     world.mute = true;
     world.message(first, SHIM_CM_DREQ);
     world.message(id, SHIM_CM_DREQ);
-    world.move_to_error_takes = 600;
+    unsigned long takes = 600;
+    world.moves_to_error = [&takes] { world.now += std::exchange(takes, 0); };
     run_for(20);
     // The second one's queue pair was moved after the first one's.
     EXPECT_EQ(connections(), 1U);
     run_for(600);
     EXPECT_EQ(connections(), 0U);
     world.mute = false;
+}
+
+// A flood of REQs leaves as many of them.
+TEST_F(PassiveTest, a_connection_that_is_wanted_does_not_wait_until_all_that_end_have_ended)
+{
+    std::vector<ib_cm_id*> ids;
+    for (std::uint32_t i = 0; i < 20; ++i) {
+        accept(1, 0x100 + i);
+        ids.push_back(id);
+    }
+    unsigned int moved = 0, moved_before_request = 0;
+    world.moves_to_error = [&] {
+        world.now += 10;
+        if (++moved == 1) {
+            world.transmit(world.packet(capable(9), 0x0800, 60));
+            world.answer_path();
+        }
+        moved_before_request += world.asked.empty();
+    };
+    for (ib_cm_id* ended : ids)
+        world.message(ended, SHIM_CM_DREQ);
+    run_for(1);
+    EXPECT_NE(world.take_request(), nullptr);
+    EXPECT_EQ(moved_before_request, 1U);
+    EXPECT_EQ(moved, 20U);
+    world.moves_to_error = nullptr;
 }
 
 // An HCA leaves the completions of a queue pair that is destroyed in their queue.

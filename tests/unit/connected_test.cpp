@@ -365,6 +365,9 @@ TEST_F(ConnectedTest, a_reply_without_a_usable_mtu_is_rejected)
         run_for(300);
     }
     EXPECT_TRUE(shows("malformed 4"));
+    ib_cm_id* lowest = ask(capable(++peer));
+    world.reply(lowest, 76);
+    EXPECT_EQ(lowest->sent.back(), "RTU");
 }
 
 TEST_F(ConnectedTest, failures_while_asking_fall_back_and_leak_nothing)

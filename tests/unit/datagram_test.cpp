@@ -299,6 +299,11 @@ TEST_F(DatagramTest, own_multicast_is_dropped)
     world.receive(frame(), true, group(1), 0x49, 3);
     world.receive(frame(), true, group(1), 0x48, 4);
     EXPECT_EQ(world.received.size(), 2U);
+    // A port of another subnet, by its GID, with the same QPN and LID.
+    world.ca.gid.raw[15] ^= 1;
+    world.receive(frame(), true, group(1), 0x48, 3);
+    world.ca.gid.raw[15] ^= 1;
+    EXPECT_EQ(world.received.size(), 3U);
 }
 
 TEST_F(DatagramTest, truncated_frames_are_counted_and_their_buffers_reused)

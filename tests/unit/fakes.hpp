@@ -333,8 +333,8 @@ public:
     bool refuses(const char* call);
     // What another processor does just before the next barrier or spinlock.
     std::function<void()> meanwhile;
-    // Ticks that pass in the next move of a queue pair to its error state.
-    unsigned long move_to_error_takes = 0;
+    // Runs while a queue pair is moved to its error state.
+    std::function<void()> moves_to_error;
     void let_others_run();
     // Run each time that bottom halves are enabled again.
     std::function<void()> softirqs;

@@ -268,7 +268,8 @@ int shim_qp_to_error(ib_qp* qp)
 {
     if (world->refuses("qp_to_error"))
         return -22;
-    world->now += std::exchange(world->move_to_error_takes, 0);
+    if (world->moves_to_error)
+        world->moves_to_error();
     qp->state = "error";
     if (world->mute)
         return 0;

@@ -30,7 +30,7 @@ protected:
         std::uint8_t reserved = 0;
         // The HCA says nothing of its checksum; it has 4 bytes of IP options.
         bool unverified = false, ip_options = false;
-        std::uint8_t service = 0;
+        std::uint8_t service = 0, protocol = 6;
     };
     static std::vector<std::uint8_t> frame(const Tcp& tcp)
     {
@@ -43,7 +43,7 @@ protected:
         ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size() - 4));
         ip.fragment = kernel::Be16(tcp.fragment);
         ip.time_to_live = tcp.time_to_live;
-        ip.protocol = 6;
+        ip.protocol = tcp.protocol;
         ip.source = kernel::Be32(0x0a000001);
         ip.destination = kernel::Be32(0x0a000002);
         auto& header = *reinterpret_cast<TcpHeader*>(&ip + 1);
@@ -355,6 +355,13 @@ TEST_F(OffloadTest, nothing_overtakes_the_segments_of_its_flow)
     arrive({{.sequence = 2000}, {.sequence = 2100}, {.sequence = 2200, .data = 11, .fragment = 0x2000}});
     arrive({{.sequence = 3000}, {.sequence = 3100}, {.sequence = 3200, .data = 12, .unverified = true}});
     EXPECT_EQ(received(), (Sizes{200, 14, 200, 11, 200, 12}));
+}
+
+// UDP and TCP have no order among themselves.
+TEST_F(OffloadTest, a_datagram_between_segments_does_not_end_their_merging)
+{
+    arrive({{.sequence = 1000}, {.data = 10, .protocol = 17}, {.sequence = 1100}});
+    EXPECT_EQ(received(), (Sizes{10, 200}));
 }
 
 // Shared receive queues with few elements, so that packets of connections are not built in their page.
