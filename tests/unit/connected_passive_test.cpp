@@ -289,8 +289,7 @@ TEST_F(PassiveTest, the_five_seconds_begin_when_the_end_does)
     world.mute = true;
     world.message(first, SHIM_CM_DREQ);
     world.message(id, SHIM_CM_DREQ);
-    unsigned long takes = 600;
-    world.moves_to_error = [&takes] { world.now += std::exchange(takes, 0); };
+    world.moves_to_error = [this, takes = 600UL]() mutable { world.now += std::exchange(takes, 0); };
     run_for(20);
     // The second one's queue pair was moved after the first one's.
     EXPECT_EQ(connections(), 1U);
@@ -302,6 +301,7 @@ TEST_F(PassiveTest, the_five_seconds_begin_when_the_end_does)
 // A flood of REQs leaves as many of them.
 TEST_F(PassiveTest, a_connection_that_is_wanted_does_not_wait_until_all_that_end_have_ended)
 {
+    set_mode("connected");
     std::vector<ib_cm_id*> ids;
     for (std::uint32_t i = 0; i < 20; ++i) {
         accept(1, 0x100 + i);
