@@ -35,13 +35,13 @@ traffic_and_500_switches() {
     (while :; do on 1 iperf3 -c 10.0.0.2 -t 10 >/dev/null 2>&1 || sleep 0.2; done) &
     local traffic=$! i
     on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
-    local pinger=$!
-    for i in $(seq 125); do
-        set_mode 1 datagram
-        set_mode 2 datagram
-        set_mode 2 connected
-        set_mode 1 connected
+    local pinger=$! switchers=() host
+    for host in 1 2; do
+        on $host sh -c 'for _ in $(seq 125); do echo datagram >"$0" && echo connected >"$0" && sleep 0.05 || exit; done' \
+            "/sys/class/net/$(interface_of $host)/mode" &
+        switchers+=($!)
     done
+    for i in "${switchers[@]}"; do wait "$i"; done
     kill $traffic $pinger 2>/dev/null || true
     stop_traffic
     wait $traffic $pinger 2>/dev/null || true
