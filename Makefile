@@ -61,7 +61,7 @@ test: ## the test command: unit tests, threads, simulator, then the VM suites
 test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs that fuzzers found
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/install/test-check-tools
+	    tests/vm/test-checks tests/install/test-check-tools
 
 test-threads: ## the driver on real threads, under ThreadSanitizer: what is done without locks; ARCH=arm64: without it, emulated
 	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)

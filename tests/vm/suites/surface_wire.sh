@@ -117,8 +117,10 @@ test_bytes_under_way_are_limited() {
     # Of 380 kB.
     on 1 ping -q -f -l 200 -s 1900 10.0.0.2 >/dev/null &
     for i in $(seq 40); do
-        now=$(limit) && allowed=$((now > allowed ? now : allowed))
-        now=$(inflight) && most=$((now > most ? now : most))
+        now=$(limit)
+        allowed=$((now > allowed ? now : allowed))
+        now=$(inflight)
+        most=$((now > most ? now : most))
     done
     stop_traffic
     knob 1 delay_us 0
