@@ -62,6 +62,7 @@ test_no_memory_for_the_datapath_is_no_memory_for_a_child() {
 # The core asks first, then the driver, for the netdevs that `ip link add` will make.
 test_no_child_while_the_size_of_the_datapath_is_not_known() {
     [ "$DRIVER" = ours ] || return 77
+    expect_in_log "port 1: the size of the HCA's own datapath is not known, error -12"
     mark_log
     knob 1 fail_rdma_netdev 2
     ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1

@@ -12,6 +12,7 @@ red=0x0002, ipoib : ALL=full;'
 test_children_are_deleted_while_their_hca_goes() {
     local pid
     gone() { ! kill -0 "$1"; }
+    expect_missing_gids
     for _ in $(seq 8); do
         # shellcheck disable=SC2016 # it is for the inner shell to expand
         on 2 bash -c 'while [ -e /sys/class/net/ib1 ]; do

@@ -23,6 +23,9 @@ before_each() {
         setting "$kind" require-end "0x$last"
     done
     setting fail_page_alloc min-order 0
+    # What the driver says of what it was refused.
+    expect_in_log '(error|status|failed:?) -?(12|22|ENOMEM)'
+    expect_in_log "no memory for|couldn't attach QP"
 }
 each_allocation_fails_once() { on 1 python3 /test/fail_nth.py "$@"; } # what to do: see there
 sometimes() { # KIND PERCENT
@@ -93,6 +96,8 @@ test_memory_is_scarce_under_traffic() {
 
 # The interface is brought up, has a child made, changes its mode and talks, while a verb fails.
 with_failing() { # VERB PERCENT
+    # A queue pair that does not move to ERROR completes nothing.
+    expect_in_log 'timing out'
     echo "soft_ib:$1" >$fail_function/inject
     setting fail_function "soft_ib:$1/retval" "$(printf '%#x' -12)"
     sometimes fail_function "$2"

@@ -23,6 +23,11 @@ WITNESS=1
 seconds_to_recover=60
 seed=${SEED:-$RANDOM}
 
+before_each() {
+    expect_missing_gids
+    expect_in_log 'failed send event'
+}
+
 # Who is what in the beginning, and in the end.
 mode_of() { case $1 in 3 | 4 | 5) echo connected ;; *) echo datagram ;; esac; }
 # Hosts with a child, each with the next one whose child it talks to.
