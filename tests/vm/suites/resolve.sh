@@ -19,6 +19,18 @@ is() { # INTERFACE HOST WORDS...
     [ "$found" = "$1" ] || fail "$found"
 }
 
+# Host 1 has no child that a test before has left.
+before_each() {
+    local child
+    for child in blue azure sky; do on 1 ip link del $child 2>/dev/null || true; done
+}
+add_child() { # NAME NUMBER: at 10.NUMBER.0.1 and fd0NUMBER::1
+    on 1 ip link add link ib0 name "$1" type ipoib pkey 0x8001
+    on 1 ip link set "$1" up
+    on 1 ip addr add "10.$2.0.1/24" dev "$1"
+    on 1 ip addr add "fd0$2::1/64" dev "$1" nodad
+}
+
 test_parent_is_found_by_key_and_gid() {
     is ib0 1 pkey=0xffff gid="$(gid 1)"
     is ib1 2 pkey=0xffff gid="$(gid 2)"
@@ -45,20 +57,14 @@ test_child_is_found_before_it_was_ever_up() {
 }
 
 test_child_is_found_by_its_key() {
-    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
-    on 1 ip link set blue up
+    add_child blue 1
     is blue 1 pkey=0x8001 gid="$(gid 1)"
     is ib0 1 pkey=0xffff gid="$(gid 1)"
 }
 
 test_children_of_one_key_are_told_apart_by_address() {
-    on 1 ip link add link ib0 name azure type ipoib pkey 0x8001
-    on 1 ip link set blue up
-    on 1 ip link set azure up
-    on 1 ip addr add 10.1.0.1/24 dev blue
-    on 1 ip addr add 10.2.0.1/24 dev azure
-    on 1 ip addr add fd01::1/64 dev blue nodad
-    on 1 ip addr add fd02::1/64 dev azure nodad
+    add_child blue 1
+    add_child azure 2
     is blue 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1
     is azure 1 pkey=0x8001 gid="$(gid 1)" ip=10.2.0.1
     is blue 1 pkey=0x8001 gid="$(gid 1)" ip6=fd01::1
@@ -69,6 +75,7 @@ test_children_of_one_key_are_told_apart_by_address() {
 }
 
 test_children_of_one_key_are_told_apart_by_gid() {
+    add_child blue 1
     # A GUID that the port has not is none that a child gets.
     knob 1 alias_guid "1 0x0002c9030000abcd"
     on 1 ip link add link ib0 name sky address "$(on 1 cut -c -36 /sys/class/net/ib0/address)00:02:c9:03:00:00:ab:cd" \
@@ -82,6 +89,8 @@ test_children_of_one_key_are_told_apart_by_gid() {
 }
 
 test_child_that_is_gone_is_not_found() {
+    add_child blue 1
+    add_child azure 2
     on 1 ip link del azure
     is blue 1 pkey=0x8001 gid="$(gid 1)" ip=10.2.0.1
     on 1 ip link del blue
