@@ -12,10 +12,18 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 # The datapath leaves the driver its queue pair, and works on top of it (accelerated_filter.sh).
 filters() { false; }
 devices_are() { [ "$(counter "$1" accelerated_devices)" = "$2" ]; }
-blue_up() { # HOST
-    on "$1" ip addr add "10.1.0.$1/24" dev blue
-    on "$1" ip link set blue up
-    wait_for 20 carrier "$1" blue
+# Children that several tests use: blue of both hosts, at 10.1.0.1 and 10.1.0.2.
+make_blue_children() {
+    local host
+    for host in 1 2; do
+        on $host test -e /sys/class/net/blue || {
+            on $host ip link add link "$(interface_of $host)" name blue type ipoib pkey 0x8001
+            on $host ip addr add "10.1.0.$host/24" dev blue
+            on $host ip link set blue up
+        }
+    done
+    for host in 1 2; do wait_for 20 carrier $host blue; done
+    wait_for 20 reaches 1 10.1.0.2
 }
 
 test_ping_goes_by_the_accelerated_datapath() {
@@ -136,21 +144,18 @@ test_mtu_is_changed() {
 
 test_children_are_accelerated_too() {
     local before
-    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
-    on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
+    make_blue_children
     devices_are 1 2
     [ "$(lladdr 1 blue | cut -c 1-2)" = "$(lladdr 1 ib0 | cut -c 1-2)" ] || fail "$(lladdr 1 blue)"
     [ "$(lladdr 1 blue)" != "$(lladdr 1 ib0)" ]
-    blue_up 1
-    blue_up 2
     before=$(counter 1 accelerated_sends)
-    wait_for 20 reaches 1 10.1.0.2
     flood 1 10.1.0.2 200
     [ "$(counter 1 accelerated_sends)" -ge $((before + 200)) ]
     ping_ok 1 10.0.0.2
 }
 
 test_down_and_up_20_times_under_traffic() {
+    make_blue_children
     on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
     on 2 ping -q -f 10.1.0.1 >/dev/null 2>&1 &
     for _ in $(seq 20); do
@@ -182,6 +187,7 @@ test_lost_datagrams_are_survived() {
 }
 
 test_key_that_goes_and_comes_back() {
+    make_blue_children
     PARTITIONS='' write_partitions
     pkill -HUP -x opensm
     without_blue() { ! carrier 1 blue; }
@@ -198,6 +204,7 @@ test_key_that_goes_and_comes_back() {
 }
 
 test_child_is_deleted() {
+    make_blue_children
     on 1 ip link del blue
     devices_are 1 1
     ping_ok 1 10.0.0.2
