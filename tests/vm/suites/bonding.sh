@@ -90,13 +90,13 @@ before_each() {
     ip netns exec h3 ip link set ib2 netns h2
     on 1 ip addr add $peer/24 dev ib0
     make_bond ib1 ib2
+    on 1 ip addr add fd09::1/64 dev ib0 nodad
+    on 2 ip addr add fd09::2/64 dev bond0 nodad
 }
 
 test_bond_of_two_ports_pings() {
     [ "$(option mode)" = "active-backup 1" ]
     [ "$(option fail_over_mac)" = "active 1" ]
-    on 2 ip addr add fd09::2/64 dev bond0 nodad
-    on 1 ip addr add fd09::1/64 dev ib0 nodad
     settles_on 2
     wait_for 10 reaches 1 fd09::2
     ping_ok 1 fd09::2
