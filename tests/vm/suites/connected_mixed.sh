@@ -5,13 +5,15 @@
 PORTS=3
 HOSTS=1
 
+before_each() {
+    set_mode 1 connected
+    set_mode 3 connected
+}
 learned_pmtu() { # FROM ADDRESS: what tracepath finds out
     on "$1" timeout 30 tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
 }
 
 test_modes_are_mixed() {
-    set_mode 1 connected
-    set_mode 3 connected
     [ "$(mtu 1)" = 65520 ]
     [ "$(mtu 2)" = 2044 ]
     [ "$(mtu 3)" = 65520 ]

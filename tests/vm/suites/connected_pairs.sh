@@ -18,6 +18,7 @@ say_what_was_lost() {
 # Every host to every other, all at the same time; not one may be missing.
 all_pairs() { # ping arguments
     local from to pids=()
+    own_answers_only
     for from in $(seq "$PORTS"); do
         for to in $(seq "$PORTS"); do
             [ "$from" != "$to" ] || continue
@@ -40,15 +41,15 @@ own_answers_only() {
 connection_ends() { rdma resource show qp | grep -c 'type RC'; }
 
 test_all_pairs_at_once() {
-    own_answers_only
     all_pairs -c 10 -i 0.1
     # Two ends each.
     [ "$(connection_ends)" = $((2 * 56)) ] || fail "$(connection_ends) ends"
 }
-test_all_pairs_with_long_packets() { own_answers_only; all_pairs -c 5 -i 0.2 -s 60000; }
+test_all_pairs_with_long_packets() { all_pairs -c 5 -i 0.2 -s 60000; }
 test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
 test_connections_are_listed() {
     [ "$DRIVER" = ours ] || return 77
+    all_pairs -c 1
     [ "$(grep -c '^active .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]
     [ "$(grep -c '^passive .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]
     # The file follows the interface's name.
