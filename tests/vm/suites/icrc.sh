@@ -11,6 +11,14 @@ MODE=connected
 . ./features.sh
 
 trust() { on "$1" ethtool --set-priv-flags "$(interface_of "$1")" icrc-as-checksum "$2"; } # HOST on|off
+# What most tests begin with, whatever one before has left.
+both_trust() {
+    trust 1 on
+    trust 2 on
+}
+before_each() {
+    set_modes
+}
 connections_trust() { cat /sys/kernel/debug/ipoib/ib0_cm /sys/kernel/debug/ipoib/ib1_cm | says ' icrc$'; }
 listens_to_udp() { on 2 ss -lun | says ":9000 "; }
 # What tcpdump at host 2 says of the checksum of a UDP packet of host 1 to an address.
@@ -48,8 +56,7 @@ test_unknown_flag_is_refused() {
 
 test_no_checksums_where_both_want_it() {
     [ "$DRIVER" = ours ] || return 77
-    trust 1 on
-    trust 2 on
+    both_trust
     is_feature 1 tx-checksum-ipv4 on
     carries 'bad udp cksum'
     connections_trust
@@ -58,11 +65,13 @@ test_no_checksums_where_both_want_it() {
 
 test_groups_and_broadcasts_have_checksums() {
     [ "$DRIVER" = ours ] || return 77
+    both_trust
     [ "$(checksum_of 239.1.2.3 ip-add-membership=239.1.2.3:ib1)" = 'udp sum ok' ] || fail "$(cat /run/seen)"
 }
 
 test_checksums_where_one_does_not() {
     [ "$DRIVER" = ours ] || return 77
+    both_trust
     trust 2 off
     carries 'udp sum ok'
     ! connections_trust || return 1
@@ -70,11 +79,11 @@ test_checksums_where_one_does_not() {
     trust 2 on
     carries 'udp sum ok'
     ! connections_trust || return 1
-    trust 1 on
 }
 
 test_datagrams_have_checksums() {
     [ "$DRIVER" = ours ] || return 77
+    both_trust
     set_mode 1 datagram
     carries 'udp sum ok'
     set_mode 1 connected
@@ -83,6 +92,8 @@ test_datagrams_have_checksums() {
 
 test_checksums_by_ethtool() {
     [ "$DRIVER" = ours ] || return 77
+    both_trust
+    trap 'set_feature 1 tx-checksum-ipv4 on' EXIT
     set_feature 1 tx-checksum-ipv4 off
     carries 'udp sum ok'
     set_feature 1 tx-checksum-ipv4 on
@@ -92,6 +103,7 @@ test_checksums_by_ethtool() {
 test_flag_changes_under_traffic() {
     [ "$DRIVER" = ours ] || return 77
     local i
+    both_trust
     serve_iperf 2
     on 1 timeout 60 iperf3 -c 10.0.0.2 -t 10 >/run/iperf.out &
     for i in off on off on; do
@@ -107,6 +119,7 @@ test_flag_changes_under_traffic() {
 
 test_flag_survives_down_and_up() {
     [ "$DRIVER" = ours ] || return 77
+    both_trust
     on 1 ip link set ib0 down
     trust 1 off
     trust 1 on
