@@ -22,9 +22,9 @@ start_sm() { # HOST PRIORITY
     disown  # or bash tells of its end
 }
 guid() { printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))); }
+sm_is_gone() { ! kill -0 "$(cat "/run/sm$1/pid")" 2>/dev/null; } # HOST
 kill_sm() { # HOST
     kill -9 "$(cat "/run/sm$1/pid")"
-    sm_is_gone() { ! kill -0 "$(cat "/run/sm$1/pid")" 2>/dev/null; }
     wait_for 10 sm_is_gone "$1"
 }
 # Whom host 3's port takes for the master, or that of host WITNESS, and that it answers as such.

@@ -9,19 +9,46 @@ red=0x0002, ipoib : ALL=full;'
 # shellcheck source=/dev/null
 . ./managers.sh
 
-child() { # HOST NAME PKEY SUBNET
-    on "$1" ip link add link "$(interface_of "$1")" name "$2" type ipoib pkey "$3"
-    on "$1" ip addr add "10.$4.0.$1/24" dev "$2"
-    on "$1" ip link set "$2" up
-}
-
-test_one_is_master_and_the_other_stands_by() {
+# Hosts 1 to 3 are there.
+before_each() {
+    [ ! -e /sys/module/ib_ipoib ] || return 0
     load_driver
     local host
     for host in 1 2 3; do add_host $host; done
     for host in 1 2 3; do wait_for 30 carrier $host; done
-    wait_for 20 master_is 1
+}
+# Host 4 is there, too.
+with_host_4() {
+    on 4 test -e /sys/class/net/ib3 2>/dev/null || add_host 4
+    wait_for 30 carrier 4
+}
+# The OpenSM of host 1 is the master, and that of host 2 stands by.
+with_both() {
+    ! sm_is_gone 1 || start_sm 1 15
+    wait_for 30 master_is 1
     wait_for 20 state_is 2 STANDBY
+}
+# The OpenSM of host 1 is gone, and that of host 2 the master.
+with_the_second() {
+    sm_is_gone 1 || kill_sm 1
+    wait_for 30 master_is 2
+}
+# Children of two hosts reach each other.
+with_children() { # NAME PKEY SUBNET HOST HOST
+    local host
+    for host in "$4" "$5"; do
+        on "$host" test -e "/sys/class/net/$1" || {
+            on "$host" ip link add link "$(interface_of "$host")" name "$1" type ipoib pkey "$2"
+            on "$host" ip addr add "10.$3.0.$host/24" dev "$1"
+            on "$host" ip link set "$1" up
+        }
+    done
+    for host in "$4" "$5"; do wait_for 20 carrier "$host" "$1"; done
+    wait_for 20 reaches "$4" "10.$3.0.$5"
+}
+
+test_one_is_master_and_the_other_stands_by() {
+    with_both
     wait_for 20 reaches 3 10.0.0.1
     ping_ok 3 10.0.0.1
     ping_ok 2 10.0.0.3
@@ -46,19 +73,16 @@ under_traffic() { # COMMAND...
     [ "$lost" -le $((20 * patience)) ]
 }
 
-master_is_killed() {
-    kill_sm 1
-    wait_for 30 master_is 2
-}
 test_standby_takes_over_under_traffic() {
-    under_traffic master_is_killed
+    with_both
+    under_traffic with_the_second
     flood 3 10.0.0.1 500
     wait_for 20 all_are_members 3
 }
 
 test_new_host_joins_after_the_takeover() {
-    add_host 4
-    wait_for 30 carrier 4
+    with_the_second
+    with_host_4
     wait_for 20 reaches 4 10.0.0.1
     ping_ok 4 10.0.0.2
     ping_ok 3 10.0.0.4
@@ -66,11 +90,9 @@ test_new_host_joins_after_the_takeover() {
 }
 
 test_new_children_and_groups_join_after_the_takeover() {
-    child 1 blue 0x8001 1
-    child 4 blue 0x8001 1
-    wait_for 20 carrier 1 blue
-    wait_for 20 carrier 4 blue
-    wait_for 20 reaches 1 10.1.0.4
+    with_the_second
+    with_host_4
+    with_children blue 0x8001 1 1 4
     ping_ok 4 10.1.0.1
     group_is_heard 239.1.2.3
 }
@@ -89,23 +111,19 @@ group_is_heard() { # GROUP: by host 3 and 4, from 1
 }
 
 test_master_that_is_back_takes_over_again() {
-    under_traffic master_is_back
-    wait_for 20 state_is 2 STANDBY
+    with_the_second
+    with_host_4
+    under_traffic with_both
     flood 3 10.0.0.1 500
-    child 2 red 0x8002 2
-    child 3 red 0x8002 2
-    wait_for 20 carrier 2 red
-    wait_for 20 carrier 3 red
-    wait_for 20 reaches 2 10.2.0.3
+    with_children red 0x8002 2 2 3
     ping_ok 3 10.2.0.2
     group_is_heard 239.1.2.4
 }
-master_is_back() {
-    start_sm 1 15
-    wait_for 30 master_is 1
-}
 
 test_standby_that_dies_is_not_missed() {
+    with_both
+    with_host_4
+    with_children blue 0x8001 1 1 4
     kill_sm 2
     master_is 1
     ping_ok 3 10.0.0.4
