@@ -199,7 +199,7 @@ test_rarp_and_tipc_are_carried_to_all_and_to_one() {
 test_multicast_gets_the_links_pkey() {
     # A frame for the group of 239.6.6.6 of another partition.
     local header=45000021000000000111 rest=0a000001ef06060610e110e1000d000068656c6c6f
-    on 2 timeout 20 python3 /test/group.py listen 239.6.6.6 ib1 >/run/heard &
+    on 2 python3 /test/group.py listen 239.6.6.6 ib1 >/run/heard &
     heard_of() { on 2 ip maddr show dev ib1 | says 239.6.6.6; }
     wait_for 5 heard_of
     said_and_heard() {
