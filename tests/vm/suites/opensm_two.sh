@@ -70,7 +70,7 @@ under_traffic() { # COMMAND...
     read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/ping.two)
     echo "# $lost pings of $sent lost"
     # Some may go while groups and paths are asked for again, not many.
-    [ "$lost" -le $((20 * patience)) ]
+    [ "$lost" -le $((sent / 20)) ]
 }
 
 test_standby_takes_over_under_traffic() {
@@ -100,7 +100,7 @@ test_new_children_and_groups_join_after_the_takeover() {
 group_is_heard() { # GROUP: by host 3 and 4, from 1
     local host
     for host in 3 4; do
-        on $host timeout 30 python3 /test/group.py listen "$1" "$(interface_of $host)" >"/run/heard$host" &
+        on $host python3 /test/group.py listen "$1" "$(interface_of $host)" >"/run/heard$host" &
     done
     heard() {
         on 1 python3 /test/group.py send "$1" ib0 hello
