@@ -142,7 +142,7 @@ test_tables_in_debugfs_have_their_format() {
 }
 
 test_sniffers_see_the_link_header() {
-    on 2 timeout 10 tcpdump -i ib1 -c 1 -w /run/capture.pcap icmp 2>/run/tcpdump.says &
+    on 2 timeout $((10 * patience)) tcpdump -i ib1 -c 1 -w /run/capture.pcap icmp 2>/run/tcpdump.says &
     local sniffer=$!
     wait_for 5 grep -q 'listening on ib1' /run/tcpdump.says
     on 1 ping -q -c 5 -i 0.3 10.0.0.2 >/dev/null

@@ -17,15 +17,16 @@ both_trust() {
     trust 2 on
 }
 before_each() {
+    pkill -x 'socat|tcpdump' || true
     set_modes
 }
 connections_trust() { cat /sys/kernel/debug/ipoib/ib0_cm /sys/kernel/debug/ipoib/ib1_cm | says ' icrc$'; }
 listens_to_udp() { on 2 ss -lun | says ":9000 "; }
 # What tcpdump at host 2 says of the checksum of a UDP packet of host 1 to an address.
 checksum_of() { # ADDRESS [SOCAT-OPTION]
-    on 2 timeout 20 tcpdump -i ib1 -n -vv -c 1 udp port 9000 >/run/seen 2>/run/tcpdump.err &
+    on 2 timeout $((30 * patience)) tcpdump -i ib1 -n -vv -c 1 udp port 9000 >/run/seen 2>/run/tcpdump.err &
     wait_for 10 grep -q 'listening on' /run/tcpdump.err
-    on 2 timeout 20 socat -u "UDP-RECVFROM:9000${2:+,$2}" - >/run/heard &
+    on 2 timeout $((30 * patience)) socat -u "UDP-RECVFROM:9000${2:+,$2}" - >/run/heard &
     wait_for 5 listens_to_udp
     hello_came() {
         echo hello | on 1 socat -u - "UDP-SENDTO:$1:9000,ip-multicast-if=10.0.0.1"

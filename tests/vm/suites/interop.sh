@@ -45,7 +45,7 @@ test_udp_both_ways() { both_ways datagrams; }
 hears() {
     local from=$1 to=$2 group
     for group in 239.1.2.3 ff15::1234; do
-        on "$to" timeout 15 python3 /test/group.py listen $group "$(interface_of "$to")" >/run/heard &
+        on "$to" timeout $((15 * patience)) python3 /test/group.py listen $group "$(interface_of "$to")" >/run/heard &
         hello_came() {
             on "$from" python3 /test/group.py send "$1" "$(interface_of "$from")" hello
             grep -q hello /run/heard

@@ -18,7 +18,7 @@ grew_by() { [ $(($(counter "$1" "$2") - $3)) -ge "$4" ] || fail "$2 of host $1: 
 
 run_perftest() { # PROGRAM ARGUMENT...
     local server
-    timeout 60 "$@" -d soft_ib1 >/run/server.out 2>&1 &
+    timeout $((60 * patience)) "$@" -d soft_ib1 >/run/server.out 2>&1 &
     server=$!
     wait_for 10 is_served 18515
     timeout 60 "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 && wait $server
@@ -91,7 +91,7 @@ between_hosts() { # SERVER'S COMMAND -- CLIENT'S COMMAND
     while [ "$1" != -- ]; do first+=("$1"); shift; done
     shift
     rdma_cm
-    on 1 timeout 60 "${first[@]}" >/run/server.out 2>&1 &
+    on 1 timeout $((60 * patience)) "${first[@]}" >/run/server.out 2>&1 &
     local pid=$!
     wait_for 10 has_listener
     on 2 timeout 60 "$@" >/run/client.out 2>&1 || both_failed
@@ -148,7 +148,7 @@ test_udaddy() {
 mckey_joined() { [ "$(members_of ff12:4001:ffff::f01:203)" -ge 1 ]; }
 test_multicast_by_the_rdma_cm() {
     rdma_cm
-    on 1 timeout 60 mckey -m 239.1.2.3 -b 10.0.0.1 >/run/server.out 2>&1 &
+    on 1 timeout $((60 * patience)) mckey -m 239.1.2.3 -b 10.0.0.1 >/run/server.out 2>&1 &
     local receiver=$!
     wait_for 20 mckey_joined
     on 2 timeout 60 mckey -m 239.1.2.3 -b 10.0.0.2 -s >/run/client.out 2>&1 || both_failed
