@@ -42,19 +42,27 @@ is_gone() { [ ! -e "/sys/class/net/$1" ]; }
 has_address() { ip addr show dev "$1" | says " $2"; }      # INTERFACE ADDRESS
 here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
 
+# Host 1 is there, and NetworkManager knows its connections.
+before_each() {
+    [ -e /sys/module/ib_ipoib ] || {
+        load_driver
+        add_host 1
+        set_mode 1 connected
+        on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
+        on 1 ip addr add 10.1.0.1/24 dev blue
+        on 1 ip link set blue up
+        wait_for 30 carrier 1
+    }
+    pgrep -x NetworkManager >/dev/null || {
+        connection connected ib1 manual 0 transport-mode=connected mtu=65520
+        connection datagram ib1 manual 0 transport-mode=datagram mtu=2000
+        connection child ib1.8001 manual 1 transport-mode=connected p-key=32769 parent=ib1
+        start_network_manager
+    }
+}
+ensure() { nmcli -g NAME connection show --active | says -x "$1" || up "$1"; } # CONNECTION
+
 test_connection_in_connected_mode() {
-    load_driver
-    add_host 1
-    set_mode 1 connected
-    on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
-    on 1 ip addr add 10.1.0.1/24 dev blue
-    on 1 ip link set blue up
-    wait_for 30 carrier 1
-    start_network_manager
-    connection connected ib1 manual 0 transport-mode=connected mtu=65520
-    connection datagram ib1 manual 0 transport-mode=datagram mtu=2000
-    connection child ib1.8001 manual 1 transport-mode=connected p-key=32769 parent=ib1
-    nmcli connection reload
     nmcli -t -f TYPE,DEVICE device | says '^infiniband:ib1$'
     up connected
     [ "$(file ib1 mode)" = connected ]
@@ -67,6 +75,7 @@ test_connection_in_connected_mode() {
 }
 
 test_connection_in_datagram_mode_takes_its_place() {
+    ensure connected
     up datagram
     [ "$(file ib1 mode)" = datagram ]
     [ "$(file ib1 mtu)" = 2000 ]
@@ -75,6 +84,7 @@ test_connection_in_datagram_mode_takes_its_place() {
 }
 
 test_child_is_made_and_taken_away() {
+    ensure datagram
     up child
     [ "$(file ib1.8001 pkey)" = 0x8001 ]
     [ "$(file ib1.8001 parent)" = ib1 ]
@@ -90,6 +100,8 @@ test_child_is_made_and_taken_away() {
 }
 
 test_link_flap_is_followed() {
+    ensure datagram
+    ensure child
     carrier_is() { [ "$(file ib1 carrier)" = "$1" ]; }
     knob 2 link 0
     wait_for 10 carrier_is 0
@@ -101,6 +113,8 @@ test_link_flap_is_followed() {
 }
 
 test_down_takes_addresses_away() {
+    ensure datagram
+    ensure child
     down child
     wait_for 10 is_gone ib1.8001
     down datagram
