@@ -55,6 +55,20 @@ test_wrong_pkey_is_counted_and_dropped_by_the_hca() {
     [ "$(counter 2 drop_pkey)" = $((before + 1)) ]
 }
 
+# The receive buffer's first 40 bytes are then what was there before: here, the GRH of a frame for the group.
+test_group_frame_without_grh_is_no_multicast() {
+    local packets multicast to_all='dlid=0xc000 dgid=ff12401bffff00000000000000000001 hex=080000004500001400000000401100000a0000010a000002'
+    packets=$(statistic 2 rx_packets) multicast=$(statistic 2 multicast)
+    # More than a ring of either.
+    for _ in $(seq 300); do inject grh=1 sgid=fe800000000000000002c903000f0010 "$to_all"; done
+    wait_for 5 eval "[ \$(statistic 2 multicast) -ge $((multicast + 300)) ]"
+    multicast=$(statistic 2 multicast)
+    for _ in $(seq 300); do inject grh=0 "$to_all"; done
+    wait_for 5 eval "[ \$(statistic 2 rx_packets) -ge $((packets + 600)) ]"
+    [ $(($(statistic 2 multicast) - multicast)) -le 5 ] || fail "$(($(statistic 2 multicast) - multicast)) of them were multicast"
+    still_works
+}
+
 xfail_stock_oversized_frames_are_counted_and_dropped='receive errors are not counted, and each costs a slot of the receive ring for good'
 test_oversized_frames_are_counted_and_dropped() {
     local before
