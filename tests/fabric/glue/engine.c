@@ -420,6 +420,7 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 	enum ib_qp_state state = READ_ONCE(qp->state);
 	enum ib_wc_status status = IB_WC_WR_FLUSH_ERR;
 	struct soft_send *send;
+	unsigned long flags;
 
 	if (qp->ib.qp_type == IB_QPT_RC)
 		return soft_rc_step(qp, burst);
@@ -438,9 +439,12 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 		if (status != IB_WC_SUCCESS)
 			cmpxchg(&qp->state, IB_QPS_RTS, IB_QPS_SQE);
 	}
+	/* Whoever polls the completion may post into the place of the send at once. */
+	spin_lock_irqsave(&qp->sq_lock, flags);
 	if (!completion_is_lost(qp, status))
 		soft_complete_send(qp, send, status, burst);
-	smp_store_release(&qp->sq_tail, qp->sq_tail + 1);
+	WRITE_ONCE(qp->sq_tail, qp->sq_tail + 1);
+	spin_unlock_irqrestore(&qp->sq_lock, flags);
 	return true;
 }
 
