@@ -13,19 +13,20 @@ has_one_in() { [ "$(interfaces_in "$1" | wc -l)" = 1 ]; }
 has_here() { [ "$(interfaces_here | wc -l)" = "$1" ]; }
 carries() { [ "$("$@" cat /sys/class/net/ib0/carrier 2>/dev/null)" = 1 ]; } # [COMMAND...]
 
-# Exclusive they can be while there is but one namespace.
-start() {
+# The second HCA is in h2. Exclusive they can be while there is but one namespace.
+before_each() {
     drivers_learn_of_it || return 77
     [ "$(rdma system | grep -c 'netns exclusive')" = 1 ] || rdma system set netns exclusive
     [ -e /sys/module/ib_ipoib ] || load_driver
+    [ -e /run/netns/h2 ] || {
+        has_here 2
+        ip netns add h2
+        rdma dev set soft_ib1 netns h2
+        wait_for 10 has_one_in h2
+    }
 }
 
 test_interface_is_made_in_its_hcas_namespace() {
-    start || return
-    has_here 2
-    ip netns add h2
-    rdma dev set soft_ib1 netns h2
-    wait_for 10 has_one_in h2
     has_here 1
     [ "$(interfaces_in h2)" = ib0 ]
     ip addr add 10.0.0.1/24 dev ib0
@@ -39,14 +40,12 @@ test_interface_is_made_in_its_hcas_namespace() {
 }
 
 test_children_are_made_beside_their_parent() {
-    start || return
     on 2 ip link add link ib0 name child type ipoib
     [ "$(interfaces_in h2 | sed 's/@.*//' | sort | xargs)" = "child ib0" ]
     on 2 ip link del child
 }
 
 test_interface_is_made_there_when_the_driver_is_loaded() {
-    start || return
     unload_driver
     load_driver
     has_one_in h2
@@ -54,7 +53,6 @@ test_interface_is_made_there_when_the_driver_is_loaded() {
 }
 
 test_interface_comes_back_with_its_hca() {
-    start || return
     ip netns del h2
     wait_for 10 has_here 2
     rdma system set netns shared
