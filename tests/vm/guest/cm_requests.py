@@ -16,7 +16,7 @@ def request(number, local_lid, remote_lid, address, peer, private):
     mad = struct.pack("!BBBBHHQHHI", 1, 7, 2, 3, 0, 0, 0x5500000000 + number, 0x0010, 0, 0)
     message = struct.pack("!IIQQII", 0x77000000 + number, 0, service, 0x0002C903000F0010, 0, 0)
     message += struct.pack("!III", (0x400000 + number) << 8 | 4, 0, 20 << 3)  # transport: RC
-    message += struct.pack("!I", 20 << 3)  # PSN 0, response timeout 20, no retries
+    message += struct.pack("!I", 24 << 3)  # PSN 0, response timeout 24: no REP comes again within a minute, no retries
     message += struct.pack("!HBB", 0xFFFF, 4 << 4, 15 << 4 | 1 << 3)  # MTU 2048, SRQ
     message += struct.pack("!HH", remote_lid, local_lid) + peer + gid
     message += struct.pack("!IBBBB", 7, 0, 1, 1 << 3, 18 << 3)  # rate, hop limit, subnet local
@@ -27,6 +27,7 @@ def request(number, local_lid, remote_lid, address, peer, private):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--first", type=int, default=1, help="number of the first, for more of them than one call's")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--from", dest="sender", type=int, required=True)
     parser.add_argument("--to", type=int, required=True)
@@ -37,7 +38,7 @@ def main():
     options = parser.parse_args()
     address = bytes.fromhex(options.address.replace(":", ""))
     name = bytes.fromhex(options.name.replace(":", "")) if options.name else None
-    for number in range(1, options.count + 1):
+    for number in range(options.first, options.first + options.count):
         private = {
             "good": struct.pack("!II", int.from_bytes(name[1:4], "big") if name else number, 65524),
             "zeros": bytes(8),

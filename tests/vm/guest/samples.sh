@@ -16,6 +16,16 @@ slab_kb() {
     for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
     awk 'NR > 2 && $1 !~ /^(kmemleak|debug_objects)_/ { n += $2 * $4 } END { print int(n / 1024) }' /proc/slabinfo
 }
+# A size in KiB, once it has settled: memory that was given back is freed with a delay.
+settled() { # COMMAND...
+    local last now=0
+    for _ in $(seq 20); do
+        last=$now now=$("$@")
+        [ $((now - last)) -gt 32 ] || [ $((last - now)) -gt 32 ] || break
+        sleep 0.5
+    done
+    echo "$now"
+}
 slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 0 }' /proc/slabinfo; } # NAME
 verbs_objects() { # one line for each kind
     rdma resource show | awk '{ for (i = 3; i < NF; i += 2) n[$i] += $(i + 1) } END { for (i in n) print "verbs_" i, n[i] }' | sort

@@ -6,7 +6,10 @@ MODE=connected
 . suites/bonding.sh
 without active_slave_is_changed_forth_and_back_and_forth link_down_moves_traffic_forth_and_back_and_forth \
     both_ports_down_and_up children_are_slaves_too released_ports_work_alone || return 1
-may_fail_stock_tcp_flows_on_through_failovers='NETDEV WATCHDOG on the peer, now and then'
+# One queue serves all peers. Where the cable is pulled under a full ring, what the connection to that port holds (113 of 128
+# sends were seen) completes after its ACK timeout, seconds later, and the queue is stopped until then: NETDEV WATCHDOG on the
+# peer, whose patience is 1 s in 6.1.
+may_fail_stock_tcp_flows_on_through_failovers='sends to a pulled port keep the queue of all peers stopped for seconds'
 
 # Its slaves are given the bond's MTU, which is Ethernet's at first.
 test_full_mtu_goes_through_each_port() {

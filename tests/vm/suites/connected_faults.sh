@@ -10,24 +10,29 @@ MODE=connected
 # shellcheck source=/dev/null
 . ./samples.sh
 
-# Objects of all HCAs, as the kernel counts them.
-objects() { rdma resource show | sed -E 's/^[0-9]+: //' | sort; }
+# Objects of all HCAs, as the kernel counts them, and the ends of connections among them.
+objects() {
+    rdma resource show | sed -E 's/^[0-9]+: //' | sort
+    echo "RC $(rdma resource show qp | grep -c 'type RC')"
+}
 vmalloc_kb() { awk '/^VmallocUsed/ { print $2 }' /proc/meminfo; }
 
-# Runs the named function, and finds as many objects and as much memory afterwards as before.
+# Runs the named function and expects as many objects and as much memory after it as before. The kernel keeps some memory for
+# itself: up to 80 kB in slabs and 80 in vmalloc were seen.
 without_leak() {
-    local before slab vm slab_now
+    local before slab vm
     ping_ok 1 10.0.0.2 -s 60000
     ping_ok 2 10.0.0.1 -s 60000
-    before=$(objects) slab=$(slab_kb) vm=$(vmalloc_kb)
+    before=$(objects) slab=$(settled slab_kb) vm=$(vmalloc_kb)
     "$1"
     wait_for 30 reaches 1 10.0.0.2
     wait_for 30 reaches 2 10.0.0.1
     as_before() { [ "$(objects)" = "$before" ]; }
     wait_for 30 as_before || { diff <(echo "$before") <(objects) | sed 's/^/# /'; return 1; }
-    slab_now=$(slab_kb)
-    echo "# slab $slab -> $slab_now kB, vmalloc $vm -> $(vmalloc_kb) kB"
-    [ $((slab_now - slab)) -lt 8000 ] && [ $(($(vmalloc_kb) - vm)) -lt 2000 ]
+    slab=$(($(settled slab_kb) - slab)) vm=$(($(vmalloc_kb) - vm))
+    echo "# $slab kB more in slabs, $vm kB in vmalloc"
+    [ $slab -lt 200 ]
+    [ $vm -lt 200 ]
 }
 
 traffic_and_500_switches() {
@@ -37,6 +42,7 @@ traffic_and_500_switches() {
     on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
     local pinger=$! switchers=() host
     for host in 1 2; do
+        # shellcheck disable=SC2016 # it is for the inner shell to expand
         on $host sh -c 'for _ in $(seq 125); do echo datagram >"$0" && echo connected >"$0" && sleep 0.05 || exit; done' \
             "/sys/class/net/$(interface_of $host)/mode" &
         switchers+=($!)
@@ -46,6 +52,7 @@ traffic_and_500_switches() {
     stop_traffic
     wait $traffic $pinger 2>/dev/null || true
 }
+xfail_stock_500_mode_switches_under_traffic='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
 test_500_mode_switches_under_traffic() {
     without_leak traffic_and_500_switches
     ping_ok 1 10.0.0.2 -s 60000
@@ -118,23 +125,50 @@ test_service_that_nobody_listens_on_is_rejected() {
     fi
 }
 
-passive_connections() { grep -c '^passive' /sys/kernel/debug/ipoib/ib1_cm; }
-flood_of_requests() {
-    local started=$SECONDS asked=4000 most
-    /test/cm_requests.py --count $asked --from "$(lid 1)" --to "$(lid 2)" --address "$(on 2 cat /sys/class/net/ib1/address)"
-    if [ "$DRIVER" = ours ]; then
-        echo "# $(passive_connections) connections; $(head -n 1 /sys/kernel/debug/ipoib/ib1_cm)"
-        # So many at once, and so many a second.
-        most=$((1024 + 256 * (SECONDS - started + 1)))
-        [ "$(passive_connections)" -le $most ] || fail "more than $most"
-        # A machine that is too busy to ask faster is refused nothing.
-        if [ $most -lt $asked ]; then grep -qE 'turned_away [1-9]' /sys/kernel/debug/ipoib/ib1_cm; fi
-    fi
-    # Who asked is not there; and whoever was connected before still is, or is again.
+# Of REQs that host 2 was sent, sets taken and turned_away to what its driver did, and seen to these and those that its HCA had
+# no receive for.
+count_requests() {
+    read -r _ _ _ _ _ _ _ _ _ taken _ turned_away _ </sys/kernel/debug/ipoib/ib1_cm
+    seen=$((taken + turned_away + $(counter 2 drop_no_receive)))
+}
+all_are_seen() { # COUNT
+    count_requests
+    [ "$seen" -ge "$1" ]
+}
+request() { # FIRST COUNT
+    /test/cm_requests.py --first "$1" --count "$2" --from "$(lid 1)" --to "$(lid 2)" --address "$(lladdr 2)"
+}
+forget_connections() {
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
     wait_for 30 carrier 2
 }
+# More requests than may be taken in the time that they need. A machine that is busy needs longer, and is given another try.
+request_more_than_is_taken() {
+    local attempt started taken turned_away seen taken_before turned_away_before most
+    for attempt in 0 1; do
+        started=${EPOCHREALTIME/./}
+        count_requests
+        taken_before=$taken turned_away_before=$turned_away
+        request $((attempt * 4000 + 1)) 4000
+        wait_for 60 all_are_seen $((seen + 4000))
+        # So many at once, and so many a second.
+        most=$((1024 + 256 * (${EPOCHREALTIME/./} - started) / 1000000))
+        taken=$((taken - taken_before)) turned_away=$((turned_away - turned_away_before))
+        echo "# $taken of 4000 requests were taken, $turned_away turned away; $most may be taken"
+        [ $taken -le $most ]
+        [ $taken -ge 1024 ]
+        [ $turned_away = 0 ] || return 0
+        forget_connections
+    done
+    return 77
+}
+flood_of_requests() {
+    if [ "$DRIVER" = ours ]; then request_more_than_is_taken; else request 1 4000; fi
+    # Who asked is not there; and whoever was connected before still is, or is again.
+    forget_connections
+}
+skippable_flood_of_requests_is_bounded='the machine is too slow to ask for more than is taken'
 test_flood_of_requests_is_bounded() { without_leak flood_of_requests; }
 
 broken() { sed -nE '1s/.* broken ([0-9]+) .*/\1/p' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; }

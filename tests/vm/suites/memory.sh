@@ -14,16 +14,6 @@ PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "
 # shellcheck source=/dev/null
 . ./samples.sh
 
-# A size in KiB, once it has settled: memory that was given back is freed with a delay.
-settled() { # COMMAND...
-    local last now=0
-    for _ in $(seq 20); do
-        last=$now now=$("$@")
-        [ $((now - last)) -gt 32 ] || [ $((last - now)) -gt 32 ] || break
-        sleep 0.5
-    done
-    echo "$now"
-}
 # Memory that the kernel has not taken for itself: free, on the processors' lists of free pages, or of programs, whose heaps are
 # given pages of 2 MiB at a time.
 free_now_kib() {

@@ -85,6 +85,7 @@ test_connected_mode_has_none_for_sending() {
     transfer 5
 }
 
+xfail_stock_mode_changes_under_large_packets='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
 test_mode_changes_under_large_packets() { mode_changes_under_large_packets; }
 
 xfail_stock_received_segments_are_merged='it has no LRO'
