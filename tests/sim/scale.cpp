@@ -28,7 +28,7 @@ public:
         world_.scheduler.be_calm();
         world_.sm.service = scale.service;
         world_.quiet = true;
-        // The driver's defaults.
+        // Rings of one size for all scales, whatever the driver's defaults are.
         shim_parameters.send_queue_size = 512;
         shim_parameters.recv_queue_size = 256;
     }

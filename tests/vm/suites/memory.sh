@@ -50,7 +50,7 @@ questions_have_ended() {
 }
 test_path_and_neighbour_take_what_is_documented() {
     [ "$DRIVER" = ours ] || return 77
-    local before path neighbour count=2000 first
+    local before path neighbour count=4000 first
     # Neither is forgotten meanwhile. The driver reads it when an interface is started.
     sysctl -qw net.ipv4.neigh.default.gc_interval=600 net.ipv4.neigh.default.gc_thresh{1,2,3}=20000
     on 2 ip link set ib1 down

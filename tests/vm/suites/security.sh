@@ -6,6 +6,8 @@ PORTS=2
 PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
+# shellcheck source=/dev/null
+. ./samples.sh
 
 refused() { # WORDS COMMAND...: it fails, and says so
     ! on 1 "${@:2}" >/run/refusal 2>&1 || fail "was allowed: ${*:2}" || return 1
@@ -91,14 +93,24 @@ before_each() { ensure_opensm; }
 paths_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_path; }
 storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99; } # COUNT
 
+# Memory that was taken since BEFORE, of COUNT entries: 2 KiB each at most, with the packet that waits.
+costs_little() { # BEFORE COUNT
+    local taken
+    taken=$(($(settled slab_kb) - $1))
+    echo "# $2 entries take $taken kB"
+    [ $taken -le $((2 * $2)) ]
+}
+
 # Each request has us answer to an address of its sender's choice, and ask for the path to it.
 test_requests_from_addresses_that_nobody_has_cost_little() {
-    local started=$SECONDS paths
+    local started paths before
+    before=$(settled slab_kb) started=$SECONDS
     reaches 1 10.0.0.2
     stop_opensm
     storm 5000
     paths=$(paths_of_host_2)
     echo "# 5000 requests: $paths paths after $((SECONDS - started)) s"
+    costs_little "$before" "$paths"
     # Who is known is not disturbed.
     flood 1 10.0.0.2 500
     flood 2 10.0.0.1 500
@@ -109,7 +121,12 @@ groups_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_mcg; }
 
 # Over IPv6 we look for each address in a group of its own: whoever asks from ever new ones has us send to as many.
 test_groups_that_are_only_sent_to_cost_little() {
-    local started=$SECONDS block
+    local started block before
+    # Without the paths of the test before.
+    on 2 ip link set ib1 down
+    on 2 ip link set ib1 up
+    wait_for 30 carrier 2
+    before=$(settled slab_kb) started=$SECONDS
     reaches 1 10.0.0.2
     stop_opensm
     for block in $(seq 8); do
@@ -119,6 +136,7 @@ test_groups_that_are_only_sent_to_cost_little() {
     done
     echo "# $(groups_of_host_2) groups after $((SECONDS - started)) s"
     [ "$(groups_of_host_2)" -ge 2000 ]
+    costs_little "$before" "$(groups_of_host_2)"
     flood 1 10.0.0.2 500
     flood 2 10.0.0.1 500
 }
