@@ -42,10 +42,13 @@ test_segmentation_follows_the_switch() {
     set_feature 1 tso on
 }
 
-# On stock, none are.
+# The in-tree driver has no such counter: the stack makes its segments.
 cuts() { # MEGABYTES TARGET -gt|-eq SEGMENTS
     local made
-    [ "$DRIVER" = ours ] || set -- "$1" "$2" -eq 0
+    if [ "$DRIVER" = stock ]; then
+        transfer "$1" "$2"
+        return
+    fi
     made=$(segments_made_by transfer "$1" "$2")
     echo "# $made segments of larger packets"
     test "$made" "$3" "$4"

@@ -105,7 +105,7 @@ costs_little() { # BEFORE COUNT
 test_requests_from_addresses_that_nobody_has_cost_little() {
     local started paths before
     before=$(settled slab_kb) started=$SECONDS
-    reaches 1 10.0.0.2
+    wait_for 20 reaches 1 10.0.0.2
     stop_opensm
     storm 5000
     paths=$(paths_of_host_2)
@@ -127,7 +127,7 @@ test_groups_that_are_only_sent_to_cost_little() {
     on 2 ip link set ib1 up
     wait_for 30 carrier 2
     before=$(settled slab_kb) started=$SECONDS
-    reaches 1 10.0.0.2
+    wait_for 20 reaches 1 10.0.0.2
     stop_opensm
     for block in $(seq 8); do
         seq 250 | sed "s/^/239.20.$block./" | on 2 python3 /test/group.py send-many ib1
