@@ -57,6 +57,7 @@ test_tcp_and_udp_between_modes() {
     iperf 1 2 -t 2 -u -b 50M -l 8000
 }
 
+may_fail_stock_tcp_flows_on_when_either_side_switches_its_mode='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
 test_tcp_flows_on_when_either_side_switches_its_mode() {
     local host mode
     start_stream 1 3
