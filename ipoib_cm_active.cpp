@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The active side of connections (RFC 4755): asked for when a packet wants one, used while they are established,
-// released when they broke or nobody needs them.
+// The active side of connections (RFC 4755): requested when a packet needs one, used while established, released when
+// broken or not needed any more.
 #include <algorithm>
 
 #include <ipoib/connected.hpp>
@@ -19,22 +19,20 @@ constexpr unsigned int longest_rest_seconds = 64;
 
 } // namespace
 
-// Active side: state
-
-ActiveConnection* Connections::connection_of(Neighbour& neighbour, Path& path)
+ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& path)
 {
     if (neighbour.attempt)
         return neighbour.attempt;
-    auto connection = kernel::make_owned_atomic<ActiveConnection>(*this, on_active_message, neighbour, neighbour.key());
+    auto connection = kernel::make_owned_atomic<ActiveConnection>(*this, on_message, neighbour, neighbour.key());
     if (!connection)
         return nullptr;
     shim_path_copy(connection->path(), path.record());
     neighbour.attempt = connection.get();
-    active_.push_back(*connection);
+    list_.push_back(*connection);
     return connection.release();
 }
 
-void Connections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
+void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
 {
     interface_.paths.lock.assert_held();
     ActiveConnection* connection = connection_of(neighbour, path);
@@ -49,10 +47,10 @@ void Connections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     if (connection->life.state() == ActiveLife::State::established) {
         shim_skb_pull(skb, sizeof(HwAddr));
-        sends.send(*connection, skb);
-    } else if (connection->waiting.push(skb, most_waiting)) {
+        interface_.tx.pool.send(*connection, skb);
+    } else if (connection->waiting.push(skb, max_waiting)) {
         // It goes with the connection, or with its refusal.
-    } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.longest_frame()) {
+    } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.mtu.max_frame()) {
         interface_.paths.send_datagram(skb, neighbour.key(), path);
     } else {
         interface_.paths.dropped.add();
@@ -60,12 +58,12 @@ void Connections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
     }
 }
 
-ActiveLife::Step Connections::step(ActiveConnection& connection, ActiveLife::Event event)
+ActiveLife::Step ActiveConnections::step(ActiveConnection& connection, ActiveLife::Event event)
 {
     return traced_step(interface_.dev(), SHIM_TRACE_ACTIVE, connection.peer.gid(), connection.life, event);
 }
 
-void Connections::abandon(Neighbour& neighbour)
+void ActiveConnections::abandon(Neighbour& neighbour)
 {
     interface_.paths.lock.assert_held();
     if (ActiveConnection* connection = neighbour.attempt) {
@@ -74,8 +72,15 @@ void Connections::abandon(Neighbour& neighbour)
     }
 }
 
-// What is in ready afterwards is to be transmitted without it.
-void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
+void ActiveConnections::abandon_all()
+{
+    interface_.paths.lock.assert_held();
+    kernel::PacketQueue none;
+    for (ActiveConnection& connection : list_)
+        perform(connection, step(connection, ActiveLife::Event::abandoned), none);
+}
+
+void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
 {
     interface_.paths.lock.assert_held();
     using Action = ActiveLife::Action;
@@ -89,7 +94,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
     case Action::destroy:
         break;
     case Action::ask:
-        work_soon();
+        interface_.connections.service_soon();
         break;
     case Action::send:
         connection.refusals = 0;
@@ -104,7 +109,7 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         neighbour->connection.store(nullptr);
         connection.broken = true;
         connection.release_wanted = true;
-        work_soon();
+        interface_.connections.service_soon();
         break;
     case Action::fall_back:
         ++connection.refusals;
@@ -113,13 +118,13 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         ready.take(connection.waiting);
         connection.broken = true;
         connection.release_wanted = true;
-        work_soon();
+        interface_.connections.service_soon();
         break;
     case Action::rest: {
         connection.stales = 0;
         const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
-        connection.look_at = shim_jiffies() + kernel::about(kernel::seconds(std::min(doubled, longest_rest_seconds)));
-        work_soon();
+        connection.check_at = shim_jiffies() + kernel::about(kernel::seconds(std::min(doubled, longest_rest_seconds)));
+        interface_.connections.service_soon();
         break;
     }
     case Action::resume:
@@ -137,12 +142,12 @@ void Connections::perform(ActiveConnection& connection, ActiveLife::Step step, k
         interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         if (connection.release == ActiveConnection::Release::none)
             connection.release_wanted = true;
-        work_soon();
+        interface_.connections.service_soon();
         break;
     }
 }
 
-void Connections::advance(ActiveConnection& connection, ActiveLife::Event event)
+void ActiveConnections::advance(ActiveConnection& connection, ActiveLife::Event event)
 {
     kernel::PacketQueue ready;
     {
@@ -152,7 +157,7 @@ void Connections::advance(ActiveConnection& connection, ActiveLife::Event event)
     transmit(ready);
 }
 
-void Connections::send_failed(ActiveConnection& connection)
+void ActiveConnections::send_failed(ActiveConnection& connection)
 {
     kernel::Guard guard(interface_.paths.lock);
     kernel::PacketQueue none;
@@ -161,26 +166,33 @@ void Connections::send_failed(ActiveConnection& connection)
         perform(connection, step(connection, ActiveLife::Event::failed), none);
 }
 
-void Connections::transmit(kernel::PacketQueue& ready)
+void ActiveConnections::transmit(kernel::PacketQueue& ready)
 {
     while (sk_buff* skb = ready.pop())
         shim_skb_transmit_again(skb, interface_.dev());
 }
 
-// Active side: asking
+// Requests
 
-unsigned long Connections::may_ask_at(const ActiveConnection& connection)
+void ActiveConnections::send_requests()
+{
+    while (ActiveConnection* connection = next_to_connect())
+        connect(*connection);
+}
+
+unsigned long ActiveConnections::next_request_at(const ActiveConnection& connection)
 {
     return connection.spaced_until - (max_requests_at_once - 1) * kernel::milliseconds(request_interval_ms);
 }
 
-ActiveConnection* Connections::next_wanted()
+ActiveConnection* ActiveConnections::next_to_connect()
 {
     const unsigned long now = shim_jiffies();
     kernel::Guard guard(interface_.paths.lock);
-    for (ActiveConnection& connection : active_)
+    for (ActiveConnection& connection : list_)
         if (connection.life.state() == ActiveLife::State::wanted &&
-            connection.release == ActiveConnection::Release::none && kernel::reached(may_ask_at(connection), now)) {
+            connection.release == ActiveConnection::Release::none &&
+            kernel::reached(next_request_at(connection), now)) {
             (void)step(connection, ActiveLife::Event::asked);
             connection.since = now;
             connection.spaced_until = kernel::reached(connection.spaced_until, now) ? now : connection.spaced_until;
@@ -190,7 +202,7 @@ ActiveConnection* Connections::next_wanted()
     return nullptr;
 }
 
-void Connections::ask(ActiveConnection& connection)
+void ActiveConnections::connect(ActiveConnection& connection)
 {
     requests.add();
     if (const kernel::Status status = send_request(connection); !status.ok()) {
@@ -201,48 +213,48 @@ void Connections::ask(ActiveConnection& connection)
     }
 }
 
-kernel::Status Connections::send_request(ActiveConnection& connection)
+kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
 {
     // A receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that sends on it, which
     // costs neither a buffer nor a completion.
     const shim_rc_qp wanted{
-        .send_cq = interface_.send_cq(),
-        .recv_cq = interface_.recv_cq(),
+        .send_cq = interface_.queues.send_cq(),
+        .recv_cq = interface_.queues.recv_cq(),
         .srq = nullptr,
-        .send_wrs = send_size_,
-        .send_sges = send_sges_,
+        .send_wrs = interface_.queues.sizes().sends,
+        .send_sges = interface_.queues.send_sges(),
         .recv_wrs = 1,
         .recv_sges = 1,
         .context = nullptr,
     };
-    connection.qp = shim_rc_qp_create(interface_.pd(), &wanted);
+    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
     TRY(kernel::check(connection.qp));
-    TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
+    TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
     connection.id = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection));
     TRY(kernel::check(connection.id));
-    const PrivateData ours = private_data();
+    const PrivateData ours = interface_.connections.private_data();
     const shim_cm_request request{
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
         .qpn = shim_qp_number(connection.qp),
         // Says as well that no end-to-end credits are wanted (IBA 9.7.7.2).
-        .srq = srq_ != nullptr,
+        .srq = interface_.connections.receives.srq() != nullptr,
         .private_data = &ours,
-        .private_bytes = private_bytes(interface_.icrc_as_checksum()),
+        .private_bytes = PrivateData::bytes(interface_.icrc_as_checksum()),
     };
     return shim_cm_send_req(connection.id, &request);
 }
 
-int Connections::on_active_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
 {
     auto& connection = static_cast<ActiveConnection&>(endpoint);
-    Connections& self = connection.owner;
+    ActiveConnections& self = connection.owner;
     switch (message.event) {
     case SHIM_CM_REP:
-        self.accept_reply(connection, id, message);
+        self.handle_reply(connection, id, message);
         break;
     case SHIM_CM_REJ:
-        self.refuse(connection, message.reason);
+        self.handle_reject(connection, message.reason);
         break;
     case SHIM_CM_DREQ:
         (void)shim_cm_send_drep(id);
@@ -259,21 +271,21 @@ int Connections::on_active_message(Endpoint& endpoint, ib_cm_id* id, const shim_
     return 0;
 }
 
-void Connections::accept_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
+void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
 {
     {
         kernel::Guard guard(interface_.paths.lock);
         if (connection.life.state() != ActiveLife::State::asked)
             return;
     }
-    const PrivateData theirs = read(message.private_data);
-    connection.mtu = theirs.introduction.receive_mtu.value();
+    const PrivateData theirs = PrivateData::from(message.private_data);
+    connection.mtu = theirs.parameters.receive_mtu.value();
     connection.without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
     // No IPoIB interface has a lower MTU. Such a connection would carry nothing, and datagrams do.
     constexpr unsigned int min_mtu = lowest_mtu + sizeof(Encapsulation);
     if (connection.mtu < min_mtu) {
         log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.mtu, min_mtu);
-        malformed.add();
+        interface_.connections.passive.malformed.add();
         shim_cm_send_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         advance(connection, ActiveLife::Event::failed);
         return;
@@ -289,7 +301,7 @@ void Connections::accept_reply(ActiveConnection& connection, ib_cm_id* id, const
     advance(connection, status.ok() ? ActiveLife::Event::accepted : ActiveLife::Event::failed);
 }
 
-void Connections::refuse(ActiveConnection& connection, unsigned int reason)
+void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int reason)
 {
     refusals.add();
     bool first, at_once;
@@ -307,36 +319,82 @@ void Connections::refuse(ActiveConnection& connection, unsigned int reason)
     advance(connection, at_once ? ActiveLife::Event::stale : ActiveLife::Event::failed);
 }
 
-// Active side: release
+// Release
 
-ActiveConnection* Connections::next_to_release(unsigned long now)
+void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& ready)
+{
+    // One grace period for all that were unpublished.
+    bool unpublished = false;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        for (ActiveConnection& connection : list_) {
+            if (connection.post_failed.load()) {
+                connection.post_failed.store(false);
+                perform(connection, step(connection, ActiveLife::Event::failed), ready);
+            }
+            if (!std::exchange(connection.release_wanted, false))
+                continue;
+            connection.release = ActiveConnection::Release::unpublished;
+            connection.check_at = now;
+            connection.deadline = now + kernel::milliseconds(grace_ms);
+            unpublished = true;
+        }
+    }
+    if (unpublished)
+        shim_rcu_synchronize();
+    while (ActiveConnection* connection = next_to_release(now))
+        release(*connection, now);
+}
+
+unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQueue& ready)
+{
+    interface_.paths.lock.assert_held();
+    unsigned long delay = 0;
+    const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
+    for (ActiveConnection& connection : list_) {
+        const bool releasing = connection.release != ActiveConnection::Release::none;
+        if (connection.release_wanted)
+            sooner(1);
+        else if (connection.life.state() == ActiveLife::State::wanted)
+            sooner(kernel::reached(next_request_at(connection), now) ? 1 : next_request_at(connection) - now);
+        else if (!releasing && connection.life.state() != ActiveLife::State::refused)
+            continue;
+        else if (!kernel::reached(connection.check_at, now))
+            sooner(connection.check_at - now);
+        else if (!releasing)
+            perform(connection, step(connection, ActiveLife::Event::rested), ready);
+    }
+    return delay;
+}
+
+ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
 {
     kernel::Guard guard(interface_.paths.lock);
-    for (ActiveConnection& connection : active_)
-        if (connection.release != ActiveConnection::Release::none && kernel::reached(connection.look_at, now))
+    for (ActiveConnection& connection : list_)
+        if (connection.release != ActiveConnection::Release::none && kernel::reached(connection.check_at, now))
             return &connection;
     return nullptr;
 }
 
-void Connections::release(ActiveConnection& connection, unsigned long now)
+void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
 {
     using Release = ActiveConnection::Release;
     const bool idle = connection.sent.load() == connection.completed.load();
-    const bool patient = !kernel::reached(connection.patience_ends, now);
+    const bool in_time = !kernel::reached(connection.deadline, now);
     if (connection.release == Release::unpublished && connection.qp) {
-        if (!idle && !connection.broken && patient) {
-            connection.look_at = now + kernel::milliseconds(look_again_ms);
+        if (!idle && !connection.broken && in_time) {
+            connection.check_at = now + kernel::milliseconds(check_interval_ms);
             return;
         }
         (void)shim_qp_to_error(connection.qp);
         connection.release = Release::in_error;
-        connection.patience_ends = now + kernel::seconds(patience_seconds);
+        connection.deadline = now + kernel::seconds(Connections::completion_timeout_s);
         if (!idle) {
-            connection.look_at = now + 1;
+            connection.check_at = now + 1;
             return;
         }
-    } else if (!idle && patient) {
-        connection.look_at = now + 1;
+    } else if (!idle && in_time) {
+        connection.check_at = now + 1;
         return;
     }
     if (!idle)
@@ -346,7 +404,7 @@ void Connections::release(ActiveConnection& connection, unsigned long now)
         shim_cm_destroy(id);
     if (auto* qp = std::exchange(connection.qp, nullptr))
         shim_qp_destroy(qp);
-    sends.reclaim(connection);
+    interface_.tx.pool.reclaim(connection);
 
     kernel::PacketQueue ready;
     bool gone;

@@ -7,6 +7,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/trace.hpp>
+#include <ipoib/wr_id.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
@@ -16,8 +17,6 @@ namespace ipoib {
 namespace {
 
 constexpr unsigned int idle_seconds = 512;
-// REQs taken: so many at once, then so many a second.
-constexpr unsigned int requests_per_second = 256;
 // How often the poll is stopped to find the completion queue empty, 1 ms apart.
 constexpr unsigned int max_pauses = 10;
 // A receiver that is out of buffers is asked again after 0.64 ms, six times (IBA 9.7.5.2.8).
@@ -25,11 +24,71 @@ constexpr std::uint8_t rnr_timer = 12, rnr_retries = 6;
 
 } // namespace
 
-// Passive side: accepting
+constinit kernel::LockClass PassiveConnections::mutex_class_;
 
-int Connections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+PassiveConnections::PassiveConnections(Interface& interface) : interface_(interface), listener_(on_request, *this) {}
+
+SharedReceiveQueue& PassiveConnections::receives() const { return interface_.connections.receives; }
+
+kernel::Status PassiveConnections::start()
 {
-    Connections& self = static_cast<Listener&>(endpoint).owner;
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        accepting_ = true;
+        requests_left_ = max_requests_at_once;
+        requests_since_ = shim_jiffies();
+    }
+    listen_id_ = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_));
+    TRY(kernel::check(listen_id_));
+    return shim_cm_listen(listen_id_, service_id(interface_.identity.qpn()));
+}
+
+void PassiveConnections::stop_listening()
+{
+    {
+        kernel::Guard guard(interface_.paths.lock);
+        accepting_ = false;
+    }
+    if (auto* id = std::exchange(listen_id_, nullptr))
+        shim_cm_destroy(id);
+}
+
+void PassiveConnections::end_all()
+{
+    interface_.paths.lock.assert_held();
+    for (PassiveConnection& connection : list_)
+        advance(connection, PassiveLife::Event::ended);
+}
+
+void PassiveConnections::service(unsigned long now)
+{
+    while (end_replaced()) {}
+    PassiveLife::Action action;
+    while (PassiveConnection* connection = next_due(action)) {
+        perform(*connection, action);
+        // A flood of REQs leaves many; active connections must not wait until all are done.
+        if (shim_jiffies() != now)
+            break;
+    }
+}
+
+unsigned long PassiveConnections::next_check()
+{
+    interface_.paths.lock.assert_held();
+    bool ending = false;
+    for (PassiveConnection& connection : list_) {
+        if (connection.due != PassiveLife::Action::none)
+            return 1;
+        ending |= connection.life.ending();
+    }
+    return ending ? kernel::milliseconds(check_interval_ms) : 0;
+}
+
+// Accepting
+
+int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+{
+    PassiveConnections& self = static_cast<Listener&>(endpoint).owner;
     if (message.event != SHIM_CM_REQ)
         return 0;
     auto reason = SHIM_CM_REJ_CONSUMER_DEFINED;
@@ -44,7 +103,7 @@ int Connections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_mess
 
 // Whether a REQ is to be taken; makes room for it. Anybody can send one in the name of the peer, so that it ends no
 // connection that is in use. renewed: the peer seems to have one.
-bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
+bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
 {
     interface_.paths.lock.assert_held();
     reason = SHIM_CM_REJ_NO_RESOURCES;
@@ -53,7 +112,8 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
     const unsigned long now = shim_jiffies();
     const unsigned long more = kernel::elapsed(requests_since_, now) * requests_per_second / shim_jiffies_per_second();
     if (more) {
-        requests_left_ = static_cast<unsigned int>(std::min<unsigned long>(requests_left_ + more, requests_at_once));
+        requests_left_ =
+            static_cast<unsigned int>(std::min<unsigned long>(requests_left_ + more, max_requests_at_once));
         requests_since_ = now;
     }
     if (!requests_left_)
@@ -61,15 +121,16 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
     --requests_left_;
 
     PassiveConnection* oldest = nullptr;
-    for (PassiveConnection& connection : passive_) {
+    for (PassiveConnection& connection : list_) {
         if (connection.life.ending())
             continue;
         renewed |= connection.peer == peer;
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
-    const unsigned int most = srq_ ? most_passive : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
-    if (passive_count_ < most)
+    const unsigned int most =
+        receives().srq() ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
+    if (count_ < most)
         return true;
     reason = SHIM_CM_REJ_NO_QP;
     // Its place for the next who asks.
@@ -78,35 +139,18 @@ bool Connections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim
     return false;
 }
 
-kernel::Status Connections::fill_shared_ring()
-{
-    if (!pool_) {
-        const MessageBuffer shape = message_buffer();
-        const unsigned int per_page = shim_page_size() / shape.piece_bytes;
-        pool_ = shim_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
-        TRY(kernel::check(pool_));
-    }
-    if (!srq_ || shared_ring_.created())
-        return {};
-    TRY(shared_ring_.create(receives_, message_elements()));
-    const kernel::Status status = shared_ring_.post_to(srq_, nullptr);
-    if (!status.ok())
-        shared_queue_broke();
-    return status;
-}
-
-kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
+kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
 {
     kernel::Guard one_at_a_time(mutex_);
     const kernel::NoIo no_io;
-    const PrivateData theirs = read(message.private_data);
+    const PrivateData theirs = PrivateData::from(message.private_data);
     if (!message.reliable) {
         reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;
         return kernel::not_supported;
     }
     // The high byte is reserved, and may be anything (RFC 4755 section 6).
-    const std::uint32_t qpn = theirs.introduction.qpn.value() & 0xffffff;
-    if (qpn == 0 || theirs.introduction.receive_mtu.value() <= sizeof(Encapsulation)) {
+    const std::uint32_t qpn = theirs.parameters.qpn.value() & 0xffffff;
+    if (qpn == 0 || theirs.parameters.receive_mtu.value() <= sizeof(Encapsulation)) {
         malformed.add();
         return kernel::invalid;
     }
@@ -116,14 +160,14 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
         kernel::Guard guard(interface_.paths.lock);
         if (!admit(peer, renewed, reason))
             return kernel::try_again;
-        ++passive_count_;
+        ++count_;
     }
     kernel::Owned<PassiveConnection> connection;
     const std::uint32_t psn = shim_random() & 0xffffff;
     const kernel::Status status = [&]() -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
-        TRY(fill_shared_ring());
-        connection = kernel::make_owned<PassiveConnection>(*this, on_passive_message, interface_);
+        TRY(receives().fill());
+        connection = kernel::make_owned<PassiveConnection>(*this, on_message, interface_);
         if (!connection)
             return kernel::no_memory;
         connection->peer = peer;
@@ -139,7 +183,7 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
         if (connection && connection->qp)
             shim_qp_destroy(connection->qp);
         kernel::Guard guard(interface_.paths.lock);
-        --passive_count_;
+        --count_;
         return status;
     }
     PassiveConnection& made = *connection.release();
@@ -147,17 +191,17 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
     shim_cm_set_context(id, &static_cast<Endpoint&>(made));
     {
         kernel::Guard guard(interface_.paths.lock);
-        passive_.push_back(made);
+        list_.push_back(made);
     }
     taken.add();
-    const PrivateData ours = private_data();
+    const PrivateData ours = interface_.connections.private_data();
     const shim_cm_reply reply{
         .qpn = shim_qp_number(made.qp),
         .psn = psn,
-        .srq = srq_ != nullptr,
+        .srq = receives().srq() != nullptr,
         .rnr_retries = rnr_retries,
         .private_data = &ours,
-        .private_bytes = private_bytes(made.without_checksums),
+        .private_bytes = PrivateData::bytes(made.without_checksums),
     };
     const int error = shim_cm_send_rep(id, &reply);
     kernel::Guard guard(interface_.paths.lock);
@@ -166,25 +210,25 @@ kernel::Status Connections::accept(ib_cm_id* id, const shim_cm_message& message,
     return {};
 }
 
-kernel::Status Connections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
+kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
 {
-    const unsigned int own = srq_ ? 0 : std::min(receives_, most_own_buffers);
+    const unsigned int own = receives().srq() ? 0 : std::min(receives().receives(), max_own_buffers);
     const shim_rc_qp wanted{
         // The drain is to come behind all that was received.
-        .send_cq = interface_.recv_cq(),
-        .recv_cq = interface_.recv_cq(),
-        .srq = srq_,
+        .send_cq = interface_.queues.recv_cq(),
+        .recv_cq = interface_.queues.recv_cq(),
+        .srq = receives().srq(),
         .send_wrs = 1,
         .send_sges = 1,
         .recv_wrs = own,
-        .recv_sges = srq_ ? 0 : message_buffer().pieces,
+        .recv_sges = receives().srq() ? 0 : receives().buffer().pieces,
         .context = &connection,
     };
-    connection.qp = shim_rc_qp_create(interface_.pd(), &wanted);
+    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
     TRY(kernel::check(connection.qp));
-    TRY(shim_rc_qp_to_init(connection.qp, interface_.port(), interface_.pkey_index()));
+    TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
-        TRY(connection.ring.create(own, message_elements()));
+        TRY(connection.ring.create(own, receives().elements()));
         TRY(connection.ring.post_to(nullptr, connection.qp));
     }
     TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
@@ -193,10 +237,10 @@ kernel::Status Connections::set_up(PassiveConnection& connection, ib_cm_id* id, 
     return {};
 }
 
-int Connections::on_passive_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
 {
     auto& connection = static_cast<PassiveConnection&>(endpoint);
-    Connections& self = connection.owner;
+    PassiveConnections& self = connection.owner;
     switch (message.event) {
     case SHIM_CM_DREQ:
         (void)shim_cm_send_drep(id);
@@ -216,20 +260,26 @@ int Connections::on_passive_message(Endpoint& endpoint, ib_cm_id* id, const shim
     return 0;
 }
 
-// Passive side: receiving and the end
+// Receiving and the end
 
-void Connections::received(const shim_wc* wc)
+void PassiveConnections::received(const shim_wc* wc)
 {
     auto& connection = *static_cast<PassiveConnection*>(shim_wc_qp_context(wc));
-    if (shim_wc_id(wc) & drain_tag) {
+    if (WrId::kind(wc) == WrId::Kind::drain) {
         connection.drained.store(true);
-        work_soon();
+        interface_.connections.service_soon();
         return;
     }
-    (srq_ ? shared_ring_ : connection.ring).handle(wc, connection);
+    (receives().srq() ? receives().ring : connection.ring).complete(wc, connection);
 }
 
-void Connections::advance(PassiveConnection& connection, PassiveLife::Event event)
+void PassiveConnections::flushed(PassiveConnection& connection)
+{
+    connection.flushed.store(true);
+    interface_.connections.service_soon();
+}
+
+void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Event event)
 {
     interface_.paths.lock.assert_held();
     const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer.gid, connection.life, event);
@@ -237,14 +287,14 @@ void Connections::advance(PassiveConnection& connection, PassiveLife::Event even
         return;
     connection.due = step.action;
     connection.since = shim_jiffies();
-    work_soon();
+    interface_.connections.service_soon();
 }
 
 // A message came on it from where the REQ said that the peer is: the peer uses those that it had before no more.
-void Connections::end_older(PassiveConnection& connection)
+void PassiveConnections::end_older(PassiveConnection& connection)
 {
     interface_.paths.lock.assert_held();
-    for (PassiveConnection& older : passive_) {
+    for (PassiveConnection& older : list_) {
         if (&older == &connection)
             break;
         if (older.peer == connection.peer)
@@ -254,10 +304,10 @@ void Connections::end_older(PassiveConnection& connection)
 
 // Ends the older connections of one peer that uses a newer one. One at a time, since each takes a walk of the list with
 // the lock held.
-bool Connections::end_replaced()
+bool PassiveConnections::end_replaced()
 {
     kernel::Guard guard(interface_.paths.lock);
-    for (PassiveConnection& connection : passive_) {
+    for (PassiveConnection& connection : list_) {
         if (!connection.proven.load())
             continue;
         connection.proven.store(false);
@@ -268,25 +318,25 @@ bool Connections::end_replaced()
     return false;
 }
 
-PassiveConnection* Connections::next_due(PassiveLife::Action& action)
+PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
 {
     kernel::Guard guard(interface_.paths.lock);
-    for (PassiveConnection& connection : passive_) {
+    for (PassiveConnection& connection : list_) {
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);
             else if (connection.flushed.load() && !connection.counted) {
                 // Without a time limit of its own: those that drain now have one.
-                if (draining_ < most_draining)
+                if (draining_ < max_draining)
                     advance(connection, PassiveLife::Event::flushed);
-            } else if (connection.life.ending() && kernel::reached(connection.patience_ends, shim_jiffies()))
+            } else if (connection.life.ending() && kernel::reached(connection.deadline, shim_jiffies()))
                 advance(connection, PassiveLife::Event::timed_out);
         }
         action = std::exchange(connection.due, PassiveLife::Action::none);
         if (action == PassiveLife::Action::none)
             continue;
         // Counted from the start of the action, which connections before it in the list may delay.
-        connection.patience_ends = shim_jiffies() + kernel::seconds(patience_seconds);
+        connection.deadline = shim_jiffies() + kernel::seconds(Connections::completion_timeout_s);
         if (action == PassiveLife::Action::drain) {
             connection.counted = true;
             ++draining_;
@@ -296,7 +346,7 @@ PassiveConnection* Connections::next_due(PassiveLife::Action& action)
     return nullptr;
 }
 
-void Connections::perform(PassiveConnection& connection, PassiveLife::Action action)
+void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Action action)
 {
     switch (action) {
     case PassiveLife::Action::none:
@@ -306,7 +356,7 @@ void Connections::perform(PassiveConnection& connection, PassiveLife::Action act
         break;
     case PassiveLife::Action::drain: {
         auto* wr = reinterpret_cast<shim_send_wr*>(connection.drain_wr);
-        shim_send_wr_init(wr, drain_tag, nullptr);
+        shim_send_wr_init(wr, WrId::of(WrId::Kind::drain, 0), nullptr);
         shim_send_wr_set_message(wr, 0);
         shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
@@ -316,7 +366,7 @@ void Connections::perform(PassiveConnection& connection, PassiveLife::Action act
         break;
     }
     case PassiveLife::Action::destroy:
-        free(connection);
+        destroy(connection);
         break;
     }
 }
@@ -324,18 +374,18 @@ void Connections::perform(PassiveConnection& connection, PassiveLife::Action act
 // Stops the poll for a queue pair whose drain's completion was not seen: the poll may be handling another one of it,
 // and one may be in the completion queue, where an HCA in software leaves it when the queue pair is destroyed. Other
 // queue pairs' completions look the same, so that the queue may never be seen empty.
-void Connections::pause_polls()
+void PassiveConnections::pause_polls()
 {
     for (unsigned int tries = 1;; ++tries) {
         interface_.rx.napi().disable();
-        if (tries == max_pauses || !shim_cq_arm(interface_.recv_cq()))
+        if (tries == max_pauses || !shim_cq_arm(interface_.queues.recv_cq()))
             return;
         interface_.rx.napi().start();
         shim_sleep_ms(1);
     }
 }
 
-void Connections::free(PassiveConnection& connection)
+void PassiveConnections::destroy(PassiveConnection& connection)
 {
     const bool drained = connection.drained.load();
     if (!drained)
@@ -343,7 +393,7 @@ void Connections::free(PassiveConnection& connection)
     {
         kernel::Guard guard(interface_.paths.lock);
         static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
-        --passive_count_;
+        --count_;
         draining_ -= connection.counted;
     }
     shim_cm_destroy(connection.id);
@@ -355,11 +405,11 @@ void Connections::free(PassiveConnection& connection)
     kernel::Owned<PassiveConnection>(&connection).reset();
 }
 
-void Connections::collect_garbage()
+void PassiveConnections::collect_garbage()
 {
     const unsigned long now = shim_jiffies();
     kernel::Guard guard(interface_.paths.lock);
-    for (PassiveConnection& connection : passive_)
+    for (PassiveConnection& connection : list_)
         if (!connection.life.ending() &&
             kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_seconds))
             advance(connection, PassiveLife::Event::ended);

@@ -35,10 +35,10 @@ constexpr Statistic statistics[] = {
     SUM(tx_dropped),
     SUM(multicast),
     COUNTER("rx_errors", rx.errors),
-    COUNTER("tx_doorbells", tx.doorbells),
-    COUNTER("tx_connected_doorbells", connections.sends.doorbells),
+    COUNTER("tx_doorbells", tx.ring.doorbells),
+    COUNTER("tx_connected_doorbells", tx.pool.doorbells),
     COUNTER("tx_ring_stops", tx.stops),
-    COUNTER("tx_segmented", tx.segmented),
+    COUNTER("tx_segmented", tx.ring.segmented),
     COUNTER("rx_doorbells", rx.doorbells),
     COUNTER("rx_events", rx.events),
     COUNTER("rx_merged", rx.merged),
@@ -51,13 +51,13 @@ constexpr Statistic statistics[] = {
     COUNTER("path_refusals", paths.refusals),
     COUNTER("group_joins", groups.joins),
     COUNTER("group_refusals", groups.refusals),
-    COUNTER("connections_asked", connections.requests),
-    COUNTER("connections_made", connections.accepted),
-    COUNTER("connections_refused", connections.refusals),
-    COUNTER("connections_lost", connections.broken),
-    COUNTER("connections_taken", connections.taken),
-    COUNTER("connections_turned_away", connections.turned_away),
-    COUNTER("connections_malformed", connections.malformed),
+    COUNTER("connections_asked", connections.active.requests),
+    COUNTER("connections_made", connections.active.accepted),
+    COUNTER("connections_refused", connections.active.refusals),
+    COUNTER("connections_lost", connections.active.broken),
+    COUNTER("connections_taken", connections.passive.taken),
+    COUNTER("connections_turned_away", connections.passive.turned_away),
+    COUNTER("connections_malformed", connections.passive.malformed),
 };
 
 #undef SUM
@@ -118,18 +118,7 @@ kernel::Status Interface::set_moderation(Moderation wanted, bool adaptive)
     if (!has_queues())
         return kernel::not_supported;
     rx.set_adaptive(adaptive);
-    return moderate(wanted);
-}
-
-kernel::Status Interface::moderate(Moderation wanted)
-{
-    // An HCA without moderation is no reason to refuse.
-    const int error = recv_cq_ ? shim_cq_moderate(recv_cq_, wanted.frames, wanted.usecs) : 0;
-    if (error && error != kernel::not_supported)
-        return error;
-    moderation_usecs_.store(wanted.usecs);
-    moderation_frames_.store(wanted.frames);
-    return {};
+    return queues.moderate(wanted);
 }
 
 } // namespace ipoib
@@ -140,7 +129,7 @@ unsigned int ipoib_ethtool_speed(const net_device* dev)
 {
     const Interface& interface = Interface::of(dev);
     shim_port port;
-    if (shim_ib_query_port(interface.ca(), interface.port(), &port) != 0)
+    if (shim_ib_query_port(interface.ca(), interface.identity.port(), &port) != 0)
         return 0;
     return ipoib::lane_speed(port.speed) * ipoib::lanes(port.width);
 }
@@ -167,7 +156,7 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
 void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)
 {
     const Interface& interface = Interface::of(dev);
-    const auto [usecs, frames] = interface.moderation();
+    const auto [usecs, frames] = interface.queues.moderation();
     *moderation = {usecs, frames, interface.rx.adaptive()};
 }
 
@@ -178,8 +167,8 @@ int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderat
 
 void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
 {
-    const auto [sends, receives] = Interface::of(dev).ring_sizes();
-    *rings = {sends, receives, Interface::most_slots, Interface::most_slots};
+    const auto [sends, receives] = Interface::of(dev).queues.sizes();
+    *rings = {sends, receives, ipoib::RingSizes::max_slots, ipoib::RingSizes::max_slots};
 }
 
 int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)

@@ -30,7 +30,8 @@ kernel::Status store_child(Interface& interface, ipoib_attribute attribute, cons
     int pkey = 0;
     if (!shim_parse_int(text, &pkey))
         return kernel::invalid;
-    return attribute == IPOIB_ATTRIBUTE_CREATE_CHILD ? interface.create_child(pkey) : interface.delete_child(pkey);
+    return attribute == IPOIB_ATTRIBUTE_CREATE_CHILD ? interface.children.create(pkey)
+                                                     : interface.children.remove(pkey);
 }
 
 // Under RTNL.
@@ -59,26 +60,26 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
 
 } // namespace
 
-void Interface::create_debug_files()
+void DebugFiles::create()
 {
-    has_debug_files_ = true;
-    renamed();
+    created_ = true;
+    rename();
 }
 
-void Interface::renamed()
+void DebugFiles::rename()
 {
-    if (!has_debug_files_)
+    if (!created_)
         return;
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which) {
-        shim_debug_file_remove(debug_files_[which]);
-        debug_files_[which] = shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which));
+        shim_debug_file_remove(files_[which]);
+        files_[which] = shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which));
     }
 }
 
-void Interface::remove_debug_files()
+void DebugFiles::remove()
 {
-    has_debug_files_ = false;
-    for (dentry*& file : debug_files_)
+    created_ = false;
+    for (dentry*& file : files_)
         shim_debug_file_remove(std::exchange(file, nullptr));
 }
 
@@ -91,7 +92,7 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     case IPOIB_ATTRIBUTE_MODE:
         return shim_format(buffer, shim_page_size(), "%s\n", interface.connected() ? "connected" : "datagram");
     case IPOIB_ATTRIBUTE_PKEY:
-        return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.pkey().value());
+        return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.identity.pkey().value());
     case IPOIB_ATTRIBUTE_UMCAST:
         return shim_format(buffer, shim_page_size(), "%d\n", interface.umcast());
     case IPOIB_ATTRIBUTE_PARENT:
@@ -127,4 +128,4 @@ int ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
     return 0;
 }
 
-void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).renamed(); }
+void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).debug_files.rename(); }

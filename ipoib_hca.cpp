@@ -62,7 +62,8 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
     Interface* with_address = nullptr;
     unsigned int matches = 0, addressed = 0;
     for (Interface& interface : interfaces_) {
-        if (interface.port() != port || !interface.uses_pkey_index(index) || (gid && !(interface.gid() == *gid)))
+        if (interface.identity.port() != port || !interface.identity.uses_pkey_index(index) ||
+            (gid && !(interface.identity.gid() == *gid)))
             continue;
         ++matches;
         only = &interface;

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The datagram data path (RFC 4391): received datagrams and their buffers. Nothing here takes a lock, and buffers alone
-// are allocated.
-#include <algorithm>
+// The datagram receive path (RFC 4391): the receive ring of the UD queue pair, from a completion to the stack.
+#include <cstring>
 
-#include <ipoib/datagram.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
+#include <ipoib/wr_id.hpp>
 #include <kernel/log.hpp>
 #include <shim/trace.h>
 
 namespace ipoib {
 
-RxRing::RxRing(Interface& interface) : interface_(interface)
-{
-    shim_dim_init(
-        dim(),
-        [](void* context, unsigned int usecs, unsigned int frames) {
-            (void)static_cast<Interface*>(context)->moderate({usecs, frames}).ok();
-        },
-        &interface);
-}
-
-kernel::Status RxRing::create(unsigned int size)
+kernel::Status UdReceiveRing::create(unsigned int size)
 {
     size_ = size;
     reposts_.set_batch(size);
@@ -30,7 +19,7 @@ kernel::Status RxRing::create(unsigned int size)
     return {};
 }
 
-kernel::Status RxRing::fill(unsigned int ib_mtu)
+kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
 {
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
@@ -43,8 +32,8 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;
-        slot.sge.lkey = interface_.lkey();
-        shim_recv_wr_init(slot.native(), i, &slot.sge, 1);
+        slot.sge.lkey = interface_.queues.lkey();
+        shim_recv_wr_init(slot.native(), WrId::of(WrId::Kind::ud, i), &slot.sge, 1);
         if (!refill(slot)) {
             log_warning(interface_.dev(), "no memory for receive buffer %u of %u", i, size_);
             return kernel::no_memory;
@@ -54,15 +43,7 @@ kernel::Status RxRing::fill(unsigned int ib_mtu)
     return post();
 }
 
-void RxRing::start() { napi_.start(); }
-
-void RxRing::stop()
-{
-    napi_.disable();
-    shim_dim_cancel(dim());
-}
-
-void RxRing::empty()
+void UdReceiveRing::empty()
 {
     reposts_.reset();
     if (!pool_)
@@ -79,7 +60,7 @@ void RxRing::empty()
     pool_ = nullptr;
 }
 
-bool RxRing::refill(Slot& slot)
+bool UdReceiveRing::refill(Slot& slot)
 {
     void* const memory = shape_.is_piece() ? shim_pool_get_piece(pool_, shape_.bytes) : shim_pool_get(pool_);
     if (!memory)
@@ -96,110 +77,79 @@ bool RxRing::refill(Slot& slot)
     return true;
 }
 
-void RxRing::repost(Slot& slot)
+void UdReceiveRing::repost(Slot& slot)
 {
     if (reposts_.add(slot.native()) && !post().ok()) [[unlikely]]
         interface_.restart_queues();
 }
 
-kernel::Status RxRing::post()
+kernel::Status UdReceiveRing::post()
 {
-    doorbells.add();
+    queue_.doorbells.add();
     const int error = reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
-        return shim_post_recv(interface_.qp(), first, refused);
+        return shim_post_recv(interface_.queues.qp(), first, refused);
     });
     if (error) [[unlikely]]
         log_warning(interface_.dev(), "post_recv failed, error %d", error);
     return error;
 }
 
-bool RxRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
+bool UdReceiveRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
 {
-    if (shim_wc_source_qpn(wc) != interface_.qpn() || shim_wc_slid(wc) != interface_.lid())
+    if (shim_wc_source_qpn(wc) != interface_.identity.qpn() || shim_wc_slid(wc) != interface_.identity.lid())
         return false;
-    return !shim_wc_has_grh(wc) || grh.sgid.same_interface_id(interface_.gid());
+    return !shim_wc_has_grh(wc) || grh.sgid.same_interface_id(interface_.identity.gid());
 }
 
-void RxRing::handle(const shim_wc* wc)
+void UdReceiveRing::complete(const shim_wc* wc)
 {
-    const std::uint64_t index = shim_wc_id(wc);
-    if (index & (PageRing::tag | Connections::drain_tag)) {
-        interface_.connections.received(wc);
-        return;
-    }
+    const std::uint32_t index = WrId::index(wc);
     if (index >= size_) [[unlikely]] {
-        log_warning(interface_.dev(), "receive completion for index %llu of %u", static_cast<unsigned long long>(index),
-                    size_);
+        log_warning(interface_.dev(), "receive completion for index %u of %u", index, size_);
         return;
     }
-    log_data(interface_.dev(), "recv completion: id %llu, status: %d", static_cast<unsigned long long>(index),
-             shim_wc_status(wc));
+    log_data(interface_.dev(), "recv completion: id %u, status: %d", index, shim_wc_status(wc));
     reposts_.completed();
     Slot& slot = slots_[index];
     if (!shim_wc_ok(wc)) [[unlikely]] {
         // Out of service: the buffer stays in its slot until empty().
         if (shim_wc_flushed(wc))
             return;
-        log_warning(interface_.dev(), "failed recv event (status=%d, wrid=%llu vend_err %#x)", shim_wc_status(wc),
-                    static_cast<unsigned long long>(index), shim_wc_vendor_error(wc));
-        errors.add();
+        log_warning(interface_.dev(), "failed recv event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc), index,
+                    shim_wc_vendor_error(wc));
+        queue_.errors.add();
         repost(slot);
         return;
     }
     const unsigned int wire_bytes = shim_wc_bytes(wc);
     if (wire_bytes < sizeof(Grh) + sizeof(Encapsulation) || wire_bytes > slot.sge.length) [[unlikely]] {
-        errors.add();
+        queue_.errors.add();
         repost(slot);
         return;
     }
     std::byte* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
-    // With LRO no message is copied: it appends a segment by its buffer.
-    if (wire_bytes <= sizeof(Grh) + copybreak && !shim_netdev_lro(interface_.dev())) {
+    // With LRO no message is copied: the merger appends a segment by its buffer.
+    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak && !shim_netdev_lro(interface_.dev())) {
         shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
-        (void)deliver(buffer, wc, true);
+        deliver_copy(buffer, wc);
         shim_dma_sync_for_device(interface_.ca(), mapped, wire_bytes);
         repost(slot);
         return;
     }
     if (!refill(slot)) [[unlikely]] {
-        dropped.add();
+        queue_.dropped.add();
         shim_trace_ring(interface_.dev(), "receive", "no memory", outstanding(), size_);
         repost(slot);
         return;
     }
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
-    if (!deliver(buffer, wc, false))
+    if (!deliver_buffer(buffer, wc))
         shim_pool_put(pool_, buffer, true);
 }
 
-sk_buff* RxRing::allocate(unsigned int bytes)
-{
-    sk_buff* skb = shim_skb_alloc(napi_.native(), ip_padding + bytes);
-    if (skb && ip_padding) [[likely]]
-        shim_skb_reserve(skb, ip_padding);
-    return skb;
-}
-
-sk_buff* RxRing::copy(const void* message, unsigned int bytes)
-{
-    sk_buff* skb = allocate(sizeof(HwAddr) + bytes);
-    if (!skb) [[unlikely]]
-        return nullptr;
-    copied.add();
-    shim_skb_put(skb, sizeof(HwAddr) + bytes);
-    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), message, bytes);
-    return skb;
-}
-
-void RxRing::pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes)
-{
-    merger_.make_way(ip, bytes);
-    pass_up(skb);
-}
-
-sk_buff* RxRing::build(std::byte* buffer, unsigned int bytes)
+sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)
 {
     sk_buff* skb = shim_skb_build(buffer, shape_.bytes);
     if (!skb) [[unlikely]]
@@ -210,84 +160,87 @@ sk_buff* RxRing::build(std::byte* buffer, unsigned int bytes)
     return skb;
 }
 
-bool RxRing::deliver(std::byte* buffer, const shim_wc* wc, bool stays)
+inline std::uint16_t UdReceiveRing::Datagram::protocol() const
+{
+    return reinterpret_cast<const Encapsulation*>(message)->type.value();
+}
+inline std::uint8_t* UdReceiveRing::Datagram::ip() const { return message + sizeof(Encapsulation); }
+inline unsigned int UdReceiveRing::Datagram::ip_bytes() const { return message_bytes - sizeof(Encapsulation); }
+
+inline bool UdReceiveRing::read(Datagram& datagram, std::byte* buffer, const shim_wc* wc) const
 {
     auto* const start = reinterpret_cast<std::uint8_t*>(buffer) + shim_skb_buffer_headroom();
     const Grh& grh = *reinterpret_cast<const Grh*>(start);
     const bool to_group = shim_wc_has_grh(wc) && grh.dgid.multicast();
     if (to_group && sent_by_ourselves(wc, grh))
         return false;
-    shim_packet_type type = SHIM_PACKET_HOST;
+    datagram.type = SHIM_PACKET_HOST;
     if (to_group)
-        type = grh.dgid == interface_.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
-
-    std::uint8_t* const message = start + sizeof(Grh);
-    const unsigned int message_bytes = shim_wc_bytes(wc) - sizeof(Grh);
-    const auto& encapsulation = *reinterpret_cast<const Encapsulation*>(message);
-    std::uint8_t* const ip = message + sizeof(Encapsulation);
-    const unsigned int ip_bytes = message_bytes - sizeof(Encapsulation);
-    const bool verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
-    SegmentMerger::Segment segment;
-    if (!stays && verified && type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
-        encapsulation.type.value() == static_cast<std::uint16_t>(EtherType::ipv4)) {
-        segment = SegmentMerger::Segment(ip, ip_bytes);
-        if (merger_.append(segment, shape_.bytes)) {
-            packets.add();
-            bytes.add(ip_bytes);
-            merged.add();
-            return true;
-        }
-    }
-
-    sk_buff* skb = stays ? copy(message, message_bytes) : build(buffer, message_bytes);
-    if (!skb) [[unlikely]] {
-        dropped.add();
-        return false;
-    }
-    // The link header that sniffers see is a hard header with no destination.
-    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
-    shim_skb_set_protocol(skb, encapsulation.type.value());
-    shim_skb_set_mac_header(skb, sizeof(HardHeader));
-    shim_skb_set_device(skb, interface_.dev());
-    shim_skb_set_packet_type(skb, type);
-    if (verified)
-        shim_skb_checksum_verified(skb);
-
-    packets.add();
-    bytes.add(ip_bytes);
-    if (type == SHIM_PACKET_MULTICAST)
-        multicast.add();
-    if (!segment.of_flow())
-        pass_up_behind_held(skb, ip, ip_bytes);
-    else if (!merger_.hold(segment, skb))
-        pass_up(skb);
+        datagram.type =
+            grh.dgid == interface_.identity.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
+    datagram.message = start + sizeof(Grh);
+    datagram.message_bytes = shim_wc_bytes(wc) - static_cast<unsigned int>(sizeof(Grh));
+    datagram.verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
     return true;
 }
 
-int RxRing::poll(int budget)
+void UdReceiveRing::deliver_copy(std::byte* buffer, const shim_wc* wc)
 {
-    int done = 0;
-    while (done < budget) {
-        const int wanted = std::min(Completions::most, budget - done);
-        const int got = shim_cq_poll(interface_.recv_cq(), wanted, completions_.first());
-        alone_ = done == 0 && got == 1;
-        for (int i = 0; i < got; ++i)
-            handle(completions_.at(i));
-        if (got > 0)
-            done += got;
-        if (got < wanted)
-            break;
+    Datagram datagram;
+    if (!read(datagram, buffer, wc))
+        return;
+    sk_buff* skb = queue_.copy(datagram.message, datagram.message_bytes);
+    if (!skb) [[unlikely]] {
+        queue_.dropped.add();
+        return;
     }
-    merger_.deliver_all();
-    if (interface_.tx.outstanding() != 0)
-        interface_.tx.napi().schedule();
-    if (done == budget)
-        return done;
-    if (adaptive())
-        shim_dim_look(dim(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
-    if (napi_.complete(done) && shim_cq_arm(interface_.recv_cq()))
-        napi_.schedule();
-    return done;
+    finish(skb, datagram);
+    queue_.pass_up_behind_held(skb, datagram.ip(), datagram.ip_bytes());
+}
+
+bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
+{
+    Datagram datagram;
+    if (!read(datagram, buffer, wc))
+        return false;
+    SegmentMerger::Segment segment;
+    if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
+        datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
+        segment = SegmentMerger::Segment(datagram.ip(), datagram.ip_bytes());
+        if (queue_.merger.append(segment, shape_.bytes)) {
+            queue_.packets.add();
+            queue_.bytes.add(datagram.ip_bytes());
+            queue_.merged.add();
+            return true;
+        }
+    }
+    sk_buff* skb = build(buffer, datagram.message_bytes);
+    if (!skb) [[unlikely]] {
+        queue_.dropped.add();
+        return false;
+    }
+    finish(skb, datagram);
+    if (!segment.of_flow())
+        queue_.pass_up_behind_held(skb, datagram.ip(), datagram.ip_bytes());
+    else if (!queue_.merger.hold(segment, skb))
+        queue_.pass_up(skb);
+    return true;
+}
+
+inline void UdReceiveRing::finish(sk_buff* skb, const Datagram& datagram)
+{
+    // Sniffers see a hard header with an empty destination as link header.
+    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
+    shim_skb_set_protocol(skb, datagram.protocol());
+    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_skb_set_device(skb, interface_.dev());
+    shim_skb_set_packet_type(skb, datagram.type);
+    if (datagram.verified)
+        shim_skb_checksum_verified(skb);
+    queue_.packets.add();
+    queue_.bytes.add(datagram.ip_bytes());
+    if (datagram.type == SHIM_PACKET_MULTICAST)
+        queue_.multicast.add();
 }
 
 } // namespace ipoib

@@ -2,7 +2,7 @@
 // Merging of received TCP segments: what ethtool -K lro switches.
 #include <cstring>
 
-#include <ipoib/datagram.hpp>
+#include <ipoib/rx_queue.hpp>
 #include <ipoib/segment_merger.hpp>
 #include <shim/skbuff.h>
 
@@ -123,7 +123,7 @@ void SegmentMerger::deliver(Flow& flow)
         ip.checksum = kernel::Be16(internet_checksum(&ip, sizeof(ip)));
         shim_skb_set_merged(flow.skb, flow.segments, flow.first.data_bytes);
     }
-    ring_.pass_up(flow.skb);
+    queue_.pass_up(flow.skb);
     flow.skb = nullptr;
     --held_;
 }

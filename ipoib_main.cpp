@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The module's start and stop, and an interface from birth to death: what the user's and the fabric's events make of
-// it, its MTU and its carrier.
+// The module's start and stop, and an interface's life: from birth to death, up and down, its link and its settings.
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
@@ -14,9 +13,123 @@
 
 namespace ipoib {
 
-constinit kernel::LockClass Interface::rejections_class_;
+constinit kernel::WorkQueue flush_queue, reap_queue;
 
-// Life
+// Birth and death
+
+Interface::Interface(net_device* dev, Hca& hca, std::uint32_t port)
+    : dev_(dev), hca_(hca), identity(dev, hca, port), queues(*this, hca.take_vector())
+{
+}
+
+Interface::Interface(net_device* dev, Interface& parent, PKey pkey)
+    : dev_(dev), hca_(parent.hca_), parent_(&parent), identity(dev, parent.identity, pkey),
+      queues(*this, parent.hca_.take_vector())
+{
+}
+
+kernel::Status Interface::attach()
+{
+    if (hca_.accelerates())
+        TRY(rdma_netdev.start());
+    shim_netdev_set_owner(dev_, this);
+    TRY(prepare());
+    if (parent_)
+        shim_netdev_set_child(dev_);
+    TRY(shim_netdev_register(dev_));
+    hca_.add(*this);
+    debug_files.create();
+    events.start();
+    return {};
+}
+
+kernel::Status Interface::prepare()
+{
+    shim_port attributes;
+    TRY(shim_ib_query_port(ca(), identity.port(), &attributes));
+    unsigned int abilities = shim_ib_abilities(ca());
+    if (rdma_netdev.present()) { // It sets the other features itself.
+        abilities &= SHIM_IS_FUNCTION;
+    } else {
+        shim_netdev_use_one_queue(dev_);
+        if (abilities & SHIM_CAN_GATHER && !(abilities & SHIM_CAN_SEGMENT))
+            abilities |= SHIM_CUT_BY_DRIVER;
+    }
+    add_abilities(abilities);
+    mtu.begin(attributes.max_mtu);
+    shim_netdev_carrier_off(dev_);
+    identity.begin();
+    return {};
+}
+
+kernel::Status Interface::init()
+{
+    kernel::Status status = [&]() -> kernel::Status {
+        if (!work_queue.create("ipoib_wq", true))
+            return kernel::no_memory;
+        TRY(paths.create());
+        paths_created_ = true;
+        TRY(groups.create());
+        groups_created_ = true;
+        TRY(queues.create_pd());
+        return rdma_netdev.present() ? rdma_netdev.init() : queues.init();
+    }();
+    if (!status.ok()) {
+        log_warning(dev_, "%s: failed to create the queues of port %u, error %d", shim_ib_device_name(ca()),
+                    identity.port(), status.code());
+        destroy();
+        return status;
+    }
+    // An rdma_netdev has put its queue pair into the address.
+    if (rdma_netdev.present())
+        identity.set_queue_pair(HwAddr::from(shim_netdev_address(dev_)).qpn(), has_queues() ? HwAddr::flag_rc : 0);
+    alive_ = true;
+    return {};
+}
+
+void Interface::uninit()
+{
+    alive_ = false;
+    pmtu.stop();
+    reaper.drain();
+    if (rdma_netdev.present())
+        rdma_netdev.uninit();
+    else
+        queues.uninit();
+    destroy();
+}
+
+void Interface::destroy()
+{
+    queues.destroy_pd();
+    if (std::exchange(groups_created_, false))
+        groups.destroy();
+    if (std::exchange(paths_created_, false))
+        paths.destroy();
+    work_queue.destroy();
+}
+
+void Interface::detach(void* batch)
+{
+    children.detach_all(batch);
+    static_cast<kernel::ListNode<Interface>&>(*this).unlink();
+    hca_.remove(*this);
+    events.stop();
+    debug_files.remove();
+    shim_netdev_unregister(dev_, batch);
+}
+
+void Interface::cancel_work()
+{
+    events.cancel();
+    // A transmit timeout may have queued it until the very end.
+    restart_.cancel();
+    joined_.cancel();
+    announce_.cancel();
+    children.cancel();
+}
+
+// Up and down
 
 kernel::Status Interface::perform(InterfaceLife::Event event)
 {
@@ -32,7 +145,8 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
         stop_queues();
     if (step.actions & InterfaceLife::start_queues) {
         if (kernel::Status status = start_queues(); !status.ok()) {
-            // Up without a queue pair would be a lie. Who opens it is told; otherwise nobody is, so that we try again.
+            // An interface without queues is not up. ndo_open returns the error; otherwise nobody sees it, so starting
+            // is tried again.
             life_ = InterfaceLife();
             if (event != InterfaceLife::Event::opened)
                 start_later();
@@ -48,17 +162,80 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
     if (step.actions & InterfaceLife::carrier_on) {
         shim_netdev_carrier_on(dev_);
         if (announcements_left_) {
-            announcements_left_ = most_announcements;
+            announcements_left_ = max_announcements;
             announce_.queue();
         }
     }
     return {};
 }
 
+kernel::Status Interface::open()
+{
+    const bool found = identity.has_pkey();
+    if (!found)
+        log_warning(dev_, "P_Key 0x%04x is not found", identity.pkey().value());
+    if (identity.gid_index() < 0)
+        log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", identity.gid().bytes);
+    TRY(perform(found ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
+    children.follow_state(true);
+    return {};
+}
+
+void Interface::stop()
+{
+    (void)perform(InterfaceLife::Event::closed).ok();
+    children.follow_state(false);
+}
+
+bool Interface::close_for_change()
+{
+    const bool open = life_.state() != InterfaceLife::State::closed;
+    if (open)
+        (void)perform(InterfaceLife::Event::closed).ok();
+    return open;
+}
+
+kernel::Status Interface::reopen()
+{
+    const kernel::Status opened =
+        perform(identity.has_pkey() ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey);
+    if (!opened.ok())
+        start_later();
+    return opened;
+}
+
 void Interface::start_later()
 {
     life_.on(InterfaceLife::Event::opened_without_pkey);
     restart_.queue(kernel::seconds(1));
+}
+
+void Interface::run_restart()
+{
+    kernel::Guard guard(ops_lock);
+    // Without its P_Key it waits for that.
+    if (!alive_ || !identity.has_pkey())
+        return;
+    (void)perform(InterfaceLife::Event::restart).ok();
+}
+
+kernel::Status Interface::start_queues()
+{
+    if (rdma_netdev.present())
+        return rdma_netdev.open();
+    TRY(queues.open());
+    // The stack holds packets since the queue was stopped; no completion will wake it.
+    shim_tx_queues_wake(dev_);
+    return {};
+}
+
+void Interface::stop_queues()
+{
+    if (rdma_netdev.present())
+        rdma_netdev.stop();
+    else
+        queues.close();
+    reaper.drain();
 }
 
 void Interface::bring_up()
@@ -74,41 +251,16 @@ void Interface::bring_down()
     garbage_.cancel();
     groups.leave_all();
     // No answer can set it any more, and what one has queued finds it so.
-    adopted_.store(false);
+    broadcast_joined_.store(false);
     paths.flush();
 }
 
-kernel::Status Interface::open()
+void Interface::run_garbage()
 {
-    const bool found = pkey_found_.load_relaxed();
-    if (!found)
-        log_warning(dev_, "P_Key 0x%04x is not found", pkey().value());
-    if (gid_index() < 0)
-        log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", gid().bytes);
-    TRY(perform(found ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
-    take_children_along(true);
-    return {};
-}
-
-void Interface::stop()
-{
-    (void)perform(InterfaceLife::Event::closed).ok();
-    take_children_along(false);
-}
-
-void Interface::set_umcast(bool umcast)
-{
-    if (umcast)
-        log_warning(dev_, "ignoring multicast groups joined directly by userspace");
-    umcast_.store(umcast);
-}
-
-void Interface::collect_garbage()
-{
-    // As the stack's own neighbour tables: looked at once in an interval, kept for two.
+    // As the stack's neighbour tables: entries are looked at once in an interval, and kept for two.
     const unsigned long interval = shim_neighbour_gc_interval();
     paths.collect_garbage(2 * interval);
-    connections.collect_garbage();
+    connections.passive.collect_garbage();
     groups.collect_garbage(2 * interval);
     garbage_.queue(work_queue, interval);
 }
@@ -116,17 +268,17 @@ void Interface::collect_garbage()
 void Interface::tx_timed_out()
 {
     log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_));
-    if (lower.present())
-        lower.tx_timed_out();
+    if (rdma_netdev.present())
+        rdma_netdev.tx_timed_out();
     if (has_queues())
-        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_), tx.index().head(),
-                    tx.index().tail());
+        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_),
+                    tx.ring.index().head(), tx.ring.index().tail());
     restart_queues();
 }
 
-// Carrier and MTU
+// The link
 
-kernel::Status Interface::adopt(const shim_mcmember& broadcast)
+kernel::Status Interface::apply_link_parameters(const shim_mcmember& broadcast)
 {
     const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
     if (frame < ip_mtu(lowest_mtu)) {
@@ -142,88 +294,87 @@ kernel::Status Interface::adopt(const shim_mcmember& broadcast)
         .hop_limit = broadcast.hop_limit,
         .traffic_class = broadcast.traffic_class,
     };
-    // A lower half gets it with the group, for itself alone.
-    if (const int error = has_queues() ? shim_qp_set_qkey(qp_, link_.qkey) : 0) {
+    // An rdma_netdev is given it with the group.
+    if (const int error = has_queues() ? shim_qp_set_qkey(queues.qp(), link_.qkey) : 0) {
         log_warning(dev_, "failed to set the Q_Key, error %d", error);
         return error;
     }
     qkey_.store(link_.qkey);
     traffic_class_.store(link_.traffic_class);
-    longest_frame_.store(std::min(frame, max_ib_mtu_));
-    if (lower.present())
-        lower.set_mtu(ip_mtu(longest_frame()));
+    mtu.set_link(frame);
     return {};
 }
 
 void Interface::broadcast_joined()
 {
-    adopted_.store(true);
+    broadcast_joined_.store(true);
     joined_.queue();
 }
 
-void Interface::joined()
+void Interface::run_joined()
 {
-    kernel::Guard guard(ops_lock_);
-    if (!adopted_.load_relaxed() || port_down())
+    kernel::Guard guard(ops_lock);
+    if (!broadcast_joined_.load_relaxed() || identity.port_down())
         return;
-    apply_mtu();
+    mtu.apply();
     (void)perform(InterfaceLife::Event::joined).ok();
 }
 
-void Interface::announce()
+void Interface::address_changed()
+{
+    announcements_left_ = max_announcements;
+    shim_netdev_address_changed(dev_);
+}
+
+void Interface::run_announce()
 {
     // Without carrier it is queued again when that comes.
     if (life_.state() != InterfaceLife::State::running)
         return;
     shim_netdev_notify_peers(dev_);
-    // The stack may take its time with each carrier, and drop what it is to send until then.
+    // The stack may delay its reaction to carrier, and drops what it is to send until then.
     if (--announcements_left_)
         announce_.queue(kernel::seconds(1));
 }
 
-void Interface::apply_mtu()
+kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
 {
-    // Connections carry whatever the user set.
-    if (connected())
-        return;
-    const unsigned int mtu = datagram_mtu();
-    if (const int error = adopt_mtu(mtu))
-        log_warning(dev_, "failed to change the MTU to %u, error %d", mtu, error);
+    if (rdma_netdev.present())
+        return rdma_netdev.attach_group(mgid, mlid, broadcast);
+    const shim_gid native = mgid.native();
+    return shim_qp_attach(queues.qp(), &native, mlid);
 }
 
-int Interface::adopt_mtu(unsigned int mtu)
+void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
 {
-    adopting_mtu_ = true;
-    const int error = shim_netdev_change_mtu(dev_, mtu);
-    adopting_mtu_ = false;
-    return error;
+    if (rdma_netdev.present())
+        return rdma_netdev.detach_group(mgid, mlid);
+    const shim_gid native = mgid.native();
+    shim_qp_detach(queues.qp(), &native, mlid);
 }
 
-void Interface::warn_of_multicast(unsigned int mtu) const
+// Settings
+
+void Interface::add_abilities(unsigned int abilities)
 {
-    if (mtu > ip_mtu(longest_frame()))
-        log_warning(dev_, "mtu > %u will cause multicast packet drops.", ip_mtu(longest_frame()));
+    abilities_ |= abilities;
+    shim_netdev_add_abilities(dev_, abilities_);
 }
 
-kernel::Status Interface::change_mtu(unsigned int mtu)
+kernel::Status Interface::set_address(const HwAddr& address)
 {
-    const unsigned int most = connected() ? connections.max_mtu() : ip_mtu(max_ib_mtu_);
-    if (mtu < lowest_mtu || mtu > most) {
-        log_warning(dev_, "MTU %u is not between %u and %u", mtu, lowest_mtu, most);
-        return kernel::invalid;
-    }
-    if (connected()) {
-        warn_of_multicast(mtu);
-        shim_netdev_store_mtu(dev_, mtu);
-        return {};
-    }
-    if (!adopting_mtu_)
-        admin_mtu_ = mtu;
-    const unsigned int effective = datagram_mtu();
-    if (lower.present())
-        return lower.change_mtu(effective);
-    shim_netdev_store_mtu(dev_, effective);
+    if (shim_netdev_up(dev_))
+        return kernel::busy;
+    TRY(identity.set_guid(address));
+    children.follow_guid();
     return {};
+}
+
+void Interface::set_umcast(bool umcast)
+{
+    if (umcast)
+        log_warning(dev_, "ignoring multicast groups joined directly by userspace");
+    umcast_.store(umcast);
 }
 
 kernel::Status Interface::set_connected(bool wanted)
@@ -231,7 +382,7 @@ kernel::Status Interface::set_connected(bool wanted)
     if (wanted == connected())
         return {};
     if (!has_queues()) {
-        log_warning(dev_, "the HCA's own datapath has no connected mode: load with ipoib_enhanced=0");
+        log_warning(dev_, "the HCA's rdma_netdev has no connected mode: load with ipoib_enhanced=0");
         return kernel::invalid;
     }
     if (wanted) {
@@ -239,60 +390,72 @@ kernel::Status Interface::set_connected(bool wanted)
         TRY(use_one_tx_queue());
     }
     connected_.store(wanted);
-    // Neighbours learn anew which way their packets go.
+    // Neighbours are looked up anew, and decide anew between datagrams and a connection.
     if (life_.started()) {
         paths.flush();
         paths.accept();
     }
-    if (!wanted) {
+    if (!wanted)
         use_all_tx_queues();
-        admin_mtu_ = std::min(shim_netdev_mtu(dev_), ip_mtu(max_ib_mtu_));
-    }
     shim_netdev_update_features(dev_);
-    return adopt_mtu(wanted ? connections.max_mtu() : datagram_mtu());
+    return wanted ? mtu.enter_connected_mode() : mtu.enter_datagram_mode();
 }
 
-kernel::Status Interface::use_one_tx_queue() { return lower.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }
+kernel::Status Interface::use_one_tx_queue() { return rdma_netdev.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }
 
 void Interface::use_all_tx_queues()
 {
-    if (!lower.present())
+    if (!rdma_netdev.present())
         return;
-    // Packets may be on their way still to connections that were forgotten.
+    // Packets may still be on their way to connections that were dropped.
     shim_rcu_synchronize();
     if (const int error = shim_netdev_use_tx_queues(dev_, shim_netdev_tx_queues(dev_)))
         log_warning(dev_, "failed to use all transmit queues again, error %d", error);
 }
 
-// Packets that are too long
-
-void Interface::reject_too_long(sk_buff* skb, unsigned int mtu)
+kernel::Status Interface::set_icrc_as_checksum(bool wanted)
 {
-    tx_dropped.add();
-    connections.too_long.add();
-    shim_skb_update_pmtu(skb, mtu);
-    shim_skb_set_note(skb, mtu);
-    {
-        kernel::Guard guard(rejections_lock_);
-        if (rejections_.push(skb, most_rejections))
-            skb = nullptr;
-    }
-    if (skb)
-        shim_skb_drop(skb, SHIM_DROP_TOO_LONG);
-    // The answer may come back to us as a packet to be sent: not under the transmit lock.
-    send_rejections_.queue(work_queue);
+    if (wanted == icrc_as_checksum())
+        return {};
+    if (!has_queues())
+        return kernel::not_supported;
+    const bool was_open = close_for_change();
+    icrc_as_checksum_.store(wanted);
+    shim_netdev_update_features(dev_);
+    return was_open ? reopen() : kernel::Status();
 }
 
-void Interface::send_rejections()
+kernel::Status Interface::set_ring_sizes(RingSizes wanted)
 {
-    kernel::PacketQueue packets;
-    {
-        kernel::Guard guard(rejections_lock_);
-        packets.take(rejections_);
+    // An rdma_netdev knows the queue pair by its number.
+    if (rdma_netdev.present())
+        return kernel::not_supported;
+    const RingSizes before = queues.sizes();
+    const auto clamp = [](unsigned int size, int min) {
+        return static_cast<unsigned int>(kernel::clamp_ring_size(size, min, RingSizes::max_slots));
+    };
+    wanted = {clamp(wanted.sends, RingSizes::min_sends), clamp(wanted.receives, RingSizes::min_receives)};
+    if (wanted == before)
+        return {};
+    // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
+    // one.
+    if (shim_netdev_bonded(dev_)) {
+        log_warning(dev_, "rings of %u sends and %u receives: not as a bond's port", wanted.sends, wanted.receives);
+        return kernel::busy;
     }
-    while (sk_buff* skb = packets.pop())
-        shim_skb_reject_too_big(skb, dev_, shim_skb_note(skb));
+    const bool was_open = close_for_change();
+    const kernel::Status status = queues.replace(wanted);
+    if (!status.ok()) {
+        log_warning(dev_, "no rings of %u sends and %u receives, error %d", wanted.sends, wanted.receives,
+                    status.code());
+        // If these fail, too, the interface has no queues until it is next opened.
+        (void)queues.replace(before).ok();
+    }
+    const kernel::Status opened = was_open ? reopen() : kernel::Status();
+    return status.ok() ? opened : status;
 }
+
+// Statistics
 
 void Interface::sum_statistics(shim_stats& stats) const
 {
@@ -305,8 +468,8 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.tx_bytes = tx.bytes.value();
     stats.tx_errors = tx.errors.value() + connections.too_long.value();
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
-    if (lower.present())
-        lower.add_statistics(stats);
+    if (rdma_netdev.present())
+        rdma_netdev.add_statistics(stats);
 }
 
 // The module
@@ -325,9 +488,9 @@ void clamp_parameters()
 {
     struct shim_parameters& p = shim_parameters;
     clamp_parameter("send_queue_size", p.send_queue_size,
-                    kernel::clamp_ring_size(p.send_queue_size, Interface::least_sends, Interface::most_slots));
+                    kernel::clamp_ring_size(p.send_queue_size, RingSizes::min_sends, RingSizes::max_slots));
     clamp_parameter("recv_queue_size", p.recv_queue_size,
-                    kernel::clamp_ring_size(p.recv_queue_size, Interface::least_receives, Interface::most_slots));
+                    kernel::clamp_ring_size(p.recv_queue_size, RingSizes::min_receives, RingSizes::max_slots));
     clamp_parameter("ipoib_enhanced", p.ipoib_enhanced, p.ipoib_enhanced != 0);
     clamp_parameter("max_nonsrq_conn_qp", p.max_nonsrq_conn_qp, std::clamp(p.max_nonsrq_conn_qp, 0, 4096));
 }
@@ -375,7 +538,7 @@ void ipoib_stop()
 void ipoib_netdev_gone(net_device* dev)
 {
     kernel::Owned<Interface> interface(&Interface::of(dev));
-    interface->forget();
+    interface->cancel_work();
 }
 
 int ipoib_ndo_init(net_device* dev) { return Interface::of(dev).init().code(); }
@@ -388,11 +551,11 @@ int ipoib_ndo_stop(net_device* dev)
 }
 int ipoib_ndo_change_mtu(net_device* dev, int mtu)
 {
-    return Interface::of(dev).change_mtu(static_cast<unsigned int>(mtu)).code();
+    return Interface::of(dev).mtu.change(static_cast<unsigned int>(mtu)).code();
 }
 ib_device* ipoib_port_of(const net_device* dev, std::uint32_t* port)
 {
-    *port = Interface::of(dev).port();
+    *port = Interface::of(dev).identity.port();
     return Interface::of(dev).ca();
 }
 int ipoib_ndo_set_address(net_device* dev, const std::uint8_t* address)

@@ -41,7 +41,7 @@ bool GroupSet::send_now(Group& group, sk_buff* skb)
         return false;
     group.last_used.store(shim_jiffies());
     shim_skb_pull(skb, sizeof(HwAddr));
-    interface_.tx.send(skb, ah, HwAddr::multicast_qpn);
+    interface_.tx.ring.send(skb, ah, HwAddr::multicast_qpn);
     return true;
 }
 
@@ -49,7 +49,7 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
 {
     Gid mgid = to.gid();
     // A packet from before the P_Key changed, or from a raw socket, carries another.
-    set_pkey(mgid, interface_.pkey());
+    set_pkey(mgid, interface_.identity.pkey());
     kernel::RcuGuard rcu;
     Group* group = groups_.find(rcu, mgid);
     if (group && send_now(*group, skb))
@@ -164,7 +164,7 @@ Group* GroupSet::next_to_ask()
     if (!accepting_)
         return nullptr;
     if (!broadcast_) {
-        broadcast_ = add(interface_.broadcast().gid(), false);
+        broadcast_ = add(interface_.identity.broadcast().gid(), false);
         if (!broadcast_) {
             joins_.queue(interface_.work_queue, kernel::seconds(1));
             return nullptr;
@@ -186,10 +186,10 @@ Group* GroupSet::next_to_ask()
 void GroupSet::run_joins()
 {
     // The port's becoming active is an event that starts us again.
-    if (interface_.port_down())
+    if (interface_.identity.port_down())
         return;
     // A chosen GUID comes into the port's table when the subnet manager has it so; nobody tells us.
-    if (interface_.gid_index() < 0) {
+    if (interface_.identity.gid_index() < 0) {
         joins_.queue(interface_.work_queue, kernel::seconds(1));
         return;
     }
@@ -222,10 +222,10 @@ void GroupSet::ask(Group& group)
     }
     shim_mcmember member{
         .mgid = group.key().native(),
-        .port_gid = interface_.gid().native(),
+        .port_gid = interface_.identity.gid().native(),
         .qkey = 0,
         .mlid = 0,
-        .pkey = interface_.pkey().value(),
+        .pkey = interface_.identity.pkey().value(),
         .mtu = 0,
         .traffic_class = 0,
         .rate = 0,
@@ -247,7 +247,7 @@ void GroupSet::ask(Group& group)
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
     ib_sa_multicast* membership =
-        shim_sa_join(interface_.ca(), interface_.port(), &member, !broadcast, answered, &group);
+        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, answered, &group);
     if (const int error = shim_pointer_error(membership)) {
         log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
         settle(group, GroupJoin::Event::refused);
@@ -305,7 +305,7 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
         broadcast = &group == broadcast_;
     }
     if (broadcast)
-        TRY(interface_.adopt(member));
+        TRY(interface_.apply_link_parameters(member));
     if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
         if (group.attached)
             interface_.detach_group(group.key(), group.mlid);
@@ -318,17 +318,17 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
     }
     group.mlid = member.mlid;
     const shim_ah_attributes attributes{
-        .port = interface_.port(),
+        .port = interface_.identity.port(),
         .dlid = member.mlid,
         .sl = member.sl,
         .rate = member.rate,
         .traffic_class = member.traffic_class,
         .hop_limit = member.hop_limit,
         .flow_label = member.flow_label,
-        .sgid_index = static_cast<std::uint8_t>(std::max(interface_.gid_index(), 0)),
+        .sgid_index = static_cast<std::uint8_t>(std::max(interface_.identity.gid_index(), 0)),
         .dgid = group.key().native(),
     };
-    ib_ah* ah = shim_ah_create(interface_.pd(), &attributes);
+    ib_ah* ah = shim_ah_create(interface_.queues.pd(), &attributes);
     if (const int error = shim_pointer_error(ah)) {
         log_warning(interface_.dev(), "ib_address_create failed, status %d", error);
         return error;
@@ -439,14 +439,14 @@ void GroupSet::visit_listed(void* context, const std::uint8_t* address)
 
 void GroupSet::list(const HwAddr& address)
 {
-    if (!belongs_to_link(address, interface_.broadcast()))
+    if (!belongs_to_link(address, interface_.identity.broadcast()))
         return;
     Gid mgid = address.gid();
-    set_pkey(mgid, interface_.pkey());
+    set_pkey(mgid, interface_.identity.pkey());
     kernel::Guard guard(lock_);
     Group* group = groups_.find(mgid);
     const shim_gid native = mgid.native();
-    if (!group && interface_.umcast() && shim_sa_group_known(interface_.ca(), interface_.port(), &native)) {
+    if (!group && interface_.umcast() && shim_sa_group_known(interface_.ca(), interface_.identity.port(), &native)) {
         log_multicast(interface_.dev(), "%pI6 is joined by userspace already", mgid.bytes);
         return;
     }

@@ -48,7 +48,7 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
         shim_extack(extack, "%s is a child itself", shim_netdev_name(request.link));
         return kernel::invalid;
     }
-    const PKey pkey = request.has_pkey ? PKey(request.pkey) : parent.pkey();
+    const PKey pkey = request.has_pkey ? PKey(request.pkey) : parent.identity.pkey();
     if (!pkey.valid()) {
         shim_extack(extack, "P_Key 0x%04x names no partition", pkey.value());
         return kernel::invalid;
@@ -57,7 +57,7 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
     if (!made)
         return kernel::no_memory;
     Interface* const child = made.get();
-    if (const kernel::Status status = parent.adopt_child(std::move(made)); !status.ok()) {
+    if (const kernel::Status status = parent.children.adopt(std::move(made)); !status.ok()) {
         shim_extack(extack, "setting the child up failed, error %d", status.code());
         return status;
     }
@@ -94,12 +94,12 @@ void ipoib_dellink(net_device* dev, void* batch)
 void ipoib_link_info(const net_device* dev, shim_link_info* info)
 {
     const Interface& interface = Interface::of(dev);
-    info->pkey = interface.pkey().value();
+    info->pkey = interface.identity.pkey().value();
     info->mode = interface.connected() ? ipoib::connected : ipoib::datagram;
     info->umcast = interface.umcast();
 }
 
-const net_device* ipoib_lower(const net_device* dev)
+const net_device* ipoib_link_parent(const net_device* dev)
 {
     const Interface* parent = Interface::of(dev).parent();
     return parent ? parent->dev() : dev;

@@ -50,13 +50,13 @@ void PathTable::send(sk_buff* skb, const HwAddr& to)
             touch(*neighbour);
             const std::uint32_t qpn = to.qpn();
             shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.tx.send(skb, ah, qpn);
+            interface_.tx.ring.send(skb, ah, qpn);
             return;
         }
         if (ActiveConnection* connection = neighbour->connection.load()) {
             touch(*neighbour);
             shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.connections.sends.send(*connection, skb);
+            interface_.tx.pool.send(*connection, skb);
             return;
         }
     }
@@ -71,7 +71,7 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
             touch(*path);
             const std::uint32_t qpn = to.qpn();
             shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.tx.send(skb, ah, qpn);
+            interface_.tx.ring.send(skb, ah, qpn);
             return;
         }
     }
@@ -96,7 +96,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     const bool asked = ask(*path);
     if (path->life.usable()) {
         if (neighbour && !goes_by_datagram(*neighbour))
-            interface_.connections.send(skb, *neighbour, *path);
+            interface_.connections.active.send(skb, *neighbour, *path);
         else
             send_datagram(skb, to, *path);
     } else if (!asked || !path->waiting.push(skb, most_waiting)) {
@@ -111,7 +111,7 @@ void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, Path& path)
 {
     const std::uint32_t qpn = to.qpn();
     shim_skb_pull(skb, sizeof(HwAddr));
-    interface_.tx.send(skb, path.handle->get(), qpn);
+    interface_.tx.ring.send(skb, path.handle->get(), qpn);
 }
 
 bool PathTable::goes_by_datagram(const Neighbour& neighbour) const
@@ -184,14 +184,14 @@ bool PathTable::send_question(Path& path)
 {
     const shim_path_question question{
         .dgid = path.key().native(),
-        .sgid = interface_.gid().native(),
-        .pkey = interface_.pkey().value(),
+        .sgid = interface_.identity.gid().native(),
+        .pkey = interface_.identity.pkey().value(),
         .traffic_class = interface_.traffic_class(),
     };
     questions.add();
     // An answer that comes at once waits for our lock.
-    const int id = shim_sa_ask_path(interface_.ca(), interface_.port(), &question, path.life.limit_s() * 1000, answered,
-                                    &path, &path.query);
+    const int id = shim_sa_ask_path(interface_.ca(), interface_.identity.port(), &question, path.life.limit_s() * 1000,
+                                    answered, &path, &path.query);
     if (id == kernel::try_again) {
         // While the subnet manager changes. The next packet asks, and what waits goes with it.
         (void)step(path, PathLife::Event::unsent);
@@ -242,7 +242,7 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
 {
     kernel::Owned<AddressHandle> handle;
     if (status == 0) {
-        ib_ah* ah = shim_ah_create_from_path(interface_.pd(), interface_.port(), record);
+        ib_ah* ah = shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record);
         status = shim_pointer_error(ah);
         if (status == 0) {
             handle = kernel::make_owned<AddressHandle>(ah);
@@ -292,7 +292,7 @@ void PathTable::publish(Path& path)
 
 void PathTable::forget(Neighbour& neighbour)
 {
-    interface_.connections.abandon(neighbour);
+    interface_.connections.active.abandon(neighbour);
     neighbours_.remove(neighbour);
     --neighbour_count_;
     static_cast<kernel::ListNode<Neighbour>&>(neighbour).unlink();

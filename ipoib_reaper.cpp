@@ -26,7 +26,7 @@ void Reaper::run()
     if (!batch.empty())
         shim_rcu_synchronize();
     // From here on nobody finds these objects; what was sent with them is in the ring by now.
-    const std::uint32_t sends = interface_.tx.index().head();
+    const std::uint32_t sends = interface_.tx.ring.index().head();
     for (Retirable& object : batch)
         object.sends_ = sends;
     pending_.take(batch);
@@ -42,7 +42,8 @@ void Reaper::run()
 void Reaper::collect(kernel::List<Retirable>& done, bool all)
 {
     for (Retirable& object : pending_) {
-        if (all || object.until_ == Retirable::Until::grace_period || interface_.tx.index().passed(object.sends_)) {
+        if (all || object.until_ == Retirable::Until::grace_period ||
+            interface_.tx.ring.index().passed(object.sends_)) {
             object.unlink();
             done.push_back(object);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Segmentation of TCP packets for HCAs that can't: the next segment, mapped.
+// Segmentation of TCP packets for HCAs that can't.
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
@@ -25,29 +25,6 @@ void SegmentHeaders::reset()
     while (count_ > 0)
         shim_page_free(pages_[--count_]);
     pages_.reset();
-}
-
-bool MappedPacket::add_data(ib_device* ca, void* data, std::uint32_t bytes)
-{
-    sge[sges].address = shim_dma_map_to_device(ca, data, bytes);
-    sge[sges].length = bytes;
-    if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]]
-        return false;
-    linear = ++sges;
-    return true;
-}
-
-bool MappedPacket::map_headers(ib_device* ca, void* headers, std::uint32_t bytes)
-{
-    sge[0].address = shim_dma_map_to_device(ca, headers, bytes);
-    sge[0].length = bytes;
-    return !shim_dma_failed(ca, sge[0].address);
-}
-
-void MappedPacket::unmap_data(ib_device* ca)
-{
-    for (std::uint32_t i = 1; i < sges; ++i)
-        shim_dma_unmap_to_device(ca, sge[i].address, sge[i].length);
 }
 
 Segmenter::Segmenter(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes)

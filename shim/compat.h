@@ -13,7 +13,7 @@
 #include <net/page_pool.h>
 #endif
 
-/* The lock around a netdev's operations, where its lower half asked for one, and what is called under it. */
+/* The lock around a netdev's operations, where its rdma_netdev asked for one, and what is called under it. */
 #ifdef HAVE_NETDEV_OPS_LOCK
 #include <net/netdev_lock.h>
 #define SHIM_SET_MTU(dev, mtu) netif_set_mtu(dev, mtu)

@@ -109,7 +109,7 @@ static void get_channels(struct net_device *dev, struct ethtool_channels *channe
 }
 
 /*
- * Where the lower half asks for a lock around the netdev's operations, these run under that, without RTNL. There the
+ * Where the rdma_netdev asks for a lock around the netdev's operations, these run under that, without RTNL. There the
  * driver refuses to change moderation, rings and flags, and reads nothing else that RTNL protects; the core's get_link
  * does.
  */

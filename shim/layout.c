@@ -26,7 +26,7 @@ void shim_layout(void)
 	OBJECT(NAPI, struct shim_napi);
 	OBJECT(DIM, struct shim_dim);
 	OBJECT(TSO, struct shim_tso);
-	OBJECT(LOWER, struct shim_lower);
+	OBJECT(RDMA_NETDEV, struct shim_rdma_netdev);
 	OBJECT(SEND_WR, struct shim_send_wr);
 	OBJECT(RECV_WR, struct shim_recv_wr);
 	OBJECT(WC, struct ib_wc);

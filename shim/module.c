@@ -25,7 +25,7 @@ PARAMETER(send_queue_size, 0444, "Descriptors in the send ring: a power of two f
 PARAMETER(recv_queue_size, 0444, "Descriptors in the receive ring: a power of two from 2 to 8192 (default 256)");
 PARAMETER(max_nonsrq_conn_qp, 0444, "Connections per interface when the HCA has no shared receive queue (default 128)");
 PARAMETER(ipoib_enhanced, 0444,
-	  "Use an HCA's own datapath where it has one; with mlx5's there is no connected mode (default 1)");
+	  "Use an HCA's rdma_netdev where it has one; with mlx5's there is no connected mode (default 1)");
 module_param_named(ipoib_enhanced_except, shim_parameters.ipoib_enhanced_except, charp, 0444);
 MODULE_PARM_DESC(ipoib_enhanced_except, "HCAs for which the opposite of ipoib_enhanced holds: mlx5_0,mlx5_2");
 PARAMETER(debug_level, 0644, "Trace to the kernel log if > 0");

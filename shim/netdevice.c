@@ -13,10 +13,10 @@
 #include <net/busy_poll.h>
 #include <net/neighbour.h>
 #include <rdma/ib_verbs.h>
-#include <shim/lower.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/rdma_netdev.h>
 #include <shim/tso.h>
 #include <shim/verbs.h>
 
@@ -59,40 +59,40 @@ static netdev_features_t features_check(struct sk_buff *skb, struct net_device *
 	return features;
 }
 
-/* Time stamps of packets, where the lower half has them: by ioctl, or by operations of their own. */
+/* Time stamps of packets, where the rdma_netdev has them: by ioctl, or by operations of their own. */
 static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
 {
-	const struct shim_lower *lower = ipoib_lower_half(dev);
+	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
 
-	if (!lower || !lower->ops->ndo_eth_ioctl)
+	if (!state || !state->ops->ndo_eth_ioctl)
 		return -EOPNOTSUPP;
-	return lower->ops->ndo_eth_ioctl(dev, request, command);
+	return state->ops->ndo_eth_ioctl(dev, request, command);
 }
 
 #ifdef HAVE_HWTSTAMP_OPERATIONS
 static int hwtstamp_get(struct net_device *dev, struct kernel_hwtstamp_config *config)
 {
-	const struct shim_lower *lower = ipoib_lower_half(dev);
+	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
 
-	if (!lower || !lower->ops->ndo_hwtstamp_get)
+	if (!state || !state->ops->ndo_hwtstamp_get)
 		return -EOPNOTSUPP;
-	return lower->ops->ndo_hwtstamp_get(dev, config);
+	return state->ops->ndo_hwtstamp_get(dev, config);
 }
 
 static int hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_config *config, struct netlink_ext_ack *extack)
 {
-	const struct shim_lower *lower = ipoib_lower_half(dev);
+	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
 
-	if (!lower || !lower->ops->ndo_hwtstamp_set)
+	if (!state || !state->ops->ndo_hwtstamp_set)
 		return -EOPNOTSUPP;
-	return lower->ops->ndo_hwtstamp_set(dev, config, extack);
+	return state->ops->ndo_hwtstamp_set(dev, config, extack);
 }
 #define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl, .ndo_hwtstamp_get = hwtstamp_get, .ndo_hwtstamp_set = hwtstamp_set
 #else
 #define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl
 #endif
 
-static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_lower(dev)->ifindex); }
+static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_link_parent(dev)->ifindex); }
 
 static int set_mac_address(struct net_device *dev, void *address)
 {
@@ -246,7 +246,7 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HEADER_BYTES;
 	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
-	/* A lower half makes its rings as long. */
+	/* An rdma_netdev makes its rings as long. */
 	dev->tx_queue_len = 2 * shim_parameters.send_queue_size;
 	dev->watchdog_timeo = 10 * HZ;
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
@@ -258,7 +258,7 @@ void shim_netdev_setup(struct net_device *dev)
 }
 
 /*
- * Every netdev of this driver has the private area that lower halves begin with. One of an HCA that has a lower half
+ * Every netdev of this driver has the private area that rdma_netdevs begin with. One of an HCA that has an rdma_netdev
  * has room for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
  */
 static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
@@ -273,7 +273,7 @@ static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *
 	ret = shim_link_use(dev, ca, port);
 	if (!ret)
 		return dev;
-	dev_warn(&ca->dev, "port %u: the size of the HCA's own datapath is not known, error %d\n", port, ret);
+	dev_warn(&ca->dev, "port %u: the size of the HCA's rdma_netdev is not known, error %d\n", port, ret);
 	free_netdev(dev);
 	return NULL;
 }

@@ -76,9 +76,9 @@ static int fill_info(struct sk_buff *skb, const struct net_device *dev)
 	return 0;
 }
 
-static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_lower(dev)); }
+static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_link_parent(dev)); }
 
-/* The most queues that a lower half wants. */
+/* The most queues that an rdma_netdev wants. */
 static unsigned int most_tx_queues = 1, most_rx_queues = 1;
 
 static unsigned int get_num_tx_queues(void) { return READ_ONCE(most_tx_queues); }

@@ -39,7 +39,7 @@ struct shim_tso {
 	struct tso_t tso;
 };
 
-struct shim_lower {
+struct shim_rdma_netdev {
 	const struct net_device_ops *ops;
 	void (*destructor)(struct net_device *dev);
 };
@@ -63,7 +63,7 @@ bool shim_is_ours(const struct net_device *dev);
 /* Sets up a netdev of this driver, whoever allocates it. */
 void shim_netdev_setup(struct net_device *dev);
 /*
- * Makes it one of the rtnetlink kind, on a port whose HCA's lower halves may need more room than any before. An errno:
+ * Makes it one of the rtnetlink kind, on a port whose HCA's rdma_netdevs may need more room than any before. An errno:
  * the HCA does not say how much.
  */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);

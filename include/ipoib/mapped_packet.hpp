@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A packet, or a segment of one, that the HCA is about to send, with its pieces mapped: what a slot of any send ring
-// holds.
+// A packet, or a segment of one, mapped for the HCA to send: the slot of a send ring or send pool.
 #pragma once
 #include <cstdint>
 
@@ -12,20 +11,20 @@ namespace ipoib {
 
 struct MappedPacket {
     // The linear part and as many page fragments as a packet has (MAX_SKB_FRAGS), where the HCA allows.
-    static constexpr unsigned int most_sges = 18;
+    static constexpr unsigned int max_sges_per_send = 18;
 
-    // nullptr: of a segment that is not its packet's last.
+    // nullptr: a segment that is not its packet's last.
     sk_buff* skb;
-    // On the wire: more than one when the HCA cuts it into segments.
+    // Packets on the wire: more than one if the HCA segments it.
     std::uint32_t packets;
-    // Of payload, behind each one's encapsulation.
+    // Bytes behind the encapsulation, of all packets on the wire.
     std::uint32_t payload_bytes;
-    // Bytes as the stack's byte queue limit saw them.
+    // Bytes that were reported to byte queue limits.
     std::uint32_t queued_bytes;
     std::uint32_t sges;
-    // So many elements are of memory, the rest are page fragments.
+    // Elements that map linear memory; the rest map page fragments.
     std::uint32_t linear;
-    shim_sge sge[most_sges];
+    shim_sge sge[max_sges_per_send];
     alignas(SHIM_ALIGNOF_SEND_WR) std::byte wr[SHIM_SIZEOF_SEND_WR];
 
     shim_send_wr* native() { return reinterpret_cast<shim_send_wr*>(wr); }
@@ -34,12 +33,12 @@ struct MappedPacket {
         for (auto& element : sge)
             element.lkey = lkey;
     }
-    // Takes the packet, which begins with its encapsulation, without the first skip bytes of its linear part, in no
-    // more than most elements. False: it can't be mapped, and stays the caller's.
-    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most)
+    // Maps the packet, without the first skip bytes of its linear part, with up to max_sges elements. False: it can't
+    // be mapped, and remains the caller's.
+    [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int max_sges)
     {
         if (shim_skb_frags(packet) != 0 || shim_skb_headlen(packet) <= skip)
-            return map_pieces(ca, packet, skip, most);
+            return map_pieces(ca, packet, skip, max_sges);
         skb = packet;
         linear = 1;
         return map_linear(ca, skip);
@@ -52,16 +51,33 @@ struct MappedPacket {
             unmap_pieces(ca);
     }
 
-    // By pieces: the headers' element, which is mapped last, then so much data. False: it can't be mapped.
+    // A segment is mapped piece by piece: its data, and then its headers into the first element. False: the piece
+    // can't be mapped.
     void begin_segment(sk_buff* packet)
     {
         skb = packet;
         sges = linear = 1;
     }
-    [[nodiscard]] bool add_data(ib_device* ca, void* data, std::uint32_t bytes);
-    [[nodiscard]] bool map_headers(ib_device* ca, void* headers, std::uint32_t bytes);
-    // What was added, without the headers.
-    void unmap_data(ib_device* ca);
+    [[nodiscard]] bool add_data(ib_device* ca, void* data, std::uint32_t bytes)
+    {
+        sge[sges].address = shim_dma_map_to_device(ca, data, bytes);
+        sge[sges].length = bytes;
+        if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]]
+            return false;
+        linear = ++sges;
+        return true;
+    }
+    [[nodiscard]] bool map_headers(ib_device* ca, void* headers, std::uint32_t bytes)
+    {
+        sge[0].address = shim_dma_map_to_device(ca, headers, bytes);
+        sge[0].length = bytes;
+        return !shim_dma_failed(ca, sge[0].address);
+    }
+    void unmap_data(ib_device* ca)
+    {
+        for (std::uint32_t i = 1; i < sges; ++i)
+            shim_dma_unmap_to_device(ca, sge[i].address, sge[i].length);
+    }
 
 private:
     [[nodiscard]] bool map_linear(ib_device* ca, unsigned int skip)
@@ -71,7 +87,7 @@ private:
         sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(skb) + skip, sge[0].length);
         return !shim_dma_failed(ca, sge[0].address);
     }
-    bool map_pieces(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int most);
+    bool map_pieces(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int max_sges);
     void unmap_pieces(ib_device* ca);
 };
 

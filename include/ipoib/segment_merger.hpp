@@ -11,11 +11,11 @@ struct sk_buff;
 
 namespace ipoib {
 
-class RxRing;
+class RxQueue;
 
 class SegmentMerger {
 public:
-    explicit SegmentMerger(RxRing& ring) : ring_(ring) {}
+    explicit SegmentMerger(RxQueue& queue) : queue_(queue) {}
 
     // A packet of TCP over IPv4, as it lies in its buffer; not TCP, or not whole: no flow.
     class Segment {
@@ -58,7 +58,7 @@ private:
     static bool fits(const Flow& flow, const Segment& segment);
     void deliver(Flow& flow);
 
-    RxRing& ring_;
+    RxQueue& queue_;
     Flow flows_[most_flows];
     // So many of them are not free.
     unsigned int held_ = 0;

@@ -59,8 +59,8 @@ public:
 };
 inline Rtnl rtnl;
 
-// The netdev's instance lock, which the core holds inside RTNL around the operations of a netdev whose lower half asked
-// for it (request_ops_lock). For other netdevs it locks nothing.
+// The netdev's instance lock, which the core holds inside RTNL around the operations of a netdev whose rdma_netdev
+// asked for it (request_ops_lock). For other netdevs it locks nothing.
 class TA_CAPABILITY("mutex") OpsLock {
 public:
     explicit OpsLock(net_device* dev) : dev_(dev) {}

@@ -19,14 +19,14 @@ struct shim_stats {
 };
 
 /*
- * One "ib%d" interface in the HCA's network namespace, set up but not registered; with room for the HCA's lower half.
+ * One "ib%d" interface in the HCA's network namespace, set up but not registered; with room for the HCA's rdma_netdev.
  * CONTEXT: process.
  */
 struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port);
 /* A child of parent, in its network namespace. CONTEXT: process. */
 struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,
 					    const char *name);
-/* Of the queues that it may have for a lower half's sake. CONTEXT: before registration. */
+/* Of the queues that it may have for an rdma_netdev's sake. CONTEXT: before registration. */
 void shim_netdev_use_one_queue(struct net_device *dev);
 /* Transmit queues that the netdev has; and use of the first so many of them. CONTEXT: RTNL. */
 unsigned int shim_netdev_tx_queues(const struct net_device *dev);
@@ -61,8 +61,8 @@ bool shim_netdev_up(const struct net_device *dev);
 /* As the user would. CONTEXT: RTNL, no netdev's ops lock. */
 void shim_netdev_bring(struct net_device *dev, bool up);
 /*
- * The lock that the core holds, inside RTNL, around the netdev's operations, if its lower half asked for it; else there
- * is none, and nothing is done. CONTEXT: RTNL, may sleep.
+ * The lock that the core holds, inside RTNL, around the netdev's operations, if its rdma_netdev asked for it; else
+ * there is none, and nothing is done. CONTEXT: RTNL, may sleep.
  */
 bool shim_netdev_has_ops_lock(const struct net_device *dev);
 void shim_netdev_lock_ops(struct net_device *dev);
@@ -105,7 +105,7 @@ void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *
 void shim_netdev_carrier_on(struct net_device *dev);
 void shim_netdev_carrier_off(struct net_device *dev);
 
-/* The first transmit queue, which is the only one but for a lower half's. */
+/* The first transmit queue, which is the only one but for an rdma_netdev's. */
 void shim_tx_queue_start(struct net_device *dev);
 void shim_tx_queue_stop(struct net_device *dev);
 void shim_tx_queue_wake(struct net_device *dev);

@@ -33,6 +33,6 @@ int ipoib_changelink(struct net_device *dev, const struct shim_link_request *req
 void ipoib_dellink(struct net_device *dev, void *batch);
 void ipoib_link_info(const struct net_device *dev, struct shim_link_info *info);
 /* The netdev that this is a child of, or itself. */
-const struct net_device *ipoib_lower(const struct net_device *dev);
+const struct net_device *ipoib_link_parent(const struct net_device *dev);
 
 SHIM_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* A netdev's lower half may have the core hold a lock of the netdev's around its operations. */
+/* A netdev's rdma_netdev may have the core hold a lock of the netdev's around its operations. */
 #include <net/netdev_lock.h>
 
 int probe(struct net_device *dev);

@@ -166,16 +166,19 @@ void Session::look(net_device* dev)
     require(stats.rx_packets >= counts_[dev].received, "more packets came up than were counted");
     if (!interface.has_queues())
         return;
-    const ib_qp* const qp = interface.qp();
-    if (!qp || !interface.recv_cq() || !interface.send_cq())
+    const ib_qp* const qp = interface.queues.qp();
+    if (!qp || !interface.queues.recv_cq() || !interface.queues.send_cq())
         return;
-    require(interface.recv_cq()->entries.size() <= interface.recv_cq()->size, "the receive completion queue overran");
-    require(interface.send_cq()->entries.size() <= interface.send_cq()->size, "the send completion queue overran");
+    require(interface.queues.recv_cq()->entries.size() <= interface.queues.recv_cq()->size,
+            "the receive completion queue overran");
+    require(interface.queues.send_cq()->entries.size() <= interface.queues.send_cq()->size,
+            "the send completion queue overran");
     require(qp->outstanding.size() <= qp->send_wrs && qp->receives.size() <= qp->recv_wrs,
             "more was posted than the queue pair has room for");
-    require(interface.rx.outstanding() <= interface.ring_sizes().receives, "more receives are out than there are");
+    require(interface.rx.ring.outstanding() <= interface.queues.sizes().receives,
+            "more receives are out than there are");
     if (in_service(qp))
-        require(interface.rx.outstanding() >= qp->receives.size(), "the HCA has receives that nobody knows of");
+        require(interface.rx.ring.outstanding() >= qp->receives.size(), "the HCA has receives that nobody knows of");
 }
 
 void Session::look_at_all()
@@ -210,10 +213,10 @@ void Session::bring_down(net_device* dev)
     ipoib_ndo_get_stats(dev, &stats);
     const Count& count = counts_[dev];
     const std::uint64_t ended = stats.tx_packets + stats.tx_dropped;
-    require(ended >= count.handed && ended <= count.handed + interface.tx.segmented.value(),
+    require(ended >= count.handed && ended <= count.handed + interface.tx.ring.segmented.value(),
             "packets handed over are not those sent and dropped");
     require(stats.rx_packets == count.received, "packets that came up are not those counted");
-    require(interface.rx.outstanding() == 0 && interface.tx.outstanding() == 0,
+    require(interface.rx.ring.outstanding() == 0 && interface.tx.outstanding() == 0,
             "a closed interface has its rings in use");
     require(dev->queued_bytes == 0, "byte queue limits know of packets that a closed interface has");
 }

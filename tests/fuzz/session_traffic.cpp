@@ -8,6 +8,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/mgid.hpp>
 #include <ipoib/tcp.hpp>
+#include <ipoib/wr_id.hpp>
 
 namespace ipoib::fuzz {
 
@@ -66,20 +67,20 @@ bool Session::arrive(net_device* dev, std::deque<shim_recv_wr>& receives, const 
                                         {bytes.begin() + static_cast<long>(std::min(before_payload, shown)),
                                          bytes.begin() + static_cast<long>(shown)}});
     }
-    of(dev).recv_cq()->push(done);
+    of(dev).queues.recv_cq()->push(done);
     return true;
 }
 
 void Session::datagram(net_device* dev, const std::vector<std::uint8_t>& payload, std::size_t reported)
 {
     Interface& interface = of(dev);
-    if (!in_service(interface.qp()))
+    if (!in_service(interface.queues.qp()))
         return;
     const std::uint8_t kind = input_.byte();
     std::vector<std::uint8_t> bytes(sizeof(Grh));
     auto& grh = *reinterpret_cast<Grh*>(bytes.data());
-    grh.sgid = kind & from_own_lid ? interface.gid() : Gid::from(input_.bytes(Gid::size).data());
-    grh.dgid = kind & to_group ? interface.broadcast().gid() : interface.gid();
+    grh.sgid = kind & from_own_lid ? interface.identity.gid() : Gid::from(input_.bytes(Gid::size).data());
+    grh.dgid = kind & to_group ? interface.identity.broadcast().gid() : interface.identity.gid();
     // One of the link's groups, or any other.
     if (const std::uint8_t last = kind & to_group ? input_.byte() : 0)
         grh.dgid.bytes[last % Gid::size] = last;
@@ -87,11 +88,11 @@ void Session::datagram(net_device* dev, const std::vector<std::uint8_t>& payload
     Completion done{};
     done.bytes = static_cast<unsigned int>(kind & another_length ? reported : bytes.size());
     done.status = kind & failed ? local_protection_error : 0;
-    done.source_qpn = kind & from_own_qpn ? interface.qpn() : input_.u16();
-    done.slid = kind & from_own_lid ? interface.lid() : 9;
+    done.source_qpn = kind & from_own_qpn ? interface.identity.qpn() : input_.u16();
+    done.slid = kind & from_own_lid ? interface.identity.lid() : 9;
     done.grh = kind & with_grh;
     done.verified = kind & verified;
-    arrive(dev, interface.qp()->receives, bytes, done, sizeof(Grh) + sizeof(Encapsulation));
+    arrive(dev, interface.queues.qp()->receives, bytes, done, sizeof(Grh) + sizeof(Encapsulation));
     if (!(kind & stay))
         poll();
 }
@@ -168,7 +169,7 @@ void Session::message_on(ib_qp* qp)
     done.status = kind & failed ? local_protection_error : 0;
     done.qp = qp;
     for (net_device* dev : world_.netdevs)
-        if (of(dev).has_queues() && of(dev).recv_cq() == qp->recv_cq)
+        if (of(dev).has_queues() && of(dev).queues.recv_cq() == qp->recv_cq)
             require(!arrive(dev, qp->srq ? qp->srq->receives : qp->receives, bytes, done, sizeof(Encapsulation)) ||
                         qp->context,
                     "a message on a connection that is there to send found a buffer");
@@ -183,23 +184,23 @@ void Session::message_on(ib_qp* qp)
 void Session::receive_bogus_completion()
 {
     net_device* const dev = device();
-    if (!dev || !of(dev).has_queues() || !in_service(of(dev).qp()))
+    if (!dev || !of(dev).has_queues() || !in_service(of(dev).queues.qp()))
         return;
     Interface& interface = of(dev);
-    const std::uint64_t beyond = interface.ring_sizes().sends + interface.ring_sizes().receives + input_.u32() / 2;
+    const std::uint64_t beyond = interface.queues.sizes().sends + interface.queues.sizes().receives + input_.u32() / 2;
     Completion done{};
     done.id = beyond;
     done.status = input_.byte() & 1 ? local_protection_error : 0;
     switch (input_.below(3)) {
     case 0:
-        interface.recv_cq()->push(done);
+        interface.queues.recv_cq()->push(done);
         break;
     case 1:
-        interface.send_cq()->push(done);
+        interface.queues.send_cq()->push(done);
         break;
     default:
-        done.id |= SendPool::tag;
-        interface.send_cq()->push(done);
+        done.id |= WrId::of(WrId::Kind::rc, 0);
+        interface.queues.send_cq()->push(done);
         break;
     }
     poll();

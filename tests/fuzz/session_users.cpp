@@ -119,7 +119,7 @@ void Session::delete_link()
     net_device* const dev = device();
     if (!dev)
         return;
-    const bool child = ipoib_lower(dev) != dev;
+    const bool child = ipoib_link_parent(dev) != dev;
     Rtnl rtnl;
     ipoib_dellink(dev, nullptr);
     require(dev->registered == !child, "a child stays, or a parent went");

@@ -100,7 +100,7 @@ void shim_debug_file_remove(dentry* file)
 }
 void shim_seq_printf(seq_file*, const char*, ...) { world->scheduler.point(); }
 
-// netlink.h, module.h, dim.h, lower.h
+// netlink.h, module.h, dim.h, rdma_netdev.h
 
 int shim_link_register()
 {
@@ -156,16 +156,19 @@ void shim_dim_cancel(shim_dim* dim)
     world->scheduler.wait(dim, "moderation to be set", [dim] { return !dim->pending; });
 }
 
-int shim_lower_start(shim_lower*, net_device*, ib_device*, std::uint32_t) { return -95; }
-void shim_lower_end(shim_lower*, net_device*) {}
-int shim_lower_init(const shim_lower*, net_device*) { return -95; }
-void shim_lower_uninit(const shim_lower*, net_device*) {}
-int shim_lower_open(const shim_lower*, net_device*, std::uint16_t) { return -95; }
-void shim_lower_stop(const shim_lower*, net_device*) {}
-int shim_lower_change_mtu(const shim_lower*, net_device*, unsigned int) { return -95; }
-void shim_lower_tx_timeout(net_device*) {}
-void shim_lower_get_stats(const shim_lower*, net_device*, shim_stats*) {}
-void shim_lower_set_mtu(net_device*, unsigned int) {}
-void shim_lower_send(net_device*, sk_buff* skb, ib_ah*, std::uint32_t) { skb_free(skb); }
-int shim_lower_attach(net_device*, ib_device*, const shim_gid*, std::uint16_t, bool, std::uint32_t) { return -95; }
-void shim_lower_detach(net_device*, ib_device*, const shim_gid*, std::uint16_t) {}
+int shim_rdma_netdev_start(shim_rdma_netdev*, net_device*, ib_device*, std::uint32_t) { return -95; }
+void shim_rdma_netdev_end(shim_rdma_netdev*, net_device*) {}
+int shim_rdma_netdev_init(const shim_rdma_netdev*, net_device*) { return -95; }
+void shim_rdma_netdev_uninit(const shim_rdma_netdev*, net_device*) {}
+int shim_rdma_netdev_open(const shim_rdma_netdev*, net_device*, std::uint16_t) { return -95; }
+void shim_rdma_netdev_stop(const shim_rdma_netdev*, net_device*) {}
+int shim_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device*, unsigned int) { return -95; }
+void shim_rdma_netdev_tx_timeout(net_device*) {}
+void shim_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats*) {}
+void shim_rdma_netdev_set_mtu(net_device*, unsigned int) {}
+void shim_rdma_netdev_send(net_device*, sk_buff* skb, ib_ah*, std::uint32_t) { skb_free(skb); }
+int shim_rdma_netdev_attach(net_device*, ib_device*, const shim_gid*, std::uint16_t, bool, std::uint32_t)
+{
+    return -95;
+}
+void shim_rdma_netdev_detach(net_device*, ib_device*, const shim_gid*, std::uint16_t) {}

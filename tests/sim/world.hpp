@@ -15,11 +15,11 @@
 #include <shim/dim.h>
 #include <shim/ethtool.h>
 #include <shim/hash.h>
-#include <shim/lower.h>
 #include <shim/memory.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/rdma_netdev.h>
 #include <shim/sa.h>
 #include <shim/skbuff.h>
 #include <shim/sync.h>

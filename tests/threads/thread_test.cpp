@@ -33,7 +33,8 @@ protected:
     // The interface itself, under as many addresses as there are GIDs.
     HwAddr peer(std::uint8_t n, std::uint8_t flags = 0)
     {
-        return HwAddr::of(flags, interface().qpn(), Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, n}});
+        return HwAddr::of(flags, interface().identity.qpn(),
+                          Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, n}});
     }
     template <class Done>
     static bool comes(Done done)
@@ -215,7 +216,7 @@ protected:
         EXPECT_TRUE(comes([&] {
             for (unsigned int to = 0; to < peers; ++to)
                 EXPECT_TRUE(send_message(to));
-            return interface().connections.accepted.value() >= peers;
+            return interface().connections.active.accepted.value() >= peers;
         }));
     }
 };
@@ -225,7 +226,7 @@ TEST_F(ConnectedThreadTest, connections_share_the_pool_of_sends)
     connect(2);
     on_threads(2, 8000, [this](unsigned int thread, unsigned int n) { EXPECT_TRUE(send_message(thread, n % 8 != 7)); });
     EXPECT_TRUE(comes([this] { return interface().tx.outstanding() == 0; }));
-    EXPECT_NE(interface().connections.sends.doorbells.value(), 0U);
+    EXPECT_NE(interface().tx.pool.doorbells.value(), 0U);
 }
 
 TEST_F(ConnectedThreadTest, connections_end_under_traffic)

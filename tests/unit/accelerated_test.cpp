@@ -35,7 +35,7 @@ protected:
 TEST_F(AcceleratedTest, it_is_opened_joined_and_sends)
 {
     start();
-    EXPECT_TRUE(interface().lower.present());
+    EXPECT_TRUE(interface().rdma_netdev.present());
     EXPECT_TRUE(world.qps.empty());
     world.bring_up();
     EXPECT_TRUE(world.dev().carrier);
@@ -84,18 +84,18 @@ TEST_F(AcceleratedTest, children_are_accelerated_too)
     start();
     world.pkeys_found.push_back(0x8001);
     world.rtnl = true;
-    EXPECT_TRUE(interface().create_child(0x8001).ok());
-    EXPECT_TRUE(Interface::of(world.netdevs.back()).lower.present());
+    EXPECT_TRUE(interface().children.create(0x8001).ok());
+    EXPECT_TRUE(Interface::of(world.netdevs.back()).rdma_netdev.present());
     EXPECT_EQ(world.lowers, 2);
     world.fail_allocation = 2;
     world.pkeys_found.push_back(0x8002);
-    EXPECT_EQ(interface().create_child(0x8002).code(), -12);
+    EXPECT_EQ(interface().children.create(0x8002).code(), -12);
     EXPECT_EQ(world.lowers, 2);
     world.rtnl = false;
 }
 
-// The fakes see that it is held whenever the lower half is opened, closed and changed, and one at a time.
-TEST_F(AcceleratedTest, ops_lock_is_held_round_the_lower_halfs_operations)
+// The fakes see that it is held whenever the rdma_netdev is opened, closed and changed, and one at a time.
+TEST_F(AcceleratedTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
 {
     const auto bring = [this](bool up) {
         world.rtnl = true;
@@ -106,7 +106,7 @@ TEST_F(AcceleratedTest, ops_lock_is_held_round_the_lower_halfs_operations)
     start();
     world.pkeys_found.push_back(0x8001);
     world.rtnl = true;
-    ASSERT_TRUE(interface().create_child(0x8001).ok());
+    ASSERT_TRUE(interface().children.create(0x8001).ok());
     world.rtnl = false;
     const net_device* const child = world.netdevs.back();
     bring(true);
@@ -142,14 +142,14 @@ TEST_F(AcceleratedTest, ops_lock_is_held_round_the_lower_halfs_operations)
 TEST_F(AcceleratedTest, parameter_refuses_it)
 {
     start(0);
-    EXPECT_FALSE(interface().lower.present());
+    EXPECT_FALSE(interface().rdma_netdev.present());
     EXPECT_EQ(world.lowers, 0);
     world.rtnl = true;
     EXPECT_TRUE(interface().set_connected(true).ok());
     world.rtnl = false;
 }
 
-// The netdev has the transmit queues of a lower half, and uses one; the kernel's watchdog looks at all.
+// The netdev has the transmit queues of an rdma_netdev, and uses one; the kernel's watchdog looks at all.
 TEST_F(AcceleratedTest, parameter_leaves_no_transmit_queue_stopped)
 {
     start(0);
@@ -166,19 +166,19 @@ TEST_F(AcceleratedTest, parameter_leaves_no_transmit_queue_stopped)
 TEST_F(AcceleratedTest, parameter_refuses_it_for_one_device)
 {
     start(1, "other,fake0");
-    EXPECT_FALSE(interface().lower.present());
+    EXPECT_FALSE(interface().rdma_netdev.present());
 }
 
 TEST_F(AcceleratedTest, parameter_grants_it_for_one_device)
 {
     start(0, "fake0,fake00");
-    EXPECT_TRUE(interface().lower.present());
+    EXPECT_TRUE(interface().rdma_netdev.present());
 }
 
 TEST_F(AcceleratedTest, name_must_be_the_whole_name)
 {
     start(1, "fake00,fake,,f");
-    EXPECT_TRUE(interface().lower.present());
+    EXPECT_TRUE(interface().rdma_netdev.present());
 }
 
 TEST_F(AcceleratedTest, who_opens_it_is_told_that_it_does_not)
@@ -192,24 +192,24 @@ TEST_F(AcceleratedTest, who_opens_it_is_told_that_it_does_not)
     world.bring_up();
 }
 
-TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_lower_half)
+TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_rdma_netdev)
 {
     start();
     std::uint32_t port = 0;
     EXPECT_EQ(ipoib_port_of(&world.dev(), &port), &world.ca);
     EXPECT_EQ(port, 1U);
-    ASSERT_NE(ipoib_lower_half(&world.dev()), nullptr);
-    EXPECT_EQ(ipoib_lower_half(&world.dev())->dev, &world.dev());
+    ASSERT_NE(ipoib_rdma_netdev(&world.dev()), nullptr);
+    EXPECT_EQ(ipoib_rdma_netdev(&world.dev())->dev, &world.dev());
     world.stop();
     start(0);
-    EXPECT_EQ(ipoib_lower_half(&world.dev()), nullptr);
+    EXPECT_EQ(ipoib_rdma_netdev(&world.dev()), nullptr);
 }
 
 TEST_F(AcceleratedTest, functions_have_no_address_to_set)
 {
     world.abilities |= SHIM_IS_FUNCTION;
     start();
-    // The lower half says what else it can do.
+    // The rdma_netdev says what else it can do.
     EXPECT_EQ(world.dev().abilities, SHIM_IS_FUNCTION);
 }
 
@@ -221,7 +221,7 @@ TEST_F(AcceleratedTest, its_mtu_is_the_links)
     EXPECT_EQ(world.dev().lower_mtu, 2044U);
 }
 
-// A lower half that filters the interface's own queues: it calls their operations from its own, as hfi1 does.
+// An rdma_netdev that filters the interface's own queues: it calls their operations from its own, as hfi1 does.
 class FilterTest : public AcceleratedTest {
 protected:
     FilterTest() { world.lower_filters = true; }
@@ -328,12 +328,12 @@ TEST_F(FilterTest, larger_links_bring_larger_buffers)
 {
     start();
     world.bring_up();
-    const unsigned int before = interface().rx.ib_mtu();
+    const unsigned int before = interface().rx.ring.ib_mtu();
     world.ca.port.active_mtu = 4096;
     world.event(SHIM_EVENT_PORT_ACTIVE);
     world.run_work();
     EXPECT_EQ(before, 2048U);
-    EXPECT_EQ(interface().rx.ib_mtu(), 4096U);
+    EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
 }
 
 TEST_F(FilterTest, failures_leave_nothing)

@@ -66,7 +66,7 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_take_turns_on_its_completion_vectors)
     using Vectors = std::pair<unsigned int, unsigned int>;
     const auto vectors_of = [](const net_device* dev) {
         const Interface& one = Interface::of(dev);
-        return Vectors(one.recv_cq()->vector, one.send_cq()->vector);
+        return Vectors(one.queues.recv_cq()->vector, one.queues.send_cq()->vector);
     };
     world.stop();
     world.ca.comp_vectors = 4;
@@ -91,8 +91,8 @@ TEST_F(ChildrenTest, an_hca_of_one_completion_vector_serves_all)
     for (const unsigned int vectors : {1U, 0U}) {
         world.ca.comp_vectors = vectors;
         ASSERT_EQ(add_link(request(0x8001)), 0);
-        EXPECT_EQ(Interface::of(child(children() - 1)).recv_cq()->vector, 0U);
-        EXPECT_EQ(Interface::of(child(children() - 1)).send_cq()->vector, 0U);
+        EXPECT_EQ(Interface::of(child(children() - 1)).queues.recv_cq()->vector, 0U);
+        EXPECT_EQ(Interface::of(child(children() - 1)).queues.send_cq()->vector, 0U);
     }
 }
 
@@ -101,11 +101,11 @@ TEST_F(ChildrenTest, an_hca_begins_on_the_vector_behind_those_of_earlier_ports)
     world.stop();
     world.ca.comp_vectors = 64;
     world.start();
-    const unsigned int before = interface().recv_cq()->vector;
+    const unsigned int before = interface().queues.recv_cq()->vector;
     ASSERT_EQ(add_link(request(0x8001)), 0);
     world.stop();
     world.start();
-    EXPECT_EQ(interface().recv_cq()->vector, (before + 1) % 64);
+    EXPECT_EQ(interface().queues.recv_cq()->vector, (before + 1) % 64);
 }
 
 TEST_F(ChildrenTest, a_file_makes_one_named_after_the_key_as_written)
@@ -169,8 +169,8 @@ TEST_F(ChildrenTest, rtnetlink_makes_several_of_one_key_and_takes_the_parents)
     shim_link_info info;
     ipoib_link_info(child(2), &info);
     EXPECT_EQ(info.pkey, 0xffff);
-    EXPECT_EQ(ipoib_lower(child(2)), &world.dev());
-    EXPECT_EQ(ipoib_lower(&world.dev()), &world.dev());
+    EXPECT_EQ(ipoib_link_parent(child(2)), &world.dev());
+    EXPECT_EQ(ipoib_link_parent(&world.dev()), &world.dev());
 }
 
 TEST_F(ChildrenTest, rtnetlink_says_what_was_wrong)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Connections that peers ask for, on scripted fakes: accepted or turned away, their messages, their end.
 #include "connected_test.hpp"
+#include <ipoib/wr_id.hpp>
 
 #include <shim/cm.h>
 
@@ -372,13 +373,13 @@ TEST_F(PassiveTest, as_many_drain_at_a_time_as_the_completion_queue_has_room_for
 {
     world.mute = true;
     std::vector<const ib_qp*> all;
-    for (std::uint32_t i = 0; i < Connections::most_draining + 6; ++i)
+    for (std::uint32_t i = 0; i < PassiveConnections::max_draining + 6; ++i)
         all.push_back(accept(1, 0x100 + i));
     for (const ib_qp* qp : all)
         ipoib_last_wqe_reached(qp->context);
     world.run_work();
     EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const ib_qp* qp) { return !qp->outstanding.empty(); }),
-              Connections::most_draining);
+              PassiveConnections::max_draining);
     world.mute = false;
 }
 
@@ -427,7 +428,7 @@ TEST_F(PassiveTest, a_connection_that_receives_while_garbage_is_collected_is_kep
         ++world.now;
         ASSERT_TRUE(world.receive_message(*qp, message(10)));
     };
-    interface().connections.collect_garbage();
+    interface().connections.passive.collect_garbage();
     run_for(10);
     EXPECT_EQ(connections(), 1U);
 }
@@ -502,7 +503,7 @@ TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
 TEST_F(PassiveTest, a_completion_of_no_buffer_is_told_and_ignored)
 {
     ib_qp* qp = accept(1, 0x100);
-    qp->recv_cq->push({PageRing::tag | 256, 0, 100, 0, 0, false, qp});
+    qp->recv_cq->push({WrId::of(WrId::Kind::rc, 256), 0, 100, 0, 0, false, qp});
     world.run_polls();
     EXPECT_TRUE(world.received.empty());
     EXPECT_EQ(world.log.back(), "cm receive completion for index %u of %u");

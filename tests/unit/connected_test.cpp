@@ -184,7 +184,7 @@ TEST_F(ConnectedTest, a_packet_that_comes_at_any_moment_of_the_work_is_not_put_o
             world.transmit(world.packet(capable(static_cast<std::uint8_t>(1 + moment))));
             world.answer_path();
         };
-        interface().connections.look_soon();
+        interface().connections.service_soon();
         world.run_work();
         world.softirqs = nullptr;
         EXPECT_EQ(world.take_request() != nullptr, unlocks >= moment) << moment;

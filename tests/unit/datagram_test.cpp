@@ -471,7 +471,7 @@ TEST_F(DatagramTest, an_event_that_the_hca_does_not_promise_is_not_waited_for)
     for (int i = 0; i < 127; ++i)
         world.transmit(world.packet(peer(1)));
     world.finish_sends(127);
-    EXPECT_TRUE(interface().tx.index().empty());
+    EXPECT_TRUE(interface().tx.ring.index().empty());
 }
 
 TEST_F(DatagramTest, header_without_a_destination_is_left_unwritten)

@@ -130,7 +130,7 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), 0);
     open();
     meet(peer(1));
-    const std::uint32_t before = interface().qpn();
+    const std::uint32_t before = interface().identity.qpn();
     const unsigned int moderated = std::exchange(world.ca.moderated_usecs, 0);
     world.transmit(world.packet(peer(1)));
 
@@ -142,8 +142,8 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     EXPECT_EQ(world.qp().receives.size(), 512U);
     EXPECT_EQ(world.ca.moderated_usecs, moderated);
     // Another queue pair is another address: whoever knows the old one must hear of it.
-    EXPECT_NE(interface().qpn(), before);
-    EXPECT_EQ(HwAddr::from(world.dev().address.data()).qpn(), interface().qpn());
+    EXPECT_NE(interface().identity.qpn(), before);
+    EXPECT_EQ(HwAddr::from(world.dev().address.data()).qpn(), interface().identity.qpn());
     EXPECT_EQ(world.dev().address_changes, 1U);
     world.run_work();
     world.answer_broadcast();
@@ -187,10 +187,10 @@ TEST_F(EthtoolTest, rings_of_a_bonds_port_stay)
 {
     open();
     world.dev().bonded = true;
-    const std::uint32_t qpn = interface().qpn();
+    const std::uint32_t qpn = interface().identity.qpn();
     world.rtnl = true;
     EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1024, 512), -16);
-    EXPECT_EQ(interface().qpn(), qpn);
+    EXPECT_EQ(interface().identity.qpn(), qpn);
     EXPECT_FALSE(world.log.empty());
     EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 128, 256), 0) << "as they are";
     world.rtnl = false;
@@ -214,7 +214,7 @@ TEST_F(EthtoolTest, rings_that_are_not_to_be_had_leave_those_there_were)
     world.rtnl = true;
     EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 4096, 4096), -12);
     world.rtnl = false;
-    EXPECT_EQ(interface().ring_sizes().sends, 128U);
+    EXPECT_EQ(interface().queues.sizes().sends, 128U);
     EXPECT_EQ(world.qp().send_wrs, 128U);
     world.run_work();
     world.answer_broadcast();

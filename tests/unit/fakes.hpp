@@ -20,11 +20,11 @@
 #include <shim/debugfs.h>
 #include <shim/dim.h>
 #include <shim/hash.h>
-#include <shim/lower.h>
 #include <shim/memory.h>
 #include <shim/module.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/rdma_netdev.h>
 #include <shim/sa.h>
 #include <shim/skbuff.h>
 #include <shim/sync.h>
@@ -80,7 +80,7 @@ struct page_pool {
 struct net_device {
     std::string name = "ib0";
     void* owner = nullptr;
-    // What the HCA's own datapath was told to do.
+    // What the HCA's rdma_netdev was told to do.
     std::vector<std::string> lower;
     bool in_lower = false;
     // The transmit queues behind the first.
@@ -96,7 +96,7 @@ struct net_device {
     bool rx_checksum = true, lro = false, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
-    // The lower half asked for the ops lock; the lock is held.
+    // The rdma_netdev asked for the ops lock; the lock is held.
     bool ops_lock = false, ops_locked = false;
     // Times that the stack was told to go on with what it had kept.
     unsigned int wakes = 0;
@@ -205,7 +205,7 @@ struct shim_dim {
     void* context;
 };
 
-struct shim_lower {
+struct shim_rdma_netdev {
     net_device* dev;
 };
 
@@ -416,7 +416,7 @@ public:
     bool completes_without_end = false;
     // The HCA has a datapath of its own; how many are in use.
     bool have_lower = false, lower_asks_for_ops_lock = false;
-    // The lower half filters the driver's queues: it calls them from its own operations.
+    // The rdma_netdev filters the driver's queues: it calls them from its own operations.
     bool lower_filters = false;
     int lowers = 0;
     // Queue pairs that were made so far, and how many of the next are not.

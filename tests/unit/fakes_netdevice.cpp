@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Netdevs, their queues and polls, and an HCA's own datapath.
+// Netdevs, their queues and polls, and an HCA's rdma_netdev.
 #include "fakes_inside.hpp"
 
 #include <algorithm>
@@ -235,7 +235,7 @@ int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
     return written;
 }
 
-// lower.h
+// rdma_netdev.h
 
 // As one that filters finds it.
 static ib_qp* qp_in_address(const net_device* dev)
@@ -247,7 +247,7 @@ static ib_qp* qp_in_address(const net_device* dev)
     return nullptr;
 }
 
-int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32_t)
+int shim_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_device*, std::uint32_t)
 {
     if (!world->have_lower)
         return -95;
@@ -258,11 +258,11 @@ int shim_lower_start(shim_lower* lower, net_device* dev, ib_device*, std::uint32
     ++world->lowers;
     return 0;
 }
-void shim_lower_end(shim_lower*, net_device*) { --world->lowers; }
-int shim_lower_init(const shim_lower* lower, net_device* dev)
+void shim_rdma_netdev_end(shim_rdma_netdev*, net_device*) { --world->lowers; }
+int shim_rdma_netdev_init(const shim_rdma_netdev* lower, net_device* dev)
 {
     EXPECT_EQ(lower->dev, dev);
-    EXPECT_FALSE(std::exchange(dev->in_lower, true)) << "the lower half calls itself";
+    EXPECT_FALSE(std::exchange(dev->in_lower, true)) << "the rdma_netdev calls itself";
     dev->lower.push_back("init");
     if (world->lower_filters) {
         if (const int error = ipoib_queues_init(dev))
@@ -279,7 +279,7 @@ int shim_lower_init(const shim_lower* lower, net_device* dev)
     dev->in_lower = false;
     return 0;
 }
-void shim_lower_uninit(const shim_lower*, net_device* dev)
+void shim_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
 {
     dev->lower.push_back("uninit");
     if (!world->lower_filters)
@@ -288,7 +288,7 @@ void shim_lower_uninit(const shim_lower*, net_device* dev)
     EXPECT_TRUE(qp_in_address(dev) || world->qps.empty());
     ipoib_queues_uninit(dev);
 }
-int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
+int shim_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_t)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     if (world->refuses("lower_open"))
@@ -302,35 +302,35 @@ int shim_lower_open(const shim_lower*, net_device* dev, std::uint16_t)
     dev->stopped = dev->others_stopped = false;
     return 0;
 }
-void shim_lower_stop(const shim_lower*, net_device* dev)
+void shim_rdma_netdev_stop(const shim_rdma_netdev*, net_device* dev)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->lower.push_back("stop");
     if (world->lower_filters)
         ipoib_queues_stop(dev);
 }
-int shim_lower_change_mtu(const shim_lower*, net_device* dev, unsigned int mtu)
+int shim_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device* dev, unsigned int mtu)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->mtu = mtu;
     return 0;
 }
-void shim_lower_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
-void shim_lower_get_stats(const shim_lower*, net_device*, shim_stats* stats) { stats->tx_packets += 1000; }
-void shim_lower_set_mtu(net_device* dev, unsigned int mtu) { dev->lower_mtu = mtu; }
-void shim_lower_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
+void shim_rdma_netdev_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
+void shim_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats* stats) { stats->tx_packets += 1000; }
+void shim_rdma_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->lower_mtu = mtu; }
+void shim_rdma_netdev_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
 {
     EXPECT_TRUE(world->ahs.contains(ah));
     dev->lower.push_back("send");
     free_skb(skb);
 }
-int shim_lower_attach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid, bool set_qkey,
-                      std::uint32_t)
+int shim_rdma_netdev_attach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid, bool set_qkey,
+                            std::uint32_t)
 {
     dev->lower.push_back(set_qkey ? "attach broadcast" : "attach");
     return world->lower_filters ? shim_qp_attach(qp_in_address(dev), mgid, mlid) : 0;
 }
-void shim_lower_detach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid)
+void shim_rdma_netdev_detach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid)
 {
     dev->lower.push_back("detach");
     if (world->lower_filters)

@@ -37,7 +37,7 @@ protected:
     {
         world.rtnl = true;
         world.pkeys_found.push_back(pkey);
-        EXPECT_TRUE(interface().create_child(pkey).ok());
+        EXPECT_TRUE(interface().children.create(pkey).ok());
         world.rtnl = false;
         world.run_work();
         return Interface::of(world.netdevs.back());
@@ -63,7 +63,7 @@ TEST_F(IdentityTest, only_the_guid_can_be_set)
     EXPECT_EQ(HwAddr::from(world.dev().address.data()), address);
     EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
     EXPECT_EQ(world.dev().address[19], 0x77);
-    EXPECT_EQ(interface().gid().bytes[15], 0x77);
+    EXPECT_EQ(interface().identity.gid().bytes[15], 0x77);
     world.dev().up = true;
     EXPECT_EQ(set_guid(world.dev(), 0x78), -16);
     world.dev().up = false;
@@ -110,11 +110,11 @@ TEST_F(IdentityTest, children_have_their_parents_guid)
 {
     Interface& before = child(0x8001);
     EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
-    EXPECT_EQ(before.gid().bytes[15], 0x77);
+    EXPECT_EQ(before.identity.gid().bytes[15], 0x77);
     EXPECT_EQ(before.dev()->address[19], 0x77);
     EXPECT_EQ(before.dev()->address_changes, 1U);
     Interface& after = child(0x8002);
-    EXPECT_EQ(after.gid().bytes[15], 0x77);
+    EXPECT_EQ(after.identity.gid().bytes[15], 0x77);
 }
 
 TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
@@ -124,19 +124,19 @@ TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
         auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
         dev->address_given = true;
         std::memcpy(dev->address.data(), address.bytes, HwAddr::size);
-        EXPECT_TRUE(interface().adopt_child(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
+        EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
         return Interface::of(dev);
     };
     HwAddr address = HwAddr::from(world.dev().address.data());
     address.bytes[19] = 0x66;
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
-    EXPECT_EQ(make(address).gid().bytes[15], 0x66);
+    EXPECT_EQ(make(address).identity.gid().bytes[15], 0x66);
     // One that was made up is none of the port's.
     HwAddr made_up = address;
     std::memset(made_up.bytes + 12, 0x5a, 8);
-    EXPECT_EQ(make(made_up).gid(), interface().gid());
+    EXPECT_EQ(make(made_up).identity.gid(), interface().identity.gid());
     EXPECT_FALSE(world.log.empty());
-    EXPECT_EQ(Gid::from(world.netdevs.back()->address.data() + 4), interface().gid());
+    EXPECT_EQ(Gid::from(world.netdevs.back()->address.data() + 4), interface().identity.gid());
     world.rtnl = false;
 }
 
@@ -146,7 +146,7 @@ TEST_F(IdentityTest, what_ib_core_knows_counts_though_the_hca_does_not_answer)
     world.stop();
     world.refused = "ib_ask_gid";
     world.start();
-    EXPECT_EQ(interface().gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(interface().identity.gid(), Gid::from(world.ca.gid));
     world.run_work();
     world.rtnl = true;
     auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
@@ -155,8 +155,8 @@ TEST_F(IdentityTest, what_ib_core_knows_counts_though_the_hca_does_not_answer)
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
     dev->address_given = true;
     std::memcpy(dev->address.data(), address.bytes, HwAddr::size);
-    EXPECT_TRUE(interface().adopt_child(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
-    EXPECT_EQ(Interface::of(dev).gid().bytes[15], 0x66);
+    EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
+    EXPECT_EQ(Interface::of(dev).identity.gid().bytes[15], 0x66);
     world.rtnl = false;
     world.refused.clear();
 }
@@ -170,22 +170,22 @@ TEST_F(IdentityTest, a_guid_that_was_not_to_be_read_comes_later)
     Interface& while_unread = child(0x8001);
     world.refused.clear();
     Interface& afterwards = child(0x8002);
-    EXPECT_EQ(afterwards.gid(), Gid::from(world.ca.gid)) << "its parent has none yet";
+    EXPECT_EQ(afterwards.identity.gid(), Gid::from(world.ca.gid)) << "its parent has none yet";
     world.advance(500);
-    EXPECT_EQ(interface().gid(), Gid::from(world.ca.gid));
-    EXPECT_EQ(while_unread.gid(), Gid::from(world.ca.gid));
-    EXPECT_EQ(afterwards.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(interface().identity.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(while_unread.identity.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(afterwards.identity.gid(), Gid::from(world.ca.gid));
 }
 
 TEST_F(IdentityTest, no_guid_is_set_while_the_table_cannot_be_read)
 {
-    const Gid before = interface().gid();
+    const Gid before = interface().identity.gid();
     world.refused = "ib_query_gid";
     EXPECT_EQ(set_guid(world.dev(), 0x77), -5);
     world.refused.clear();
-    EXPECT_EQ(interface().gid(), before);
+    EXPECT_EQ(interface().identity.gid(), before);
     reregister();
-    EXPECT_EQ(interface().gid(), before);
+    EXPECT_EQ(interface().identity.gid(), before);
 }
 
 TEST_F(IdentityTest, a_change_that_the_hca_does_not_report_is_reported_by_the_parent)
@@ -196,8 +196,8 @@ TEST_F(IdentityTest, a_change_that_the_hca_does_not_report_is_reported_by_the_pa
     reregister();
     EXPECT_EQ(world.ca.gid_reports, 1U);
     world.advance(110);
-    EXPECT_EQ(interface().gid(), Gid::from(world.ca.gid));
-    EXPECT_EQ(blue.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(interface().identity.gid(), Gid::from(world.ca.gid));
+    EXPECT_EQ(blue.identity.gid(), Gid::from(world.ca.gid));
     EXPECT_EQ(world.ca.gid_reports, 1U);
 }
 
@@ -205,7 +205,7 @@ TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
 {
     child(0x8001);
     net_device* const blue = world.netdevs.back();
-    const Gid own = interface().gid(), other = gid(9);
+    const Gid own = interface().identity.gid(), other = gid(9);
     EXPECT_EQ(find(0xffff, nullptr, nullptr), &world.dev());
     EXPECT_EQ(find(0xffff, &own, nullptr), &world.dev());
     EXPECT_EQ(find(0x8001, &own, nullptr), blue);
@@ -229,7 +229,7 @@ TEST_F(IdentityTest, one_of_several_is_found_by_its_ip_address)
     child(0x8001);
     world.rtnl = true;
     auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "two");
-    EXPECT_TRUE(interface().adopt_child(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
+    EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
     world.rtnl = false;
     const sockaddr first_ip{1}, second_ip{2}, neither{3};
     world.netdevs[1]->ip = &first_ip;

@@ -231,7 +231,7 @@ TEST_P(UnreportedTest, new_pkey_restarts)
     world.ca.pkey = 0x8001;
     world.event(GetParam());
     world.run_work();
-    EXPECT_EQ(interface().pkey().value(), 0x8001);
+    EXPECT_EQ(interface().identity.pkey().value(), 0x8001);
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
@@ -243,7 +243,7 @@ TEST_P(UnreportedTest, lid_is_the_ports)
     world.ca.port.lid = 77;
     world.event(GetParam());
     world.run_work();
-    EXPECT_EQ(interface().lid(), 77);
+    EXPECT_EQ(interface().identity.lid(), 77);
 }
 
 TEST_F(InterfaceTest, what_the_port_does_not_answer_is_asked_again_and_not_believed)
@@ -286,7 +286,7 @@ TEST_F(InterfaceTest, a_port_that_does_not_answer_is_left_alone_for_longer_each_
     world.ca.pkey = 0x8001;
     world.event(SHIM_EVENT_PKEY_CHANGE);
     world.run_work();
-    EXPECT_EQ(interface().pkey().value(), 0x8001);
+    EXPECT_EQ(interface().identity.pkey().value(), 0x8001);
     world.advance(6500);
     EXPECT_EQ(flushes(), expected + 1);
 }
@@ -311,13 +311,13 @@ TEST_F(InterfaceTest, a_new_pkey_that_is_seen_late_restarts)
     world.refused = "ib_query_pkey";
     world.event(SHIM_EVENT_PKEY_CHANGE);
     world.run_work();
-    EXPECT_EQ(interface().pkey().value(), 0xffff);
+    EXPECT_EQ(interface().identity.pkey().value(), 0xffff);
     world.refused.clear();
     world.advance(110);
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
-    EXPECT_EQ(interface().pkey().value(), 0x8001);
+    EXPECT_EQ(interface().identity.pkey().value(), 0x8001);
 }
 
 TEST_F(InterfaceTest, carrier_comes_though_the_port_does_not_answer)
@@ -334,11 +334,11 @@ TEST_F(InterfaceTest, carrier_comes_though_the_port_does_not_answer)
 TEST_F(InterfaceTest, larger_link_mtu_brings_larger_buffers)
 {
     open();
-    EXPECT_EQ(interface().rx.ib_mtu(), 2048U);
+    EXPECT_EQ(interface().rx.ring.ib_mtu(), 2048U);
     world.ca.port.active_mtu = 4096;
     world.event(SHIM_EVENT_PORT_ACTIVE);
     world.run_work();
-    EXPECT_EQ(interface().rx.ib_mtu(), 4096U);
+    EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
     EXPECT_EQ(world.qp().state, "rts");
 }
 

@@ -123,7 +123,7 @@ TEST_F(OffloadTest, large_packet_goes_as_headers_and_data)
     // As they were on the wire.
     EXPECT_EQ(statistics().tx_packets, 1U + 5U);
     EXPECT_EQ(statistics().tx_bytes - before, 5000U + 5 * 40U);
-    EXPECT_EQ(interface().tx.segmented.value(), 5U);
+    EXPECT_EQ(interface().tx.ring.segmented.value(), 5U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
     // The slot's next packet is an ordinary one.
     for (int i = 0; i < 128; ++i) {
@@ -200,7 +200,7 @@ TEST_F(CutTest, large_packet_goes_as_segments_with_headers_of_their_own)
     world.complete_sends(6);
     EXPECT_EQ(statistics().tx_packets - packets, 6U);
     EXPECT_EQ(statistics().tx_bytes - before, 5000U + 6 * 40U);
-    EXPECT_EQ(interface().tx.segmented.value(), 6U);
+    EXPECT_EQ(interface().tx.ring.segmented.value(), 6U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
@@ -236,7 +236,7 @@ TEST_F(CutTest, segment_of_more_pieces_than_the_hca_takes_goes_from_linear_memor
         EXPECT_TRUE(std::equal(world.sent[i].bytes.begin() + 44, world.sent[i].bytes.end(), &all[from])) << i;
         EXPECT_EQ(world.sent[i].bytes.size(), 44 + bytes);
     }
-    EXPECT_EQ(interface().tx.segmented.value(), 3U);
+    EXPECT_EQ(interface().tx.ring.segmented.value(), 3U);
     world.complete_sends(3);
     EXPECT_EQ(world.drops, 0U);
     EXPECT_EQ(world.dev().queued_bytes, 0);

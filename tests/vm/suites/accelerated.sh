@@ -70,13 +70,13 @@ test_no_memory_for_the_datapath_is_no_memory_for_a_child() {
 # The core asks first, then the driver, for the netdevs that `ip link add` will make.
 test_no_child_while_the_size_of_the_datapath_is_not_known() {
     [ "$DRIVER" = ours ] || return 77
-    expect_in_log "port 1: the size of the HCA's own datapath is not known, error -12"
+    expect_in_log "port 1: the size of the HCA's rdma_netdev is not known, error -12"
     mark_log
     knob 1 fail_rdma_netdev 2
     ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1
     [ "$(at 1 cat "$debug/0/fail_rdma_netdev")" = 0 ]
     devices_are 1 1
-    logged "port 1: the size of the HCA's own datapath is not known, error -12"
+    logged "port 1: the size of the HCA's rdma_netdev is not known, error -12"
     on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child'
     on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/delete_child'
     wait_for 5 devices_are 1 1

@@ -1,166 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The connected data path (RFC 4755): sending on connections out of one pool of slots, and receiving into pages. Which
-// connection a packet goes by is decided in ipoib_cm.cpp.
+// The connected receive path (RFC 4755): buffers of pages, from a completion to the stack.
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
+#include <ipoib/wr_id.hpp>
 #include <kernel/log.hpp>
 
 namespace ipoib {
 
-// Sending
-
-kernel::Status SendPool::create(unsigned int size, unsigned int sges)
-{
-    sges_ = sges;
-    if (!slots_.allocate(size) || !free_slots_.allocate(size))
-        return kernel::no_memory;
-    for (unsigned int i = 0; i < size; ++i) {
-        slots_[i].set_lkey(interface_.lkey());
-        free_slots_[i] = i;
-    }
-    available_.reset(size);
-    available_.produce(size);
-    return {};
-}
-
-void SendPool::destroy()
-{
-    slots_.reset();
-    free_slots_.reset();
-}
-
-void SendPool::send(ActiveConnection& to, sk_buff* skb)
-{
-    const unsigned int bytes = shim_skb_len(skb);
-    if (bytes > to.mtu) [[unlikely]] {
-        interface_.reject_too_long(skb, to.mtu - sizeof(Encapsulation));
-        return;
-    }
-    // Connections have none of an HCA's offloads: what the stack made ready for them, before the mode changed or
-    // because other peers need no checksum, is finished here.
-    const bool plain = !shim_skb_segment_bytes(skb) &&
-                       (to.without_checksums || !shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
-    const bool ready = plain && !interface_.tx.closed() && !available_.empty();
-    // The entry was written before the head that covers it, so it is read after that.
-    const std::uint32_t here = available_.tail();
-    const std::uint32_t index = ready ? free_slots_[available_.slot(here)] : 0;
-    Slot& slot = slots_[index];
-    if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]] {
-        interface_.tx_dropped.add();
-        shim_skb_drop(skb, interface_.tx.why_dropped());
-        return;
-    }
-    available_.consume_to(here + 1);
-    const std::uint32_t number = to.sent.load_relaxed() + 1;
-    slot.payload_bytes = bytes - sizeof(Encapsulation);
-    slot.queued_bytes = bytes;
-    slot.connection = &to;
-    slot.number = number;
-    slot.previous = to.last_slot;
-    to.last_slot = index;
-    shim_send_wr_init(slot.native(), tag | index, slot.sge);
-    shim_send_wr_set_message(slot.native(), slot.sges);
-    shim_send_wr_set_flags(slot.native(), number % signal_every == 0, false);
-    shim_send_wr_set_next(slot.native(), nullptr);
-    if (open_ != &to)
-        ring_doorbell();
-    if (last_)
-        shim_send_wr_set_next(last_->native(), slot.native());
-    else
-        first_ = &slot;
-    last_ = &slot;
-    open_ = &to;
-    to.sent.store(number);
-    shim_skb_tx_timestamp(skb);
-    log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
-    if (interface_.tx.account(bytes))
-        ring_doorbell();
-}
-
-void SendPool::ring_doorbell()
-{
-    if (!first_)
-        return;
-    shim_send_wr_signal(last_->native());
-    doorbells.add();
-    const int error = shim_post_send(open_->qp, first_->native(), nullptr);
-    first_ = last_ = nullptr;
-    if (error) [[unlikely]] {
-        // The queue pair goes, and its sends with it, posted or not.
-        log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
-        open_->post_failed.store(true);
-        interface_.connections.look_soon();
-    }
-    interface_.tx.expect_completions();
-    open_ = nullptr;
-}
-
-void SendPool::finish(ActiveConnection& connection, std::uint32_t last, int budget)
-{
-    const std::uint32_t count = slots_[last].number - connection.completed.load_relaxed();
-    if (static_cast<std::int32_t>(count) <= 0) [[unlikely]]
-        return;
-    std::uint64_t payload = 0;
-    std::uint32_t queued = 0;
-    std::uint32_t head = available_.head();
-    std::uint32_t index = last;
-    // Backwards: what came before was linked when it was posted, what comes after may not be yet.
-    for (std::uint32_t i = 0; i < count; ++i) {
-        Slot& slot = slots_[index];
-        slot.unmap(interface_.ca());
-        payload += slot.payload_bytes;
-        queued += slot.queued_bytes;
-        shim_skb_consume(slot.skb, budget);
-        free_slots_[available_.slot(head++)] = index;
-        index = slot.previous;
-    }
-    connection.completed.store(slots_[last].number);
-    available_.produce(count);
-    interface_.tx.finished(count, payload, queued);
-}
-
-void SendPool::handle(const shim_wc* wc, int budget)
-{
-    const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
-    if (index >= size()) [[unlikely]] {
-        log_warning(interface_.dev(), "cm send completion for index %u of %u", index, size());
-        return;
-    }
-    ActiveConnection& connection = *slots_[index].connection;
-    const bool ok = shim_wc_ok(wc);
-    if (!ok) [[unlikely]] {
-        interface_.tx.errors.add();
-        if (!shim_wc_flushed(wc))
-            log_debug(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
-                      index, shim_wc_vendor_error(wc));
-    }
-    // First: a connection whose sends are all counted as completed may be freed at any time.
-    if (!ok) [[unlikely]]
-        interface_.connections.send_failed(connection);
-    finish(connection, index, budget);
-}
-
-void SendPool::reclaim(ActiveConnection& connection)
-{
-    if (connection.sent.load() == connection.completed.load())
-        return;
-    interface_.tx.napi().disable();
-    finish(connection, connection.last_slot, 0);
-    interface_.tx.napi().start();
-}
-
-// Receiving
-
-bool PageRing::map(shim_sge& sge, unsigned int index, std::byte* piece) const
+bool RcReceiveRing::map(shim_sge& sge, unsigned int index, std::byte* piece) const
 {
     sge.address = shim_dma_map_from_device(interface_.ca(), piece + offset(index), sge.length);
     return !shim_dma_failed(interface_.ca(), sge.address);
 }
 
-bool PageRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
+bool RcReceiveRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
 {
     if (!fresh)
         return false;
@@ -172,13 +30,13 @@ bool PageRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
     return true;
 }
 
-void PageRing::remove_piece(Slot& slot, unsigned int index)
+void RcReceiveRing::remove_piece(Slot& slot, unsigned int index)
 {
     if (!slot.pieces[index])
         return;
     shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, slot.sge[index].length);
     if (slot.pooled & 1U << index)
-        shim_pool_put(interface_.connections.pool(), slot.pieces[index], false);
+        shim_pool_put(interface_.connections.receives.pool(), slot.pieces[index], false);
     else
         shim_page_free(slot.pieces[index]);
     slot.pieces[index] = nullptr;
@@ -214,7 +72,7 @@ private:
 
 } // namespace
 
-kernel::Status PageRing::create(unsigned int size, unsigned int elements)
+kernel::Status RcReceiveRing::create(unsigned int size, unsigned int elements)
 {
     size_ = size;
     shape_ = MessageBuffer::of(shim_page_size(), elements);
@@ -224,7 +82,7 @@ kernel::Status PageRing::create(unsigned int size, unsigned int elements)
     const unsigned int around = headroom + shim_skb_buffer_tailroom();
     headroom_ = shape_.pieces * shape_.piece_bytes >= MessageBuffer::largest_message + around ? headroom : 0;
     first_bytes_ = shape_.piece_bytes - (builds_in_page() ? around : 0);
-    max_bytes_ = interface_.connections.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
+    max_bytes_ = interface_.connections.receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
@@ -232,19 +90,19 @@ kernel::Status PageRing::create(unsigned int size, unsigned int elements)
         Slot& slot = slots_[i];
         for (unsigned int piece = 0; piece < shape_.pieces; ++piece) {
             slot.sge[piece].length = piece == 0 ? first_bytes_ : shape_.piece_bytes;
-            slot.sge[piece].lkey = interface_.lkey();
+            slot.sge[piece].lkey = interface_.queues.lkey();
             if (!add_piece(slot, piece, pieces.cut())) {
                 log_warning(interface_.dev(), "no memory for connected receive buffer %u of %u", i, size);
                 empty();
                 return kernel::no_memory;
             }
         }
-        shim_recv_wr_init(slot.native(), tag | i, slot.sge, shape_.pieces);
+        shim_recv_wr_init(slot.native(), WrId::of(WrId::Kind::rc, i), slot.sge, shape_.pieces);
     }
     return {};
 }
 
-void PageRing::empty()
+void RcReceiveRing::empty()
 {
     if (!slots_)
         return;
@@ -255,7 +113,7 @@ void PageRing::empty()
     reposts_.reset();
 }
 
-kernel::Status PageRing::post_to(ib_srq* srq, ib_qp* qp)
+kernel::Status RcReceiveRing::post_to(ib_srq* srq, ib_qp* qp)
 {
     srq_ = srq;
     qp_ = qp;
@@ -264,14 +122,14 @@ kernel::Status PageRing::post_to(ib_srq* srq, ib_qp* qp)
     return post();
 }
 
-kernel::Status PageRing::post()
+kernel::Status RcReceiveRing::post()
 {
     return reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
         return srq_ ? shim_srq_post_recv(srq_, first, refused) : shim_post_recv(qp_, first, refused);
     });
 }
 
-void PageRing::repost(Slot& slot)
+void RcReceiveRing::repost(Slot& slot)
 {
     if (!reposts_.add(slot.native()))
         return;
@@ -280,13 +138,13 @@ void PageRing::repost(Slot& slot)
         // A ring of its own ends with its connection.
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
         if (srq_)
-            interface_.connections.shared_queue_broke();
+            interface_.connections.receives.broke();
     }
 }
 
-void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
+void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
 {
-    const auto index = static_cast<std::uint32_t>(shim_wc_id(wc));
+    const std::uint32_t index = WrId::index(wc);
     if (index >= size_) [[unlikely]] {
         log_warning(interface_.dev(), "cm receive completion for index %u of %u", index, size_);
         return;
@@ -300,7 +158,7 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
             from.last_used.store(now);
             if (std::exchange(from.renewed, false)) {
                 from.proven.store(true);
-                interface_.connections.look_soon();
+                interface_.connections.service_soon();
             }
         }
         deliver(slot, shim_wc_bytes(wc), from.without_checksums);
@@ -316,11 +174,11 @@ void PageRing::handle(const shim_wc* wc, PassiveConnection& from)
         repost(slot);
     } else if (reposts_.outstanding() == 0) {
         from.flushed.store(true);
-        interface_.connections.look_soon();
+        interface_.connections.service_soon();
     }
 }
 
-sk_buff* PageRing::copy(const Slot& slot, unsigned int bytes)
+sk_buff* RcReceiveRing::copy(const Slot& slot, unsigned int bytes)
 {
     shim_dma_sync_for_cpu(interface_.ca(), slot.sge[0].address, bytes);
     sk_buff* skb = interface_.rx.copy(slot.pieces[0] + offset(0), bytes);
@@ -328,9 +186,9 @@ sk_buff* PageRing::copy(const Slot& slot, unsigned int bytes)
     return skb;
 }
 
-bool PageRing::get_fresh(const Slot& slot, unsigned int count)
+bool RcReceiveRing::get_fresh(const Slot& slot, unsigned int count)
 {
-    page_pool* const pool = interface_.connections.pool();
+    page_pool* const pool = interface_.connections.receives.pool();
     for (unsigned int i = 0; i < count; ++i) {
         fresh_[i] = static_cast<std::byte*>(shape_.piece_bytes < shim_page_size()
                                                 ? shim_pool_get_piece(pool, shape_.piece_bytes)
@@ -345,15 +203,15 @@ bool PageRing::get_fresh(const Slot& slot, unsigned int count)
     return true;
 }
 
-void PageRing::put_fresh(unsigned int count)
+void RcReceiveRing::put_fresh(unsigned int count)
 {
     for (unsigned int i = 0; i < count; ++i) {
         shim_dma_unmap_from_device(interface_.ca(), fresh_sge_[i].address, fresh_sge_[i].length);
-        shim_pool_put(interface_.connections.pool(), fresh_[i], true);
+        shim_pool_put(interface_.connections.receives.pool(), fresh_[i], true);
     }
 }
 
-sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
+sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
 {
     const unsigned int first = std::min(bytes, first_bytes_);
     const unsigned int piece_bytes = shape_.piece_bytes;
@@ -388,15 +246,15 @@ sk_buff* PageRing::take(Slot& slot, unsigned int bytes)
     return skb;
 }
 
-void PageRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
+void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
 {
-    RxRing& rx = interface_.rx;
+    RxQueue& rx = interface_.rx;
     if (bytes <= sizeof(Encapsulation) || bytes > max_bytes_) [[unlikely]] {
         rx.errors.add();
         repost(slot);
         return;
     }
-    const bool copied = bytes <= RxRing::copybreak;
+    const bool copied = bytes <= RxQueue::copybreak;
     const void* ip = slot.pieces[0] + offset(0) + sizeof(Encapsulation);
     sk_buff* skb = copied ? copy(slot, bytes) : take(slot, bytes);
     repost(slot);

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Events of an interface's port. Each queues one of three work items, which read the port and report to the interface's
+// state machine what changed:
+//   light   the subnet manager wants reregistration, or the GID changed
+//   normal  the port went up or down, or has another LID
+//   heavy   the P_Key table changed; also repeats a reading that failed
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <ipoib/interface_life.hpp>
+#include <kernel/work.hpp>
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+class Interface;
+
+// The queue of all interfaces' work items that take RTNL.
+extern kernel::WorkQueue flush_queue;
+
+class FabricEvents {
+public:
+    explicit FabricEvents(Interface& interface) : interface_(interface) {}
+
+    // Events are received from now on; the port is read once for those before. CONTEXT: RTNL.
+    void start();
+    // No event is received any more. CONTEXT: RTNL.
+    void stop();
+    // Cancels the work items. CONTEXT: process, no RTNL, stopped.
+    void cancel();
+    // Rejoins the groups, as after a GID change. CONTEXT: any.
+    void flush_light() { light_.queue(); }
+
+private:
+    static void on_event(void* context, shim_event event, std::uint32_t port);
+    void run_light() { run("light", InterfaceLife::Event::reregister); }
+    void run_normal() { run("normal", InterfaceLife::Event::port_changed); }
+    void run_heavy() { run("heavy", InterfaceLife::Event::unchanged); }
+    void run(const char* level, InterfaceLife::Event event);
+    // Reads the port; a failed reading is repeated later. Returns the event for the interface's state machine: event,
+    // if nothing else changed.
+    InterfaceLife::Event read_port(InterfaceLife::Event event);
+
+    Interface& interface_;
+    alignas(SHIM_ALIGNOF_EVENT_HANDLER) std::byte handler_[SHIM_SIZEOF_EVENT_HANDLER] = {};
+    shim_event_handler* handler() { return reinterpret_cast<shim_event_handler*>(handler_); }
+    kernel::RtnlWork<&FabricEvents::run_light> light_{*this, flush_queue};
+    kernel::RtnlWork<&FabricEvents::run_normal> normal_{*this, flush_queue};
+    kernel::RtnlWork<&FabricEvents::run_heavy> heavy_{*this, flush_queue};
+};
+
+} // namespace ipoib

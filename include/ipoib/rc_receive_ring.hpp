@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Receive buffers for messages of connections, of up to 64 KiB; posted to a shared receive queue or to one queue pair.
+// A buffer consists of pieces: whole pages, or equal parts of larger pages (MessageBuffer). If the pieces have space
+// for an skb's headroom and tailroom besides the longest message, the packet is built in the first piece.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/pieces.hpp>
+#include <ipoib/receive_chain.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/result.hpp>
+#include <shim/cm.h>
+#include <shim/netdevice.h>
+#include <shim/skbuff.h>
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+class Interface;
+class PassiveConnection;
+
+class RcReceiveRing {
+public:
+    // Elements of a receive on a queue pair without SRQ: enough for the longest message.
+    static constexpr unsigned int own_elements = 16;
+    static_assert(own_elements * MessageBuffer::smallest_piece >= MessageBuffer::largest_message);
+    static_assert(MessageBuffer::largest_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
+
+    explicit RcReceiveRing(Interface& interface) : interface_(interface) {}
+    ~RcReceiveRing() { empty(); }
+
+    // Allocates size buffers, whose receives have up to `elements` elements. CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int elements);
+    // Posts all buffers. CONTEXT: process; none was posted before.
+    kernel::Status post_to(ib_srq* srq, ib_qp* qp);
+    // Frees all buffers. CONTEXT: process; none is posted, and the poll does not use the ring.
+    void empty();
+
+    // A receive completed. CONTEXT: the poll.
+    void complete(const shim_wc* wc, PassiveConnection& from);
+
+    bool created() const { return static_cast<bool>(slots_); }
+    unsigned int outstanding() const { return reposts_.outstanding(); }
+
+private:
+    struct Slot {
+        std::byte* pieces[MessageBuffer::max_pieces];
+        // Bit i: piece i belongs to the page pool.
+        std::uint32_t pooled;
+        shim_sge sge[MessageBuffer::max_pieces];
+        alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
+        shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
+    };
+
+    bool builds_in_page() const { return headroom_ != 0; }
+    // Offset of the data in a piece.
+    unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
+    // Maps a piece for the HCA. False: it can't be mapped.
+    bool map(shim_sge& sge, unsigned int index, std::byte* piece) const;
+    // Maps a piece and stores it in the slot. False: it is null, or can't be mapped and was freed.
+    bool add_piece(Slot& slot, unsigned int index, std::byte* fresh);
+    void remove_piece(Slot& slot, unsigned int index);
+    kernel::Status post();
+    void repost(Slot& slot);
+    void deliver(Slot& slot, unsigned int bytes, bool without_checksum);
+    sk_buff* copy(const Slot& slot, unsigned int bytes);
+    sk_buff* take(Slot& slot, unsigned int bytes);
+    // Allocates and maps replacements for the first count pieces of a slot. False: there is no memory for all.
+    bool get_fresh(const Slot& slot, unsigned int count);
+    void put_fresh(unsigned int count);
+
+    Interface& interface_;
+    unsigned int size_ = 0;
+    MessageBuffer shape_{};
+    // Bytes in the first piece before its data, link header included; 0: packets are not built in it.
+    unsigned int headroom_ = 0;
+    // Bytes of data in the first piece.
+    unsigned int first_bytes_ = 0;
+    // The longest message that peers may send, encapsulation included. The buffers may hold a longer one.
+    unsigned int max_bytes_ = 0;
+    ib_srq* srq_ = nullptr;
+    ib_qp* qp_ = nullptr;
+    kernel::Array<Slot> slots_;
+    ReceiveChain reposts_;
+    // The pieces of get_fresh(). Not on the stack, which kernels zero.
+    std::byte* fresh_[MessageBuffer::max_pieces];
+    shim_sge fresh_sge_[MessageBuffer::max_pieces];
+};
+
+} // namespace ipoib

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The sends of all connections of a transmit queue: a pool of slots, which any connection takes. Filled under the
+// transmit lock, emptied by the transmit queue's poll. Sends of one connection complete in order.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/mapped_packet.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/ring.hpp>
+
+namespace ipoib {
+
+class ActiveConnection;
+class Interface;
+class TxQueue;
+
+class RcSendPool {
+public:
+    RcSendPool(Interface& interface, TxQueue& queue) : interface_(interface), queue_(queue) {}
+
+    // Allocates size slots of up to sges elements. CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int sges);
+    void destroy();
+
+    unsigned int size() const { return available_.size(); }
+    unsigned int free() const { return available_.used(); }
+    bool half_free() const { return free() >= size() / 2; }
+    unsigned int used() const { return size() - free(); }
+    // Sends the packet, which begins with its encapsulation; consumes it. CONTEXT: under the transmit lock and an
+    // RcuGuard that covers the connection.
+    void send(ActiveConnection& to, sk_buff* skb);
+    // Posts what was built. CONTEXT: under the transmit lock.
+    void ring_doorbell();
+    // A send completed. CONTEXT: the poll.
+    void complete(const shim_wc* wc, int budget);
+    // Frees the sends of a connection whose queue pair is destroyed. CONTEXT: process.
+    void reclaim(ActiveConnection& connection);
+
+    // Written under the transmit lock.
+    kernel::Counter doorbells;
+
+private:
+    struct Slot : MappedPacket {
+        ActiveConnection* connection;
+        // The number of the send on its connection, and the slot of the connection's previous send.
+        std::uint32_t number, previous;
+    };
+    // Every so many sends of a connection are signaled, besides the last of a doorbell.
+    static constexpr std::uint32_t signal_interval = 16;
+
+    void finish(ActiveConnection& connection, std::uint32_t slot, int budget);
+
+    Interface& interface_;
+    TxQueue& queue_;
+    unsigned int sges_ = 1;
+    kernel::Array<Slot> slots_;
+    // Free slots, as a ring: completions produce, sends consume.
+    kernel::Array<std::uint32_t> free_slots_;
+    kernel::RingIndex available_;
+    // Built and not posted: sends of one connection, from first to last.
+    ActiveConnection* open_ = nullptr;
+    Slot* first_ = nullptr;
+    Slot* last_ = nullptr;
+};
+
+} // namespace ipoib

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The rdma_netdev of an interface: the HCA's own datapath for IPoIB (RDMA_NETDEV_IPOIB), if it has one. Groups, paths
+// and neighbours are the interface's in any case. There are two kinds:
+// - mlx5's replaces the interface's queues: it sends and receives everything on a queue pair of its own. Without queues
+//   the interface has no connected mode.
+// - hfi1's filters them: its ndo_init, open, stop and uninit call the interface's, which create and run the UD queue
+//   pair. It finds the queue pair by the QPN in the hardware address, attaches groups to it and sends datagrams from
+//   it. It receives unicast without GRH; all else that arrives, and connections, are the interface's.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <ipoib/address.hpp>
+#include <kernel/result.hpp>
+#include <shim/rdma_netdev.h>
+
+namespace ipoib {
+
+class Interface;
+
+class RdmaNetdev {
+public:
+    explicit RdmaNetdev(Interface& interface) : interface_(interface) {}
+    ~RdmaNetdev();
+    RdmaNetdev(const RdmaNetdev&) = delete;
+    RdmaNetdev& operator=(const RdmaNetdev&) = delete;
+
+    // Creates the HCA's rdma_netdev, if it has one. CONTEXT: RTNL, before registration.
+    kernel::Status start();
+    // True if there is one; it sends all datagrams then. CONTEXT: any.
+    bool present() const { return present_; }
+    // True if the interface has no queues of its own. Valid from init() on.
+    bool replaces_queues() const { return present_ && !filters_; }
+    // For netdev operations that the shims pass on; nullptr: there is none.
+    const shim_rdma_netdev* native() const { return present_ ? state() : nullptr; }
+
+    // Called by the netdev operations of the same names. CONTEXT: RTNL.
+    kernel::Status init();
+    void uninit();
+    kernel::Status open();
+    void stop();
+    kernel::Status change_mtu(unsigned int mtu);
+    // CONTEXT: any.
+    void tx_timed_out();
+    void add_statistics(shim_stats& stats) const;
+
+    // Sets the largest IP packet of the link, in bytes.
+    void set_mtu(unsigned int mtu);
+    // Sends the packet, which begins with its encapsulation, to qpn over ah; consumes it. CONTEXT: under the transmit
+    // lock and an RcuGuard that covers ah.
+    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
+    // CONTEXT: process.
+    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
+    void detach_group(const Gid& mgid, std::uint16_t mlid);
+
+    // Operations of the interface's queues, called by an rdma_netdev that filters them. CONTEXT: RTNL.
+    kernel::Status init_queues();
+    void uninit_queues();
+    kernel::Status open_queues();
+    void stop_queues();
+
+private:
+    Interface& interface_;
+    bool present_ = false;
+    bool filters_ = false;
+    alignas(SHIM_ALIGNOF_RDMA_NETDEV) std::byte state_[SHIM_SIZEOF_RDMA_NETDEV] = {};
+    shim_rdma_netdev* state() { return reinterpret_cast<shim_rdma_netdev*>(state_); }
+    const shim_rdma_netdev* state() const { return reinterpret_cast<const shim_rdma_netdev*>(state_); }
+};
+
+} // namespace ipoib

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A receive queue of the netdev: NAPI, interrupt moderation (DIM), delivery to the stack and counters, for what the UD
+// queue pair and connections receive.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include <generated/layout.h>
+#include <ipoib/completions.hpp>
+#include <ipoib/segment_merger.hpp>
+#include <ipoib/ud_receive_ring.hpp>
+#include <kernel/napi.hpp>
+#include <kernel/rcu.hpp>
+#include <shim/dim.h>
+#include <shim/skbuff.h>
+
+namespace ipoib {
+
+class Interface;
+
+class RxQueue {
+public:
+    // Messages up to this size, in bytes with the encapsulation, are copied, and their buffer remains posted: a socket
+    // is charged for all of a packet's memory, and large buffers with few bytes exhaust its limit.
+    static constexpr unsigned int copybreak = 256;
+
+    explicit RxQueue(Interface& interface);
+
+    // The poll runs between start() and stop(). CONTEXT: process.
+    void start() { napi_.start(); }
+    void stop();
+    // The completion queue raised its event. CONTEXT: any.
+    void notified()
+    {
+        events.add();
+        napi_.schedule();
+    }
+    // Whether DIM adjusts the moderation of the completion queue.
+    void set_adaptive(bool adaptive) { adaptive_.store(adaptive); }
+    bool adaptive() const { return adaptive_.load_relaxed(); }
+    int poll(int budget);
+    kernel::Napi<&RxQueue::poll>& napi() { return napi_; }
+
+    // The functions below: CONTEXT: the poll.
+
+    // Allocates an empty packet with space for so many bytes from the link header on. nullptr: no memory.
+    sk_buff* allocate(unsigned int bytes);
+    // Copies a message into a packet of its own, with space for the link header before it. nullptr: no memory.
+    sk_buff* copy(const void* message, unsigned int bytes);
+    // Passes a packet to the stack.
+    void pass_up(sk_buff* skb) { napi_.receive(skb, alone_); }
+    // The same for a packet that the merger was not given. It must not overtake what is held of its flow: its IP header
+    // and so many bytes are at ip.
+    void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes);
+
+    UdReceiveRing ring;
+    SegmentMerger merger{*this};
+    // Written by the poll; merged: packets that became part of another.
+    kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged, copied;
+    // Written by the completion queue's event, which comes once between two polls.
+    kernel::Counter events;
+
+private:
+    Interface& interface_;
+    Completions completions_;
+    // The poll has one completion to handle.
+    bool alone_ = false;
+    kernel::Published<bool> adaptive_;
+    alignas(SHIM_ALIGNOF_DIM) std::byte dim_[SHIM_SIZEOF_DIM] = {};
+    shim_dim* dim() { return reinterpret_cast<shim_dim*>(dim_); }
+    kernel::Napi<&RxQueue::poll> napi_;
+};
+
+} // namespace ipoib

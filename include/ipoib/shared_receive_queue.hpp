@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The receive buffers of an interface's connections: a shared receive queue (SRQ, IBA 10.2.9) and its ring where the
+// HCA has SRQs, else the page pool for the rings of the connections' own.
+#pragma once
+#include <ipoib/pieces.hpp>
+#include <ipoib/rc_receive_ring.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <shim/cm.h>
+
+namespace ipoib {
+
+class Interface;
+
+class SharedReceiveQueue {
+public:
+    explicit SharedReceiveQueue(Interface& interface) : ring(interface), interface_(interface) {}
+
+    // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
+    // the HCA grants an SRQ. CONTEXT: RTNL.
+    void create(unsigned int receives);
+    void destroy();
+    // Creates an SRQ that was dropped anew. CONTEXT: RTNL.
+    kernel::Status start();
+    // Creates the page pool, and fills and posts the ring, when the first connection needs them. CONTEXT: process.
+    kernel::Status fill();
+    // Posting to the SRQ failed: schedules a restart of the queues, which creates another. CONTEXT: any.
+    void broke();
+    // CONTEXT: RTNL; no polls, and no connections.
+    void drop_if_broken();
+
+    // nullptr: the HCA has none.
+    ib_srq* srq() const { return srq_; }
+    page_pool* pool() const { return pool_; }
+    // Buffers that were asked for.
+    unsigned int receives() const { return receives_; }
+    // Entries of the receive completion queue for a ring of this size.
+    unsigned int completions(unsigned int ring_size) const;
+    // Elements that the HCA accepts in a receive, and the buffer that is built for so many.
+    unsigned int elements() const;
+    MessageBuffer buffer() const;
+    // The largest MTU of connections, in bytes of IP.
+    unsigned int max_mtu() const;
+
+    RcReceiveRing ring;
+
+private:
+    kernel::Status create_srq();
+    void drop();
+
+    Interface& interface_;
+    ib_srq* srq_ = nullptr;
+    // The HCA granted an SRQ. There is none for a while after it broke.
+    bool shares_ = false;
+    page_pool* pool_ = nullptr;
+    kernel::Published<bool> broken_;
+    unsigned int receives_ = 0;
+};
+
+} // namespace ipoib

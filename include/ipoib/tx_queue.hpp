@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A transmit queue of the netdev: flow control, byte queue limits (BQL), completion events, NAPI, stall watchdog and
+// counters, for the sends of the UD queue pair and of connections.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/completions.hpp>
+#include <ipoib/rc_send_pool.hpp>
+#include <ipoib/ud_send_ring.hpp>
+#include <kernel/napi.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/work.hpp>
+#include <shim/netdevice.h>
+#include <shim/skbuff.h>
+
+namespace ipoib {
+
+class Interface;
+
+class TxQueue {
+public:
+    // Bytes in flight from which on completion events are requested; below, completions are reaped lazily. Also BQL's
+    // minimum limit: BQL would hold packets back for completions without an event. Sockets with small buffers wait for
+    // completions, and ICMP drops what it sends beyond two long packets.
+    static constexpr std::uint32_t prompt_bytes = 16384;
+
+    TxQueue(Interface& interface, net_device* dev)
+        : ring(interface, *this), pool(interface, *this), interface_(interface), dev_(dev), reap_(*this), watch_(*this)
+    {
+    }
+
+    // The poll runs between start() and stop(). CONTEXT: process; stop(): closed, and nothing transmits.
+    void start();
+    // No packet is accepted and the queue is not woken any more; completions are still handled. CONTEXT: process.
+    void close() { closed_.store(true); }
+    void stop();
+    bool closed() const { return closed_.load_relaxed(); }
+
+    // A packet of so many bytes was built. Stops the queue if there is no room for another. Returns true if the
+    // doorbell must be rung now. CONTEXT: under the transmit lock.
+    bool account(unsigned int bytes)
+    {
+        accounted_.store(accounted_.load_relaxed() + bytes);
+        const bool ring_now = shim_tx_queue_sent(dev_, bytes, shim_xmit_more());
+        if (has_room()) [[likely]]
+            return ring_now;
+        stop_stack();
+        return true;
+    }
+    // Rings the doorbells of ring and pool. CONTEXT: under the transmit lock.
+    void ring_doorbells()
+    {
+        ring.ring_doorbell();
+        pool.ring_doorbell();
+    }
+    // Sends were posted: requests an event for their completions, or queues reap(). CONTEXT: bottom halves off.
+    void expect_completions();
+    // So many packets were freed; queued: their bytes as account() was given them. CONTEXT: the poll.
+    void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued);
+    // Sends that are posted and not freed.
+    unsigned int outstanding() const { return ring.index().used() + pool.used(); }
+    // The completion queue raised its event. CONTEXT: any.
+    void notified()
+    {
+        armed_.store(false);
+        napi_.schedule();
+    }
+    // The drop reason of a packet that could not be built.
+    shim_drop drop_reason() const
+    {
+        return closed() ? SHIM_DROP_CLOSED : has_room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
+    }
+    int poll(int budget);
+    kernel::Napi<&TxQueue::poll>& napi() { return napi_; }
+
+    UdSendRing ring;
+    RcSendPool pool;
+    // Written by the poll.
+    kernel::Counter packets, bytes, errors;
+    // Written under the transmit lock.
+    kernel::Counter stops;
+
+private:
+    static constexpr unsigned int stall_seconds = 10;
+
+    bool has_room() const { return ring.has_room() && pool.free() != 0; }
+    void stop_stack();
+    void wake_stack();
+    // True if completions must be handled as they come: many are to come, or the stack waits for them.
+    bool prompt() const;
+    void reap();
+    // Detects sends that never complete: at the last run they were there, and none completed since. The kernel's own
+    // watchdog only looks at stopped queues.
+    void watch();
+
+    Interface& interface_;
+    net_device* const dev_;
+    // True from close() to start(), and after a failed post until the restart.
+    kernel::Published<bool> closed_{true};
+    Completions completions_;
+    kernel::Napi<&TxQueue::poll> napi_;
+    // Bytes of packets that were built, under the transmit lock; and freed, by the poll.
+    kernel::Published<std::uint32_t> accounted_, finished_;
+    // While sends are outstanding, one of these holds, or the poll runs: the completion queue is armed; reap_ is
+    // queued.
+    kernel::Published<bool> armed_, reap_queued_;
+    kernel::Work<&TxQueue::reap> reap_;
+    kernel::Work<&TxQueue::watch> watch_;
+    // The ring's tail at the last run of watch().
+    std::uint32_t watched_tail_ = 0;
+};
+
+} // namespace ipoib

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An interface's UD queue pair, its completion queues and their protection domain: created and destroyed, put in and
+// out of service. The rings, and the queues of connections, share them.
+#pragma once
+#include <cstdint>
+
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/work.hpp>
+#include <shim/module.h>
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+class Interface;
+
+// Slots of the send ring and the receive ring.
+struct RingSizes {
+    static constexpr int min_sends = 128, min_receives = 2, max_slots = 8192;
+    unsigned int sends, receives;
+    bool operator==(const RingSizes&) const = default;
+};
+
+// Interrupt moderation of the receive completion queue: an event after so many microseconds, or so many packets.
+struct Moderation {
+    unsigned int usecs, frames;
+};
+
+class UdQueues {
+public:
+    // vector: completion vector of the receives, modulo the HCA's number of vectors.
+    UdQueues(Interface& interface, unsigned int vector) : interface_(interface), vector_(vector), recover_(*this) {}
+
+    ib_pd* pd() const { return pd_; }
+    ib_qp* qp() const { return qp_; }
+    ib_cq* send_cq() const { return send_cq_; }
+    ib_cq* recv_cq() const { return recv_cq_; }
+    std::uint32_t lkey() const { return lkey_; }
+    const RingSizes& sizes() const { return sizes_; }
+    // Elements of a send, at most.
+    unsigned int send_sges() const;
+    Moderation moderation() const { return {moderation_usecs_.load_relaxed(), moderation_frames_.load_relaxed()}; }
+
+    // The protection domain, which outlives the queues. CONTEXT: RTNL.
+    kernel::Status create_pd();
+    void destroy_pd();
+
+    // The parts of ndo_init, ndo_uninit, ndo_open and ndo_stop that concern the queues; called by an rdma_netdev that
+    // filters them, or directly without one. On failure nothing has changed. CONTEXT: RTNL.
+    kernel::Status init();
+    void uninit();
+    kernel::Status open();
+    void close();
+    // Creates other queues for rings of these sizes. They have another QPN, and so another hardware address, of which
+    // neighbours are told. On failure there are none. CONTEXT: RTNL, out of service.
+    kernel::Status replace(RingSizes sizes);
+    // CONTEXT: process.
+    kernel::Status moderate(Moderation wanted);
+    // Moves the queue pair from SQE to RTS, from the work queue. CONTEXT: any.
+    void recover();
+
+private:
+    kernel::Status create();
+    void destroy();
+    kernel::Status move_to_rts();
+    // Moves the queue pair to RESET and frees all posted buffers: the HCA does not access them afterwards.
+    void empty();
+    // Waits until all that was posted is completed.
+    void drain();
+    void run_recovery();
+
+    Interface& interface_;
+    const unsigned int vector_;
+    ib_pd* pd_ = nullptr;
+    ib_cq* send_cq_ = nullptr;
+    ib_cq* recv_cq_ = nullptr;
+    ib_qp* qp_ = nullptr;
+    std::uint32_t lkey_ = 0;
+    RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
+                     static_cast<unsigned int>(shim_parameters.recv_queue_size)};
+    kernel::Published<unsigned int> moderation_usecs_, moderation_frames_;
+    kernel::Work<&UdQueues::run_recovery> recover_;
+};
+
+} // namespace ipoib

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The send ring of the UD queue pair: filled under the transmit lock, emptied by the transmit queue's poll. Its sends
+// complete in order.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/mapped_packet.hpp>
+#include <ipoib/segmenter.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/ring.hpp>
+
+namespace ipoib {
+
+class Interface;
+class TxQueue;
+
+class UdSendRing {
+public:
+    UdSendRing(Interface& interface, TxQueue& queue) : interface_(interface), queue_(queue) {}
+
+    // Allocates size slots of up to sges elements. CONTEXT: process.
+    kernel::Status create(unsigned int size, unsigned int sges);
+    void destroy();
+    // Frees sends that never completed. CONTEXT: process; the queue pair is in RESET and the poll stopped.
+    void empty();
+
+    // Sends the packet, which begins with its encapsulation, to qpn over ah; consumes it. It is posted by
+    // ring_doorbell(). CONTEXT: under the transmit lock and an RcuGuard that covers ah.
+    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
+    // Posts what was built. CONTEXT: under the transmit lock.
+    void ring_doorbell();
+    // A send completed. CONTEXT: the poll.
+    void complete(const shim_wc* wc, int budget);
+
+    const kernel::RingIndex& index() const { return index_; }
+    // True if the stack's largest packet finds enough free slots.
+    bool has_room() const { return index_.free() >= min_free_; }
+    bool half_free() const { return index_.free() >= index_.size() / 2; }
+    // Sends that the HCA has. CONTEXT: closed.
+    unsigned int posted() const { return index_.used() - refused_.load(); }
+
+    // Written under the transmit lock; segmented: datagrams made of larger packets, by the driver or the HCA.
+    kernel::Counter doorbells, segmented;
+
+private:
+    // Every so many sends of one doorbell are signaled, besides the last.
+    static constexpr std::uint32_t signal_interval = 16;
+    // Segments of one packet, at most, that the driver makes.
+    static constexpr std::uint32_t max_segments = 64;
+
+    // Limits the segments of the stack's packets, below the user's own limit. CONTEXT: RTNL.
+    void limit_segments(unsigned int limit);
+    void drop(sk_buff* skb);
+    // Writes the work request of a mapped packet or segment, and links it to the previous one.
+    void write_request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum);
+    void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
+                       std::uint32_t qpn);
+    // Maps count segments into the slots from head on. False: one could not be mapped, and none is.
+    bool map_segments(Segmenter& segmenter, std::uint32_t count);
+    // Frees all sends before end.
+    void finish_to(std::uint32_t end, int budget);
+
+    Interface& interface_;
+    TxQueue& queue_;
+    unsigned int sges_ = 1;
+    kernel::Array<MappedPacket> slots_;
+    // Headers of segments that the driver makes.
+    SegmentHeaders headers_;
+    kernel::RingIndex index_;
+    // Slots that the stack's largest packet takes.
+    std::uint32_t min_free_ = 1;
+    // The limit that the stack was last given, and the one that it has without the driver's.
+    unsigned int max_segments_ = 0, wanted_segments_ = 0;
+    // Built and not posted: from this index to head. Under the transmit lock.
+    std::uint32_t unposted_ = 0;
+    // Sends at the end of the ring that a failed post did not give to the HCA.
+    kernel::Published<std::uint32_t> refused_;
+};
+
+} // namespace ipoib

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Work request ids: what a completion is of, and which of these.
+#pragma once
+#include <cstdint>
+
+#include <shim/verbs.h>
+
+namespace ipoib {
+
+class WrId {
+public:
+    enum class Kind : std::uint32_t {
+        ud,    // a send or receive of the UD queue pair
+        rc,    // a send or receive of a connection
+        drain, // the send that drains a passive connection
+    };
+
+    static constexpr std::uint64_t of(Kind kind, std::uint32_t index)
+    {
+        return std::uint64_t(static_cast<std::uint32_t>(kind)) << 32 | index;
+    }
+    static Kind kind(const shim_wc* wc) { return static_cast<Kind>(shim_wc_id(wc) >> 32); }
+    static std::uint32_t index(const shim_wc* wc) { return static_cast<std::uint32_t>(shim_wc_id(wc)); }
+};
+
+} // namespace ipoib

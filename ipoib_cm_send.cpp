@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The connected transmit path (RFC 4755): the send pool. ipoib_path.cpp and ipoib_cm_active.cpp choose the connection.
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <ipoib/wr_id.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+kernel::Status RcSendPool::create(unsigned int size, unsigned int sges)
+{
+    sges_ = sges;
+    if (!slots_.allocate(size) || !free_slots_.allocate(size))
+        return kernel::no_memory;
+    for (unsigned int i = 0; i < size; ++i) {
+        slots_[i].set_lkey(interface_.queues.lkey());
+        free_slots_[i] = i;
+    }
+    available_.reset(size);
+    available_.produce(size);
+    return {};
+}
+
+void RcSendPool::destroy()
+{
+    slots_.reset();
+    free_slots_.reset();
+}
+
+void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
+{
+    const unsigned int bytes = shim_skb_len(skb);
+    if (bytes > to.mtu) [[unlikely]] {
+        interface_.pmtu.reject(skb, to.mtu - sizeof(Encapsulation));
+        return;
+    }
+    // Connections have none of an HCA's offloads: what the stack made ready for them, before the mode changed or
+    // because other peers need no checksum, is finished here.
+    const bool plain = !shim_skb_segment_bytes(skb) &&
+                       (to.without_checksums || !shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
+    const bool ready = plain && !queue_.closed() && !available_.empty();
+    // The entry was written before the head that covers it, so it is read after that.
+    const std::uint32_t here = available_.tail();
+    const std::uint32_t index = ready ? free_slots_[available_.slot(here)] : 0;
+    Slot& slot = slots_[index];
+    if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]] {
+        interface_.tx_dropped.add();
+        shim_skb_drop(skb, queue_.drop_reason());
+        return;
+    }
+    available_.consume_to(here + 1);
+    const std::uint32_t number = to.sent.load_relaxed() + 1;
+    slot.payload_bytes = bytes - sizeof(Encapsulation);
+    slot.queued_bytes = bytes;
+    slot.connection = &to;
+    slot.number = number;
+    slot.previous = to.last_slot;
+    to.last_slot = index;
+    shim_send_wr_init(slot.native(), WrId::of(WrId::Kind::rc, index), slot.sge);
+    shim_send_wr_set_message(slot.native(), slot.sges);
+    shim_send_wr_set_flags(slot.native(), number % signal_interval == 0, false);
+    shim_send_wr_set_next(slot.native(), nullptr);
+    if (open_ != &to)
+        ring_doorbell();
+    if (last_)
+        shim_send_wr_set_next(last_->native(), slot.native());
+    else
+        first_ = &slot;
+    last_ = &slot;
+    open_ = &to;
+    to.sent.store(number);
+    shim_skb_tx_timestamp(skb);
+    log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
+    if (queue_.account(bytes))
+        ring_doorbell();
+}
+
+void RcSendPool::ring_doorbell()
+{
+    if (!first_)
+        return;
+    shim_send_wr_signal(last_->native());
+    doorbells.add();
+    const int error = shim_post_send(open_->qp, first_->native(), nullptr);
+    first_ = last_ = nullptr;
+    if (error) [[unlikely]] {
+        // The queue pair goes, and its sends with it, posted or not.
+        log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
+        open_->post_failed.store(true);
+        interface_.connections.service_soon();
+    }
+    queue_.expect_completions();
+    open_ = nullptr;
+}
+
+void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int budget)
+{
+    const std::uint32_t count = slots_[last].number - connection.completed.load_relaxed();
+    if (static_cast<std::int32_t>(count) <= 0) [[unlikely]]
+        return;
+    std::uint64_t payload = 0;
+    std::uint32_t queued = 0;
+    std::uint32_t head = available_.head();
+    std::uint32_t index = last;
+    // Backwards: what came before was linked when it was posted, what comes after may not be yet.
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Slot& slot = slots_[index];
+        slot.unmap(interface_.ca());
+        payload += slot.payload_bytes;
+        queued += slot.queued_bytes;
+        shim_skb_consume(slot.skb, budget);
+        free_slots_[available_.slot(head++)] = index;
+        index = slot.previous;
+    }
+    connection.completed.store(slots_[last].number);
+    available_.produce(count);
+    queue_.finished(count, payload, queued);
+}
+
+void RcSendPool::complete(const shim_wc* wc, int budget)
+{
+    const std::uint32_t index = WrId::index(wc);
+    if (index >= size()) [[unlikely]] {
+        log_warning(interface_.dev(), "cm send completion for index %u of %u", index, size());
+        return;
+    }
+    ActiveConnection& connection = *slots_[index].connection;
+    const bool ok = shim_wc_ok(wc);
+    if (!ok) [[unlikely]] {
+        queue_.errors.add();
+        if (!shim_wc_flushed(wc))
+            log_debug(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
+                      index, shim_wc_vendor_error(wc));
+    }
+    // First: a connection whose sends are all counted as completed may be freed at any time.
+    if (!ok) [[unlikely]]
+        interface_.connections.active.send_failed(connection);
+    finish(connection, index, budget);
+}
+
+void RcSendPool::reclaim(ActiveConnection& connection)
+{
+    if (connection.sent.load() == connection.completed.load())
+        return;
+    queue_.napi().disable();
+    finish(connection, connection.last_slot, 0);
+    queue_.napi().start();
+}
+
+} // namespace ipoib

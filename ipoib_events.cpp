@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <ipoib/fabric_events.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/time.hpp>
+#include <shim/trace.h>
+
+namespace ipoib {
+
+void FabricEvents::start()
+{
+    shim_events_start(interface_.ca(), handler(), on_event, this);
+    heavy_.queue();
+}
+
+void FabricEvents::stop() { shim_events_stop(handler()); }
+
+void FabricEvents::cancel()
+{
+    light_.cancel();
+    normal_.cancel();
+    heavy_.cancel();
+}
+
+void FabricEvents::on_event(void* context, shim_event event, std::uint32_t port)
+{
+    auto& self = *static_cast<FabricEvents*>(context);
+    if (port != self.interface_.identity.port())
+        return;
+    switch (event) {
+    case SHIM_EVENT_CLIENT_REREGISTER:
+    case SHIM_EVENT_GID_CHANGE:
+        self.light_.queue();
+        break;
+    case SHIM_EVENT_PORT_ERROR:
+    case SHIM_EVENT_PORT_ACTIVE:
+    case SHIM_EVENT_LID_CHANGE:
+        self.normal_.queue();
+        break;
+    case SHIM_EVENT_PKEY_CHANGE:
+        // A repeated reading may be pending with a delay.
+        self.heavy_.queue_now();
+        break;
+    case SHIM_EVENT_OTHER:
+        break;
+    }
+}
+
+void FabricEvents::run(const char* level, InterfaceLife::Event event)
+{
+    if (!interface_.alive())
+        return;
+    kernel::Guard guard(interface_.ops_lock);
+    shim_trace_flush(interface_.dev(), level);
+    (void)interface_.perform(read_port(event)).ok();
+}
+
+InterfaceLife::Event FabricEvents::read_port(InterfaceLife::Event event)
+{
+    using Event = InterfaceLife::Event;
+    PortIdentity& identity = interface_.identity;
+    const bool found_before = identity.has_pkey();
+    const PKey pkey_before = identity.pkey();
+    const std::uint16_t index_before = identity.pkey_index();
+    const Gid gid_before = identity.gid();
+    unsigned int active_mtu = 0;
+    if (!identity.read(active_mtu).ok())
+        heavy_.queue(kernel::seconds(identity.next_retry_s()));
+
+    if (!identity.has_pkey())
+        return Event::pkey_gone;
+    if (!found_before)
+        return Event::pkey_found;
+    const bool outgrown = interface_.has_queues() && active_mtu > interface_.rx.ring.ib_mtu();
+    if (!(pkey_before == identity.pkey()) || index_before != identity.pkey_index() || outgrown)
+        return Event::restart;
+    return event == Event::unchanged && !(gid_before == identity.gid()) ? Event::reregister : event;
+}
+
+} // namespace ipoib

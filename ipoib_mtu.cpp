@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <ipoib/interface.hpp>
+#include <ipoib/link_mtu.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+void LinkMtu::begin(unsigned int max_frame)
+{
+    max_port_frame_ = max_frame;
+    max_frame_.store(max_frame);
+    admin_mtu_ = ip_mtu(max_frame);
+    // An MTU may come with the request for the interface.
+    if (const unsigned int wanted = shim_netdev_mtu(interface_.dev()))
+        admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
+    shim_netdev_set_initial_mtu(interface_.dev(), admin_mtu_);
+    if (interface_.rdma_netdev.present())
+        interface_.rdma_netdev.set_mtu(ip_mtu(max_frame));
+}
+
+void LinkMtu::set_link(unsigned int frame)
+{
+    max_frame_.store(std::min(frame, max_port_frame_));
+    if (interface_.rdma_netdev.present())
+        interface_.rdma_netdev.set_mtu(ip_mtu(max_frame()));
+}
+
+void LinkMtu::apply()
+{
+    if (interface_.connected())
+        return;
+    const unsigned int mtu = datagram_mtu();
+    if (const int error = set_netdev_mtu(mtu))
+        log_warning(interface_.dev(), "failed to change the MTU to %u, error %d", mtu, error);
+}
+
+int LinkMtu::enter_connected_mode() { return set_netdev_mtu(interface_.connections.receives.max_mtu()); }
+
+int LinkMtu::enter_datagram_mode()
+{
+    admin_mtu_ = std::min(shim_netdev_mtu(interface_.dev()), ip_mtu(max_port_frame_));
+    return set_netdev_mtu(datagram_mtu());
+}
+
+int LinkMtu::set_netdev_mtu(unsigned int mtu)
+{
+    setting_ = true;
+    const int error = shim_netdev_change_mtu(interface_.dev(), mtu);
+    setting_ = false;
+    return error;
+}
+
+kernel::Status LinkMtu::change(unsigned int mtu)
+{
+    net_device* const dev = interface_.dev();
+    const bool connected = interface_.connected();
+    const unsigned int max = connected ? interface_.connections.receives.max_mtu() : ip_mtu(max_port_frame_);
+    if (mtu < lowest_mtu || mtu > max) {
+        log_warning(dev, "MTU %u is not between %u and %u", mtu, lowest_mtu, max);
+        return kernel::invalid;
+    }
+    if (connected) {
+        if (mtu > ip_mtu(max_frame()))
+            log_warning(dev, "mtu > %u will cause multicast packet drops.", ip_mtu(max_frame()));
+        shim_netdev_store_mtu(dev, mtu);
+        return {};
+    }
+    if (!setting_)
+        admin_mtu_ = mtu;
+    const unsigned int effective = datagram_mtu();
+    if (interface_.rdma_netdev.present())
+        return interface_.rdma_netdev.change_mtu(effective);
+    shim_netdev_store_mtu(dev, effective);
+    return {};
+}
+
+} // namespace ipoib

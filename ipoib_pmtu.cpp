@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <ipoib/interface.hpp>
+#include <ipoib/pmtu.hpp>
+
+namespace ipoib {
+
+constinit kernel::LockClass PmtuNotifier::lock_class_;
+
+void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
+{
+    interface_.tx_dropped.add();
+    interface_.connections.too_long.add();
+    shim_skb_update_pmtu(skb, mtu);
+    shim_skb_set_note(skb, mtu);
+    {
+        kernel::Guard guard(lock_);
+        if (packets_.push(skb, max_packets))
+            skb = nullptr;
+    }
+    if (skb)
+        shim_skb_drop(skb, SHIM_DROP_TOO_LONG);
+    send_.queue(interface_.work_queue);
+}
+
+void PmtuNotifier::send()
+{
+    kernel::PacketQueue packets;
+    {
+        kernel::Guard guard(lock_);
+        packets.take(packets_);
+    }
+    while (sk_buff* skb = packets.pop())
+        shim_skb_reject_too_big(skb, interface_.dev(), shim_skb_note(skb));
+}
+
+} // namespace ipoib

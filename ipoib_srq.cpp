@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <algorithm>
+#include <utility>
+
+#include <ipoib/interface.hpp>
+#include <ipoib/shared_receive_queue.hpp>
+#include <kernel/error_pointer.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+unsigned int SharedReceiveQueue::max_mtu() const
+{
+    const MessageBuffer shape = buffer();
+    // 16 bytes of the buffer are for the encapsulation, and the alignment of what follows.
+    return std::min(shape.pieces * shape.piece_bytes - 16, static_cast<unsigned int>(IPOIB_MAX_MTU));
+}
+
+unsigned int SharedReceiveQueue::elements() const
+{
+    return srq_ ? shim_ib_max_srq_sge(interface_.ca()) : RcReceiveRing::own_elements;
+}
+
+MessageBuffer SharedReceiveQueue::buffer() const { return MessageBuffer::of(shim_page_size(), elements()); }
+
+unsigned int SharedReceiveQueue::completions(unsigned int ring_size) const
+{
+    constexpr unsigned int drains = PassiveConnections::max_draining;
+    if (srq_)
+        return ring_size + drains;
+    return static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp) *
+               std::min(ring_size, PassiveConnections::max_own_buffers) +
+           drains;
+}
+
+void SharedReceiveQueue::create(unsigned int receives)
+{
+    receives_ = receives;
+    // An HCA that has SRQs and does not grant one is used as if it had none.
+    shares_ = create_srq().ok();
+}
+
+kernel::Status SharedReceiveQueue::create_srq()
+{
+    const unsigned int max_sges = shim_ib_max_srq_sge(interface_.ca());
+    if (!max_sges)
+        return kernel::not_supported;
+    srq_ = shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces);
+    const kernel::Status status = kernel::check(srq_);
+    if (!status.ok() && status.code() != kernel::not_supported)
+        log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());
+    return status;
+}
+
+kernel::Status SharedReceiveQueue::start()
+{
+    // Without an SRQ, connections would need rings, for which the completion queue has no entries.
+    return shares_ && !srq_ ? create_srq() : kernel::Status();
+}
+
+kernel::Status SharedReceiveQueue::fill()
+{
+    if (!pool_) {
+        const MessageBuffer shape = buffer();
+        const unsigned int per_page = shim_page_size() / shape.piece_bytes;
+        pool_ = shim_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
+        TRY(kernel::check(pool_));
+    }
+    if (!srq_ || ring.created())
+        return {};
+    TRY(ring.create(receives_, elements()));
+    const kernel::Status status = ring.post_to(srq_, nullptr);
+    if (!status.ok())
+        broke();
+    return status;
+}
+
+void SharedReceiveQueue::broke()
+{
+    broken_.store(true);
+    interface_.restart_queues();
+}
+
+void SharedReceiveQueue::drop_if_broken()
+{
+    if (!broken_.load())
+        return;
+    broken_.store(false);
+    drop();
+}
+
+void SharedReceiveQueue::drop()
+{
+    if (auto* srq = std::exchange(srq_, nullptr))
+        shim_srq_destroy(srq);
+    ring.empty();
+}
+
+void SharedReceiveQueue::destroy()
+{
+    drop();
+    if (auto* pool = std::exchange(pool_, nullptr))
+        shim_pool_destroy(pool);
+}
+
+} // namespace ipoib

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <algorithm>
+
+#include <ipoib/interface.hpp>
+#include <ipoib/tx_queue.hpp>
+#include <ipoib/wr_id.hpp>
+#include <kernel/time.hpp>
+#include <shim/trace.h>
+
+namespace ipoib {
+
+void TxQueue::start()
+{
+    closed_.store(false);
+    armed_.store(false);
+    napi_.start();
+    // No tail: nothing is stalled before a send was seen.
+    watched_tail_ = ring.index().tail() - 1;
+    watch_.queue(reap_queue, kernel::seconds(stall_seconds));
+}
+
+void TxQueue::stop()
+{
+    watch_.cancel();
+    napi_.disable();
+    // The end of a poll, behind its completion, may still run, and queue the item.
+    shim_rcu_synchronize();
+    reap_.cancel();
+    reap_queued_.store(false);
+}
+
+void TxQueue::stop_stack()
+{
+    stops.add();
+    shim_trace_ring(dev_, "send", "stopped", ring.index().used(), ring.index().size());
+    shim_tx_queue_stop(dev_);
+    // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the room it made is seen here.
+    shim_smp_mb();
+    if (has_room())
+        shim_tx_queue_start(dev_);
+}
+
+void TxQueue::wake_stack()
+{
+    shim_smp_mb();
+    if (shim_tx_queue_stopped(dev_) && ring.half_free() && pool.half_free() && !closed_.load()) {
+        shim_trace_ring(dev_, "send", "woken", ring.index().used(), ring.index().size());
+        shim_tx_queue_wake(dev_);
+    }
+}
+
+void TxQueue::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued)
+{
+    packets.add(count);
+    bytes.add(payload);
+    finished_.store(finished_.load_relaxed() + queued);
+    shim_tx_queue_completed(dev_, count, queued);
+}
+
+bool TxQueue::prompt() const
+{
+    return outstanding() > ring.index().size() / 4 ||
+           accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes || shim_tx_queue_held(dev_) || closed();
+}
+
+void TxQueue::expect_completions()
+{
+    // Pairs with the barriers of scheduling and completing a poll: either the poll sees what was posted, or its end is
+    // seen here.
+    shim_smp_mb();
+    if (prompt()) {
+        if (armed_.load_relaxed())
+            return;
+        armed_.store(true);
+        if (shim_cq_arm(interface_.queues.send_cq()))
+            notified();
+    } else if (!reap_queued_.load_relaxed()) {
+        reap_queued_.store(true);
+        reap_.queue(reap_queue, kernel::milliseconds(1));
+    }
+}
+
+void TxQueue::reap()
+{
+    reap_queued_.store(false);
+    napi_.poll_now();
+}
+
+void TxQueue::watch()
+{
+    const std::uint32_t tail = ring.index().tail();
+    // A closed queue is being restarted.
+    if (ring.index().empty() || closed())
+        watched_tail_ = tail - 1;
+    else if (tail == watched_tail_)
+        interface_.tx_timed_out();
+    else
+        watched_tail_ = tail;
+    watch_.queue(reap_queue, kernel::seconds(stall_seconds));
+}
+
+int TxQueue::poll(int budget)
+{
+    int done = 0;
+    // With a budget of 0 (netpoll) one batch is reaped.
+    const int limit = budget > 0 ? budget : 1;
+    while (done < limit) {
+        const int wanted = std::min(Completions::max, limit - done);
+        const int got = shim_cq_poll(interface_.queues.send_cq(), wanted, completions_.first());
+        for (int i = 0; i < got; ++i) {
+            const shim_wc* wc = completions_.at(i);
+            if (WrId::kind(wc) == WrId::Kind::rc)
+                pool.complete(wc, budget);
+            else
+                ring.complete(wc, budget);
+        }
+        if (got > 0)
+            done += got;
+        if (got < wanted)
+            break;
+    }
+    wake_stack();
+    if (done < budget && napi_.complete(done) && outstanding() != 0)
+        expect_completions();
+    return std::min(done, budget);
+}
+
+} // namespace ipoib
