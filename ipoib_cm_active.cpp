@@ -15,7 +15,7 @@ namespace ipoib {
 
 namespace {
 
-constexpr unsigned int longest_rest_seconds = 64;
+constexpr unsigned int max_back_off_seconds = 64;
 
 } // namespace
 
@@ -49,7 +49,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
         shim_skb_pull(skb, sizeof(HwAddr));
         interface_.tx.pool.send(*connection, skb);
     } else if (connection->waiting.push(skb, max_waiting)) {
-        // It goes with the connection, or with its refusal.
+        // The packet is transmitted when the connection is established or refused.
     } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.mtu.max_frame()) {
         interface_.paths.send_datagram(skb, neighbour.key(), path);
     } else {
@@ -123,7 +123,8 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
     case Action::rest: {
         connection.stales = 0;
         const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
-        connection.check_at = shim_jiffies() + kernel::about(kernel::seconds(std::min(doubled, longest_rest_seconds)));
+        connection.check_at =
+            shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
         interface_.connections.service_soon();
         break;
     }
@@ -161,7 +162,7 @@ void ActiveConnections::send_failed(ActiveConnection& connection)
 {
     kernel::Guard guard(interface_.paths.lock);
     kernel::PacketQueue none;
-    // Established or nothing: there is never a packet to be sent on.
+    // In this state no packet waits, so none is left in the queue.
     if (connection.life.state() == ActiveLife::State::established)
         perform(connection, step(connection, ActiveLife::Event::failed), none);
 }
@@ -215,8 +216,8 @@ void ActiveConnections::connect(ActiveConnection& connection)
 
 kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
 {
-    // A receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that sends on it, which
-    // costs neither a buffer nor a completion.
+    // The queue pair has a receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that
+    // sends, which costs neither a buffer nor a completion.
     const shim_rc_qp wanted{
         .send_cq = interface_.queues.send_cq(),
         .recv_cq = interface_.queues.recv_cq(),
@@ -237,7 +238,7 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
         .qpn = shim_qp_number(connection.qp),
-        // Says as well that no end-to-end credits are wanted (IBA 9.7.7.2).
+        // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
         .srq = interface_.connections.receives.srq() != nullptr,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(interface_.icrc_as_checksum()),
@@ -281,17 +282,17 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     const PrivateData theirs = PrivateData::from(message.private_data);
     connection.mtu = theirs.parameters.receive_mtu.value();
     connection.without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
-    // No IPoIB interface has a lower MTU. Such a connection would carry nothing, and datagrams do.
-    constexpr unsigned int min_mtu = lowest_mtu + sizeof(Encapsulation);
-    if (connection.mtu < min_mtu) {
-        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.mtu, min_mtu);
+    // Interfaces have no lower MTU; over such a connection no packet could be sent, and as datagrams they can.
+    constexpr unsigned int min_message = min_mtu + sizeof(Encapsulation);
+    if (connection.mtu < min_message) {
+        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.mtu, min_message);
         interface_.connections.passive.malformed.add();
         shim_cm_send_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         advance(connection, ActiveLife::Event::failed);
         return;
     }
     const kernel::Status status = [&]() -> kernel::Status {
-        // It receives nothing, so no PSN but that of our REQ, and no timer, matter.
+        // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
         TRY(shim_rc_qp_to_rtr(connection.qp, id, 0, 0));
         TRY(shim_rc_qp_to_rts(connection.qp, id));
         return shim_cm_send_rtu(id);

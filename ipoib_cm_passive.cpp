@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The passive side of connections (RFC 4755): REQs admitted and answered, messages received, and the end, behind which
-// nothing of the connection is in any queue.
+// The passive side of connections (RFC 4755): REQs admitted and answered, messages received, connections ended.
 #include <algorithm>
 
 #include <ipoib/connected.hpp>
@@ -17,9 +16,9 @@ namespace ipoib {
 namespace {
 
 constexpr unsigned int idle_seconds = 512;
-// How often the poll is stopped to find the completion queue empty, 1 ms apart.
+// Attempts to stop the poll while the completion queue is empty, 1 ms apart.
 constexpr unsigned int max_pauses = 10;
-// A receiver that is out of buffers is asked again after 0.64 ms, six times (IBA 9.7.5.2.8).
+// A sender whose message finds no buffer retries after 0.64 ms, six times (IBA 9.7.5.2.8).
 constexpr std::uint8_t rnr_timer = 12, rnr_retries = 6;
 
 } // namespace
@@ -101,8 +100,8 @@ int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_
     return status.code();
 }
 
-// Whether a REQ is to be taken; makes room for it. Anybody can send one in the name of the peer, so that it ends no
-// connection that is in use. renewed: the peer seems to have one.
+// Returns true if a REQ is accepted. Anyone can send a REQ in the name of a peer, so it ends no connection that is in
+// use. Sets renewed if the peer seems to have a connection.
 bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
 {
     interface_.paths.lock.assert_held();
@@ -133,7 +132,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewe
     if (count_ < most)
         return true;
     reason = SHIM_CM_REJ_NO_QP;
-    // Its place for the next who asks.
+    // Evict the connection that was idle for longest, so that the next REQ finds a free slot.
     if (oldest && kernel::elapsed(oldest->last_used.load(), now) > kernel::seconds(10))
         advance(*oldest, PassiveLife::Event::ended);
     return false;
@@ -148,7 +147,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         reason = SHIM_CM_REJ_INVALID_TRANSPORT_TYPE;
         return kernel::not_supported;
     }
-    // The high byte is reserved, and may be anything (RFC 4755 section 6).
+    // The high byte is reserved; it is ignored (RFC 4755 section 6).
     const std::uint32_t qpn = theirs.parameters.qpn.value() & 0xffffff;
     if (qpn == 0 || theirs.parameters.receive_mtu.value() <= sizeof(Encapsulation)) {
         malformed.add();
@@ -205,7 +204,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     };
     const int error = shim_cm_send_rep(id, &reply);
     kernel::Guard guard(interface_.paths.lock);
-    // Whether or not it was sent, the identifier is the connection's now.
+    // The connection owns the identifier, even if the REP was not sent.
     advance(made, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
     return {};
 }
@@ -214,7 +213,7 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
 {
     const unsigned int own = receives().srq() ? 0 : std::min(receives().receives(), max_own_buffers);
     const shim_rc_qp wanted{
-        // The drain is to come behind all that was received.
+        // The drain's completion must come after those of all receives: one completion queue for both.
         .send_cq = interface_.queues.recv_cq(),
         .recv_cq = interface_.queues.recv_cq(),
         .srq = receives().srq(),
@@ -232,7 +231,7 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
         TRY(connection.ring.post_to(nullptr, connection.qp));
     }
     TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
-    // It sends nothing but its drain, for which any state beyond will do.
+    // The queue pair sends only its drain, which completes in RTS and in ERROR.
     (void)shim_rc_qp_to_rts(connection.qp, id);
     return {};
 }
@@ -290,7 +289,8 @@ void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Eve
     interface_.connections.service_soon();
 }
 
-// A message came on it from where the REQ said that the peer is: the peer uses those that it had before no more.
+// The first message proves that the peer named in the REQ sent it; that peer does not use its older connections any
+// more.
 void PassiveConnections::end_older(PassiveConnection& connection)
 {
     interface_.paths.lock.assert_held();
@@ -302,8 +302,7 @@ void PassiveConnections::end_older(PassiveConnection& connection)
     }
 }
 
-// Ends the older connections of one peer that uses a newer one. One at a time, since each takes a walk of the list with
-// the lock held.
+// Ends the older connections of one peer. One peer at a time, since each takes a walk of the list under the lock.
 bool PassiveConnections::end_replaced()
 {
     kernel::Guard guard(interface_.paths.lock);
@@ -326,7 +325,7 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);
             else if (connection.flushed.load() && !connection.counted) {
-                // Without a time limit of its own: those that drain now have one.
+                // This state has no deadline of its own; the connections that drain have one.
                 if (draining_ < max_draining)
                     advance(connection, PassiveLife::Event::flushed);
             } else if (connection.life.ending() && kernel::reached(connection.deadline, shim_jiffies()))
@@ -335,7 +334,7 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
         action = std::exchange(connection.due, PassiveLife::Action::none);
         if (action == PassiveLife::Action::none)
             continue;
-        // Counted from the start of the action, which connections before it in the list may delay.
+        // The deadline starts with the action, which earlier connections in the list may delay.
         connection.deadline = shim_jiffies() + kernel::seconds(Connections::completion_timeout_s);
         if (action == PassiveLife::Action::drain) {
             connection.counted = true;
@@ -360,7 +359,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
         shim_send_wr_set_message(wr, 0);
         shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
-        // Without it, patience lasts longer than the poll needs for what was received before.
+        // Without a drain the deadline applies; the poll has handled all earlier receives by then.
         if (const int error = shim_post_send(connection.qp, wr, nullptr))
             log_warning(interface_.dev(), "failed to drain a connection, error %d", error);
         break;
@@ -371,9 +370,9 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
     }
 }
 
-// Stops the poll for a queue pair whose drain's completion was not seen: the poll may be handling another one of it,
-// and one may be in the completion queue, where an HCA in software leaves it when the queue pair is destroyed. Other
-// queue pairs' completions look the same, so that the queue may never be seen empty.
+// Stops the poll to destroy a queue pair whose drain did not complete: the poll may be handling a completion of it, and
+// the completion queue may contain one, which HCAs in software do not remove. Completions of other queue pairs can't be
+// told apart, so the completion queue may never be found empty.
 void PassiveConnections::pause_polls()
 {
     for (unsigned int tries = 1;; ++tries) {

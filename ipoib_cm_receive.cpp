@@ -44,13 +44,12 @@ void RcReceiveRing::remove_piece(Slot& slot, unsigned int index)
 
 namespace {
 
-// Cuts pages that are of no pool into pieces of one size, each of which holds a reference to its page. CONTEXT:
-// process.
+// Divides allocated pages into pieces of one size; each piece holds a reference to its page. CONTEXT: process.
 class PieceCutter {
 public:
     explicit PieceCutter(unsigned int piece_bytes) : piece_bytes_(piece_bytes) {}
 
-    // nullptr: no memory. The piece before, if it is of the same page, was not freed yet.
+    // Returns nullptr if there is no memory. The previous piece must not be freed before.
     std::byte* cut()
     {
         if (!page_ || used_ + piece_bytes_ > shim_page_size()) {
@@ -76,11 +75,11 @@ kernel::Status RcReceiveRing::create(unsigned int size, unsigned int elements)
 {
     size_ = size;
     shape_ = MessageBuffer::of(shim_page_size(), elements);
-    // Only the poll may take buffers from the pool.
+    // Only the poll may allocate from the page pool.
     PieceCutter pieces(shape_.piece_bytes);
     const unsigned int headroom = shim_skb_buffer_headroom() + sizeof(HwAddr);
     const unsigned int around = headroom + shim_skb_buffer_tailroom();
-    headroom_ = shape_.pieces * shape_.piece_bytes >= MessageBuffer::largest_message + around ? headroom : 0;
+    headroom_ = shape_.pieces * shape_.piece_bytes >= MessageBuffer::max_message + around ? headroom : 0;
     first_bytes_ = shape_.piece_bytes - (builds_in_page() ? around : 0);
     max_bytes_ = interface_.connections.receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
@@ -135,7 +134,7 @@ void RcReceiveRing::repost(Slot& slot)
         return;
     interface_.rx.doorbells.add();
     if (const kernel::Status status = post(); !status.ok()) [[unlikely]] {
-        // A ring of its own ends with its connection.
+        // A connection's own ring ends with the connection.
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
         if (srq_)
             interface_.connections.receives.broke();
@@ -169,7 +168,7 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
                   shim_wc_vendor_error(wc));
         interface_.rx.errors.add();
     }
-    // The shared queue lives on; a ring of its own ends with its queue pair.
+    // The shared queue continues; a connection's own ring ends with its queue pair.
     if (srq_) {
         repost(slot);
     } else if (reposts_.outstanding() == 0) {
@@ -218,7 +217,7 @@ sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
     const unsigned int count = 1 + (bytes - first + piece_bytes - 1) / piece_bytes;
     if (!get_fresh(slot, count))
         return nullptr;
-    // A packet of its own has room for the link header and for what the stack pulls from the first piece.
+    // An allocated packet has space for the link header and for what the stack pulls from the first piece.
     sk_buff* skb = builds_in_page() ? shim_skb_build(slot.pieces[0], piece_bytes)
                                     : interface_.rx.allocate(sizeof(HardHeader) + 128);
     if (!skb) [[unlikely]] {
@@ -262,7 +261,7 @@ void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksu
         rx.dropped.add();
         return;
     }
-    // The link header that sniffers see is a hard header with no destination.
+    // Sniffers see a hard header with an empty destination as link header.
     std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
     const auto& header = *reinterpret_cast<const HardHeader*>(shim_skb_data(skb));
     shim_skb_set_protocol(skb, header.encapsulation.type.value());
@@ -273,8 +272,8 @@ void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksu
         shim_skb_checksum_verified(skb);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
-    // A copied message is read from the copy, since its buffer is posted again; a packet with fragments from its first
-    // piece, since its linear part may be empty.
+    // A copied message's IP header is read from the copy, since its buffer is posted again; that of other messages from
+    // the first piece, since the packet's linear part may be empty.
     if (copied)
         ip = shim_skb_data(skb);
     rx.pass_up_behind_held(skb, ip, std::min(bytes, first_bytes_) - sizeof(Encapsulation));

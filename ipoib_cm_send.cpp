@@ -34,12 +34,12 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
         interface_.pmtu.reject(skb, to.mtu - sizeof(Encapsulation));
         return;
     }
-    // Connections have none of an HCA's offloads: what the stack made ready for them, before the mode changed or
-    // because other peers need no checksum, is finished here.
+    // Connections have no offloads: a checksum that the stack left open, before the mode changed or for peers that need
+    // none, is computed here.
     const bool plain = !shim_skb_segment_bytes(skb) &&
                        (to.without_checksums || !shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
     const bool ready = plain && !queue_.closed() && !available_.empty();
-    // The entry was written before the head that covers it, so it is read after that.
+    // Read after the head, which is written after the entry.
     const std::uint32_t here = available_.tail();
     const std::uint32_t index = ready ? free_slots_[available_.slot(here)] : 0;
     Slot& slot = slots_[index];
@@ -84,7 +84,7 @@ void RcSendPool::ring_doorbell()
     const int error = shim_post_send(open_->qp, first_->native(), nullptr);
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
-        // The queue pair goes, and its sends with it, posted or not.
+        // The queue pair is destroyed; then its sends are freed, posted or not.
         log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
         open_->post_failed.store(true);
         interface_.connections.service_soon();
@@ -102,7 +102,7 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
     std::uint32_t queued = 0;
     std::uint32_t head = available_.head();
     std::uint32_t index = last;
-    // Backwards: what came before was linked when it was posted, what comes after may not be yet.
+    // Backwards: earlier sends are linked, later ones may not be yet.
     for (std::uint32_t i = 0; i < count; ++i) {
         Slot& slot = slots_[index];
         slot.unmap(interface_.ca());
@@ -132,7 +132,7 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
             log_debug(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
                       index, shim_wc_vendor_error(wc));
     }
-    // First: a connection whose sends are all counted as completed may be freed at any time.
+    // Before finish(): a connection whose sends are all counted as completed may be freed at any time.
     if (!ok) [[unlikely]]
         interface_.connections.active.send_failed(connection);
     finish(connection, index, budget);

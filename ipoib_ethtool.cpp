@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What ethtool shows and sets: statistics by name, the link's speed, interrupt moderation, rings and private flags.
+// ethtool: statistics, link speed, interrupt moderation, ring sizes, private flags.
 #include <array>
 
 #include <ipoib/interface.hpp>
@@ -24,7 +24,7 @@ struct Statistic {
         name, [](const Interface& interface, const shim_stats&) { return interface.counter.value(); }                  \
     }
 
-// The first eight are the in-tree driver's, in its order; programs know them by their place.
+// The first eight are the in-tree driver's, in its order; some programs use their index.
 constexpr Statistic statistics[] = {
     SUM(rx_packets),
     SUM(tx_packets),
@@ -46,7 +46,7 @@ constexpr Statistic statistics[] = {
     COUNTER("tx_dropped_no_path", paths.dropped),
     COUNTER("tx_dropped_no_group", groups.dropped),
     COUNTER("tx_too_long", connections.too_long),
-    COUNTER("path_queries", paths.questions),
+    COUNTER("path_queries", paths.queries),
     COUNTER("path_failures", paths.failures),
     COUNTER("path_refusals", paths.refusals),
     COUNTER("group_joins", groups.joins),
@@ -63,7 +63,7 @@ constexpr Statistic statistics[] = {
 #undef SUM
 #undef COUNTER
 
-// Mb/s of one lane, by the bit of PortInfo's speed (IBA 14.2.5.6).
+// Mb/s of one lane, by the code of PortInfo's LinkSpeedActive (IBA 14.2.5.6).
 unsigned int lane_speed(unsigned int code)
 {
     switch (code) {

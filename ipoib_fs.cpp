@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The files of an interface: mode, pkey, children and others in sysfs, what it knows of its connections in debugfs.
+// The files of an interface: mode, pkey, create_child and others in sysfs; tables in debugfs.
 #include <cstring>
 
 #include <ipoib/interface.hpp>
@@ -9,7 +9,7 @@ namespace ipoib {
 
 namespace {
 
-// With or without the newline that echo adds.
+// True if text is word, with or without a newline.
 bool is_word(const char* text, std::size_t bytes, const char* word)
 {
     const std::size_t length = __builtin_strlen(word);
@@ -34,11 +34,11 @@ kernel::Status store_child(Interface& interface, ipoib_attribute attribute, cons
                                                      : interface.children.remove(pkey);
 }
 
-// Under RTNL.
+// CONTEXT: RTNL.
 kernel::Status store(Interface& interface, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
     int number = 0;
-    // As for the stack's own files: the file's owner may be anybody's root.
+    // As for the stack's own files: root of another user namespace may own the file.
     if (!shim_may_administer(interface.dev()))
         return kernel::not_permitted;
     switch (attribute) {
@@ -48,7 +48,7 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
     case IPOIB_ATTRIBUTE_DELETE_CHILD:
         return store_child(interface, attribute, text);
     case IPOIB_ATTRIBUTE_UMCAST:
-        // What is no number switches it off.
+        // Text that is not a number switches it off.
         interface.set_umcast(shim_parse_int(text, &number) && number > 0);
         return {};
     case IPOIB_ATTRIBUTE_PKEY:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// HCAs that come and go, and the interfaces on their ports.
+// HCAs, and the interfaces on their ports.
 #include <cstring>
 
 #include <ipoib/hca.hpp>
@@ -13,7 +13,7 @@ constinit kernel::LockClass Hca::lock_class_;
 
 namespace {
 
-// Names divided by commas.
+// True if name is in the comma-separated list.
 bool listed(const char* names, const char* name)
 {
     const std::size_t bytes = __builtin_strlen(name);
@@ -81,7 +81,7 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
 
 namespace {
 
-// Interfaces of ports that were made so far. Under RTNL.
+// Interfaces of ports that were created so far. Under RTNL.
 constinit unsigned int parents_made;
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
@@ -90,7 +90,7 @@ kernel::Status add_port(Hca& hca, std::uint32_t port)
     if (!dev)
         return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);
-    // HCAs do not all begin with their first vector: one processor often serves those of one number.
+    // HCAs begin at different vectors: the same processor often serves the first vector of each.
     if (hca.parents.empty())
         hca.begin_vectors(parents_made);
     ++parents_made;
@@ -132,7 +132,7 @@ int ipoib_add_device(ib_device* ca, void** state)
 void ipoib_remove_device(ib_device*, void* state)
 {
     kernel::Owned<Hca> hca(static_cast<Hca*>(state));
-    // The interfaces themselves go when the lock does.
+    // The interfaces are freed when RTNL is released.
     kernel::Guard guard(kernel::rtnl);
     alignas(SHIM_ALIGNOF_NETDEV_BATCH) std::byte batch[SHIM_SIZEOF_NETDEV_BATCH];
     shim_netdev_batch_init(batch);

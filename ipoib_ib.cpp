@@ -19,8 +19,7 @@ void Interface::transmit(sk_buff* skb)
         tx_dropped.add();
         shim_skb_drop(skb, SHIM_DROP_MALFORMED);
     } else {
-        // SAFETY: the header is in the linear part, is bytes throughout, and stays there until the tables below
-        // pull it, having read it.
+        // SAFETY: the header consists of bytes and is in the linear part; the tables below read it before they pull it.
         auto& header = *reinterpret_cast<HardHeader*>(shim_skb_data(skb));
         const std::uint16_t type = header.encapsulation.type.value();
         if (header.destination.multicast() && carried(type)) {
@@ -62,11 +61,11 @@ kernel::Status UdSendRing::create(unsigned int size, unsigned int sges)
 
 void UdSendRing::limit_segments(unsigned int limit)
 {
-    // A number that this ring did not set is the user's choice, or the kernel's default.
+    // A limit that this ring did not set is the user's choice, or the kernel's default.
     if (const unsigned int now = shim_netdev_max_segments(interface_.dev()); now != max_segments_)
         wanted_segments_ = now;
     max_segments_ = std::min(wanted_segments_, limit);
-    // The limit lowers the stack's number and never raises it.
+    // This lowers the stack's limit, but never raises it.
     shim_netdev_limit_segments(interface_.dev(), limit);
     shim_netdev_set_max_segments(interface_.dev(), max_segments_);
 }
@@ -91,12 +90,12 @@ void UdSendRing::empty()
 void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
 {
     const unsigned int bytes = shim_skb_len(skb);
-    // Of a packet that the HCA cuts into segments, each of these headers and so many bytes.
+    // 0 unless the packet is to be segmented: the bytes of data in each segment.
     const unsigned int segment_bytes = shim_skb_segment_bytes(skb);
     const unsigned int header_bytes = segment_bytes ? shim_skb_tcp_headers(skb) : 0;
     const unsigned int frame_bytes = segment_bytes ? header_bytes + segment_bytes : bytes;
     if (frame_bytes > interface_.mtu.max_frame()) [[unlikely]] {
-        // In connected mode the interface's MTU is the connections'.
+        // In connected mode the interface's MTU is larger than a datagram.
         if (!interface_.connected())
             log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes,
                         interface_.mtu.max_frame());
@@ -167,7 +166,7 @@ bool UdSendRing::map_segments(Segmenter& segmenter, std::uint32_t count)
     return true;
 }
 
-// Apart: what it needs of the stack is not to be every packet's.
+// Not inlined, to keep its stack frame out of the fast path.
 [[gnu::noinline]] void UdSendRing::send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes,
                                                  ib_ah* ah, std::uint32_t qpn)
 {
@@ -176,7 +175,7 @@ bool UdSendRing::map_segments(Segmenter& segmenter, std::uint32_t count)
     bool mapped = false;
     if (count <= index_.free() && header_bytes <= SegmentHeaders::bytes_each && !queue_.closed()) [[likely]]
         mapped = map_segments(segmenter, count);
-    // One piece of memory holds what has too many for the HCA.
+    // A segment in more pieces than the HCA takes elements is made linear.
     if (segmenter.scattered() && shim_skb_linearize(skb) == 0) [[unlikely]] {
         Segmenter again(skb, header_bytes, segment_bytes);
         mapped = map_segments(again, count);
@@ -217,7 +216,7 @@ void UdSendRing::ring_doorbell()
     shim_send_wr* refused;
     const int error = shim_post_send(interface_.queues.qp(), slots_[index_.slot(unposted_)].native(), &refused);
     if (error) [[unlikely]] {
-        // Sends before it may complete without a report. All stay until the queue is restarted.
+        // Unsignaled sends before it may not be reported. All sends stay until the queue is restarted.
         log_warning(interface_.dev(), "post_send failed, error %d", error);
         while (unposted_ != end && slots_[index_.slot(unposted_)].native() != refused)
             ++unposted_;
@@ -264,7 +263,7 @@ void UdSendRing::complete(const shim_wc* wc, int budget)
             interface_.queues.recover();
         }
     }
-    // Sends complete in order: this one tells of all before it too.
+    // Sends complete in order: all before this one are complete, too.
     finish_to(index + 1, budget);
 }
 

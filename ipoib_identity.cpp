@@ -100,7 +100,7 @@ kernel::Status PortIdentity::compare_gid()
     shim_gid known, own;
     int error = shim_ib_query_gid(ca_, port_, 0, &known);
     if (!error)
-        error = shim_ib_ask_gid(ca_, port_, 0, &own);
+        error = shim_ib_query_port_gid(ca_, port_, 0, &own);
     if (error)
         return unanswered("the GID", error);
     if (Gid::from(known) == Gid::from(own))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Merging of received TCP segments: what ethtool -K lro switches.
+// Large receive offload (ethtool -K lro): merges received TCP segments.
 #include <cstring>
 
 #include <ipoib/rx_queue.hpp>
@@ -11,7 +11,7 @@ namespace ipoib {
 namespace {
 
 constexpr std::uint8_t protocol_tcp = 6;
-// Both addresses of IPv4, and both ports of TCP: each pair in one piece.
+// Both IPv4 addresses, and both TCP ports, each pair read in one access.
 constexpr unsigned int address_bytes = 8, port_bytes = 4;
 
 } // namespace
@@ -53,7 +53,7 @@ SegmentMerger::Flow* SegmentMerger::flow_of(const Segment& segment)
 
 bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
 {
-    constexpr unsigned int most_bytes = 65535;
+    constexpr unsigned int max_bytes = 65535;
     const Segment& first = flow.first;
     const auto not_before = [](kernel::Be32 later, kernel::Be32 earlier) {
         return static_cast<std::int32_t>(later.value() - earlier.value()) >= 0;
@@ -61,7 +61,7 @@ bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
     return segment.plain && segment.tcp->sequence.value() == flow.next_sequence &&
            segment.tcp->length == first.tcp->length && segment.header_bytes == first.header_bytes &&
            segment.data_bytes <= first.data_bytes &&
-           first.header_bytes + flow.data_bytes + segment.data_bytes <= most_bytes &&
+           first.header_bytes + flow.data_bytes + segment.data_bytes <= max_bytes &&
            segment.ip->service == first.ip->service && segment.ip->fragment.value() == first.ip->fragment.value() &&
            segment.ip->time_to_live == first.ip->time_to_live &&
            not_before(segment.tcp->acknowledgement, first.tcp->acknowledgement) &&
@@ -82,15 +82,15 @@ bool SegmentMerger::append(const Segment& segment, unsigned int buffer_bytes)
     ++flow->segments;
     flow->data_bytes += segment.data_bytes;
     flow->next_sequence += segment.data_bytes;
-    // The first one's headers tell the latest of all.
+    // The first segment's headers get the values of the last.
     TcpHeader& tcp = *flow->first.tcp;
     tcp.acknowledgement = segment.tcp->acknowledgement;
     tcp.window = segment.tcp->window;
     tcp.flags |= segment.tcp->flags;
     if (flow->first.times)
         *flow->first.times = *segment.times;
-    // The sender paused here, or there is no room for another.
-    if (segment.tcp->flags & tcp_psh || segment.data_bytes < flow->first.data_bytes || flow->segments == most_segments)
+    // The sender paused here, or the packet is full.
+    if (segment.tcp->flags & tcp_psh || segment.data_bytes < flow->first.data_bytes || flow->segments == max_segments)
         deliver(*flow);
     return true;
 }
@@ -100,7 +100,7 @@ bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
     if (!segment.plain || segment.tcp->flags & tcp_psh)
         return false;
     Flow* flow = &flows_[oldest_];
-    oldest_ = (oldest_ + 1) % most_flows;
+    oldest_ = (oldest_ + 1) % max_flows;
     if (flow->skb)
         deliver(*flow);
     ++held_;

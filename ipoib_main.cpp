@@ -156,7 +156,7 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
     if (step.actions & InterfaceLife::bring_up)
         bring_up();
     if (step.actions & InterfaceLife::doubt_paths)
-        paths.doubt_all();
+        paths.invalidate_all();
     if (step.actions & InterfaceLife::rejoin_groups)
         groups.rejoin_all();
     if (step.actions & InterfaceLife::carrier_on) {
@@ -213,7 +213,7 @@ void Interface::start_later()
 void Interface::run_restart()
 {
     kernel::Guard guard(ops_lock);
-    // Without its P_Key it waits for that.
+    // Without its P_Key the interface waits for it.
     if (!alive_ || !identity.has_pkey())
         return;
     (void)perform(InterfaceLife::Event::restart).ok();
@@ -240,8 +240,8 @@ void Interface::stop_queues()
 
 void Interface::bring_up()
 {
-    paths.accept();
-    groups.accept();
+    paths.start();
+    groups.start();
     garbage_.queue(work_queue, shim_neighbour_gc_interval());
 }
 
@@ -250,7 +250,7 @@ void Interface::bring_down()
     shim_netdev_carrier_off(dev_);
     garbage_.cancel();
     groups.leave_all();
-    // No answer can set it any more, and what one has queued finds it so.
+    // No response can set it any more, and run_joined(), if queued, finds it cleared.
     broadcast_joined_.store(false);
     paths.flush();
 }
@@ -281,8 +281,8 @@ void Interface::tx_timed_out()
 kernel::Status Interface::apply_link_parameters(const shim_mcmember& broadcast)
 {
     const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
-    if (frame < ip_mtu(lowest_mtu)) {
-        log_warning(dev_, "the broadcast group's MTU code %u is none", broadcast.mtu);
+    if (frame < ip_mtu(min_mtu)) {
+        log_warning(dev_, "the broadcast group's MTU code %u is invalid", broadcast.mtu);
         return kernel::invalid;
     }
     link_ = LinkParameters{
@@ -328,7 +328,7 @@ void Interface::address_changed()
 
 void Interface::run_announce()
 {
-    // Without carrier it is queued again when that comes.
+    // Without carrier: perform() queues this again.
     if (life_.state() != InterfaceLife::State::running)
         return;
     shim_netdev_notify_peers(dev_);
@@ -393,7 +393,7 @@ kernel::Status Interface::set_connected(bool wanted)
     // Neighbours are looked up anew, and decide anew between datagrams and a connection.
     if (life_.started()) {
         paths.flush();
-        paths.accept();
+        paths.start();
     }
     if (!wanted)
         use_all_tx_queues();
@@ -476,7 +476,7 @@ void Interface::sum_statistics(shim_stats& stats) const
 
 namespace {
 
-// Writes back what is in force, as sysfs is to show.
+// Stores the value that is used, for sysfs to show.
 void clamp_parameter(const char* name, int& value, int clamped)
 {
     if (value != clamped)
@@ -505,7 +505,8 @@ int ipoib_start()
 {
     ipoib::clamp_parameters();
     int error = kernel::no_memory;
-    // Flushes wait for RTNL, whose holders wait for memory, and for the system's queues: DIM's work is on one.
+    // Flush items wait for RTNL. Its holders may wait for memory, and for system queues, as DIM's: so neither may wait
+    // for the flush queue.
     if (ipoib::flush_queue.create("ipoib_flush", false) && ipoib::reap_queue.create("ipoib_reap", true))
         error = shim_debugfs_start();
     if (!error) {

@@ -12,7 +12,7 @@ void LinkMtu::begin(unsigned int max_frame)
     admin_mtu_ = ip_mtu(max_frame);
     // An MTU may come with the request for the interface.
     if (const unsigned int wanted = shim_netdev_mtu(interface_.dev()))
-        admin_mtu_ = std::clamp(wanted, lowest_mtu, admin_mtu_);
+        admin_mtu_ = std::clamp(wanted, min_mtu, admin_mtu_);
     shim_netdev_set_initial_mtu(interface_.dev(), admin_mtu_);
     if (interface_.rdma_netdev.present())
         interface_.rdma_netdev.set_mtu(ip_mtu(max_frame));
@@ -55,8 +55,8 @@ kernel::Status LinkMtu::change(unsigned int mtu)
     net_device* const dev = interface_.dev();
     const bool connected = interface_.connected();
     const unsigned int max = connected ? interface_.connections.receives.max_mtu() : ip_mtu(max_port_frame_);
-    if (mtu < lowest_mtu || mtu > max) {
-        log_warning(dev, "MTU %u is not between %u and %u", mtu, lowest_mtu, max);
+    if (mtu < min_mtu || mtu > max) {
+        log_warning(dev, "MTU %u is not between %u and %u", mtu, min_mtu, max);
         return kernel::invalid;
     }
     if (connected) {

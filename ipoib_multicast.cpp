@@ -48,7 +48,7 @@ bool GroupSet::send_now(Group& group, sk_buff* skb)
 void GroupSet::send(sk_buff* skb, const HwAddr& to)
 {
     Gid mgid = to.gid();
-    // A packet from before the P_Key changed, or from a raw socket, carries another.
+    // Packets from before a change of the P_Key, or from raw sockets, have another P_Key in their address.
     set_pkey(mgid, interface_.identity.pkey());
     kernel::RcuGuard rcu;
     Group* group = groups_.find(rcu, mgid);
@@ -61,47 +61,55 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     }
     group = groups_.find(mgid);
     if (!group)
-        group = add(mgid, true);
-    // Joined since it was looked at: nobody comes for what begins to wait now.
+        group = add(mgid, Group::Kind::send_only);
+    // The group may have been joined since the lookup above; a packet that begins to wait now would stay.
     if (group && send_now(*group, skb))
         return;
     if (group)
         dropped.add(group->waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
-    if (!group || !group->waiting.push(skb, most_waiting)) {
+    if (!group || !group->waiting.push(skb, max_waiting)) {
         drop(skb, group ? SHIM_DROP_WAITING : SHIM_DROP_NO_MEMORY);
         return;
     }
     group->last_used.store(shim_jiffies());
-    nominate(*group);
+    schedule_join(*group);
     joins_.queue_now(interface_.work_queue);
 }
 
-Group* GroupSet::add(const Gid& mgid, bool send_only)
+Group::Kind GroupSet::kind_of(const Gid& mgid) const
 {
-    if (send_only && send_only_count_ == most_send_only) {
-        log_warning(interface_.dev(), "%u groups to send to, and no more", send_only_count_);
+    return mgid == interface_.identity.broadcast().gid() ? Group::Kind::broadcast : Group::Kind::full_member;
+}
+
+Group* GroupSet::add(const Gid& mgid, Group::Kind kind)
+{
+    const bool send_only = kind == Group::Kind::send_only;
+    if (send_only && send_only_count_ == max_send_only) {
+        log_warning(interface_.dev(), "limit of %u send-only groups reached", send_only_count_);
         return nullptr;
     }
-    auto group = kernel::make_owned_atomic<Group>(*this, mgid, send_only);
+    auto group = kernel::make_owned_atomic<Group>(*this, mgid, kind);
     if (!group || !groups_.insert(*group).ok())
         return nullptr;
     group->last_used.store(shim_jiffies());
     all_.push_back(*group);
     send_only_count_ += send_only;
-    nominate(*group);
+    if (kind == Group::Kind::broadcast)
+        broadcast_ = group.get();
+    schedule_join(*group);
     return group.release();
 }
 
 // Joining
 
-void GroupSet::accept()
+void GroupSet::start()
 {
     kernel::Guard guard(lock_);
     accepting_ = true;
     sync_.queue(interface_.work_queue);
 }
 
-void GroupSet::list_changed()
+void GroupSet::schedule_sync()
 {
     kernel::Guard guard(lock_);
     if (accepting_)
@@ -114,8 +122,8 @@ void GroupSet::rejoin_all()
     if (!accepting_)
         return;
     for (Group& group : all_) {
-        group.forgotten = true;
-        nominate(group);
+        group.membership_lost = true;
+        schedule_join(group);
     }
     joins_.queue_now(interface_.work_queue);
 }
@@ -125,18 +133,18 @@ GroupJoin::Step GroupSet::step(Group& group, GroupJoin::Event event)
     return traced_step(interface_.dev(), SHIM_TRACE_GROUP, group.key(), group.join, event);
 }
 
-void GroupSet::nominate(Group& group)
+void GroupSet::schedule_join(Group& group)
 {
     static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     candidates_.push_back(group);
 }
 
-bool GroupSet::due(Group& group, unsigned long now)
+bool GroupSet::should_join(Group& group, unsigned long now)
 {
     using Event = GroupJoin::Event;
     static_cast<kernel::ListNode<Candidates>&>(group).unlink();
-    // The answer that is on its way may be from before: it is waited for, and asked for again.
-    if (group.join.state() != GroupJoin::State::joining && std::exchange(group.forgotten, false) &&
+    // A pending join may predate the loss: it is awaited, and then repeated.
+    if (group.join.state() != GroupJoin::State::joining && std::exchange(group.membership_lost, false) &&
         step(group, Event::forgotten).action == GroupJoin::Action::ask)
         return true;
     switch (group.join.state()) {
@@ -157,43 +165,40 @@ bool GroupSet::due(Group& group, unsigned long now)
     return false;
 }
 
-Group* GroupSet::next_to_ask()
+Group* GroupSet::next_to_join()
 {
     const unsigned long now = shim_jiffies();
     kernel::Guard guard(lock_);
     if (!accepting_)
         return nullptr;
-    if (!broadcast_) {
-        broadcast_ = add(interface_.identity.broadcast().gid(), false);
-        if (!broadcast_) {
-            joins_.queue(interface_.work_queue, kernel::seconds(1));
-            return nullptr;
-        }
+    if (!broadcast_ && !add(interface_.identity.broadcast().gid(), Group::Kind::broadcast)) {
+        joins_.queue(interface_.work_queue, kernel::seconds(1));
+        return nullptr;
     }
     if (!backing_off_.empty() && kernel::reached(next_retry_, now))
         candidates_.take(backing_off_);
-    if (due(*broadcast_, now))
+    if (should_join(*broadcast_, now))
         return broadcast_;
-    // The others are asked for in the broadcast group's terms.
+    // The MGID's group MUST have the broadcast group's parameters (RFC 4391 section 4): it is joined first.
     if (broadcast_->join.state() != GroupJoin::State::joined)
         return nullptr;
     while (Group* group = candidates_.front())
-        if (due(*group, now))
+        if (should_join(*group, now))
             return group;
     return nullptr;
 }
 
 void GroupSet::run_joins()
 {
-    // The port's becoming active is an event that starts us again.
+    // When the port becomes active, an event queues this again.
     if (interface_.identity.port_down())
         return;
-    // A chosen GUID comes into the port's table when the subnet manager has it so; nobody tells us.
+    // A GUID that the administrator chose gets into the port's table by the subnet manager, without an event.
     if (interface_.identity.gid_index() < 0) {
         joins_.queue(interface_.work_queue, kernel::seconds(1));
         return;
     }
-    while (Group* group = next_to_ask()) {
+    while (Group* group = next_to_join()) {
         ib_sa_multicast* former;
         {
             kernel::Guard guard(mutex_);
@@ -203,7 +208,7 @@ void GroupSet::run_joins()
         if (former)
             shim_sa_leave(former);
         kernel::Guard guard(mutex_);
-        ask(*group);
+        send_join(*group);
     }
     kernel::Guard guard(lock_);
     if (accepting_ && !backing_off_.empty()) {
@@ -212,14 +217,10 @@ void GroupSet::run_joins()
     }
 }
 
-void GroupSet::ask(Group& group)
+void GroupSet::send_join(Group& group)
 {
     const LinkParameters& link = interface_.link();
-    bool broadcast;
-    {
-        kernel::Guard guard(lock_);
-        broadcast = &group == broadcast_;
-    }
+    const bool broadcast = group.kind == Group::Kind::broadcast;
     shim_mcmember member{
         .mgid = group.key().native(),
         .port_gid = interface_.identity.gid().native(),
@@ -234,7 +235,7 @@ void GroupSet::ask(Group& group)
         .flow_label = 0,
         .join_state = group.join.send_only() ? send_only_full_member : full_member,
     };
-    // The broadcast group must exist: whoever runs the subnet chose its parameters, and we do not guess them.
+    // The broadcast group must exist (RFC 4391 section 5): the subnet's administrator chose its parameters.
     if (!broadcast) {
         member.qkey = link.qkey;
         member.mtu = link.mtu;
@@ -247,35 +248,35 @@ void GroupSet::ask(Group& group)
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
     ib_sa_multicast* membership =
-        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, answered, &group);
+        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group);
     if (const int error = shim_pointer_error(membership)) {
         log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
-        settle(group, GroupJoin::Event::refused);
+        finish_join(group, GroupJoin::Event::refused);
         return;
     }
-    // An early answer waits for the mutex, so that it finds this.
+    // An early response waits for the mutex, and so finds this.
     group.membership = membership;
 }
 
-int GroupSet::answered(int status, const shim_mcmember* member, void* context)
+int GroupSet::join_completed(int status, const shim_mcmember* member, void* context)
 {
     auto& group = *static_cast<Group*>(context);
-    return group.set.answer(group, status, *member);
+    return group.set.complete_join(group, status, *member);
 }
 
-int GroupSet::answer(Group& group, int status, const shim_mcmember& member)
+int GroupSet::complete_join(Group& group, int status, const shim_mcmember& member)
 {
     kernel::PacketQueue ready;
     {
         kernel::Guard guard(mutex_);
-        // Being left: whoever leaves frees the membership once we return.
+        // The group is being left: leave() frees the membership after this callback.
         if (!group.membership)
             return 0;
-        // The SM forgot the group; the event that says so makes us join again, and until then nothing is lost.
+        // The SM lost the group. A CLIENT_REREGISTER event follows, upon which it is joined again.
         if (status == kernel::net_reset)
             return 0;
         if (status == 0)
-            status = use(group, member).code();
+            status = apply_member_record(group, member).code();
         if (status) {
             group.membership = nullptr;
             refusals.add();
@@ -288,22 +289,18 @@ int GroupSet::answer(Group& group, int status, const shim_mcmember& member)
                 log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d",
                             group.join.send_only() ? "sendonly " : "", group.key().bytes, status);
         }
-        ready = settle(group, status == 0                   ? GroupJoin::Event::granted
-                              : status == kernel::timed_out ? GroupJoin::Event::unanswered
-                                                            : GroupJoin::Event::refused);
+        ready = finish_join(group, status == 0                   ? GroupJoin::Event::granted
+                                   : status == kernel::timed_out ? GroupJoin::Event::unanswered
+                                                                 : GroupJoin::Event::refused);
     }
-    // Not zero: the kernel frees the membership.
+    // If this returns nonzero, ib_sa frees the membership.
     transmit(std::move(ready));
     return status;
 }
 
-kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
+kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& member)
 {
-    bool broadcast;
-    {
-        kernel::Guard guard(lock_);
-        broadcast = &group == broadcast_;
-    }
+    const bool broadcast = group.kind == Group::Kind::broadcast;
     if (broadcast)
         TRY(interface_.apply_link_parameters(member));
     if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
@@ -346,7 +343,7 @@ kernel::Status GroupSet::use(Group& group, const shim_mcmember& member)
     return {};
 }
 
-kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
+kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event answer)
 {
     kernel::PacketQueue ready;
     kernel::Guard guard(lock_);
@@ -357,19 +354,19 @@ kernel::PacketQueue GroupSet::settle(Group& group, GroupJoin::Event answer)
         break;
     case GroupJoin::Action::drop_waiting:
         dropped.add(group.waiting.drop_all(SHIM_DROP_UNREACHABLE));
-        // The subnet manager may have given the multicast LID to another group.
+        // The subnet manager may have assigned the multicast LID to another group.
         group.ah.store(nullptr);
         interface_.reaper.retire(std::move(group.handle));
         break;
     case GroupJoin::Action::arm_retry:
-        group.retry_at = shim_jiffies() + kernel::about(kernel::seconds(next.delay_s));
+        group.retry_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(next.delay_s));
         break;
     case GroupJoin::Action::ask:
     case GroupJoin::Action::none:
         break;
     }
-    // The next join, or the next retry.
-    nominate(group);
+    // Continue with the next join, or this group's next retry.
+    schedule_join(group);
     if (accepting_)
         joins_.queue_now(interface_.work_queue);
     return ready;
@@ -398,7 +395,7 @@ void GroupSet::leave(Group& group)
     {
         kernel::Guard guard(mutex_);
         membership = std::exchange(group.membership, nullptr);
-        // Until now an answer could still nominate it.
+        // A response could call schedule_join() until membership was cleared.
         kernel::Guard candidates_guard(lock_);
         static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     }
@@ -415,7 +412,7 @@ void GroupSet::leave_all()
 {
     {
         kernel::Guard guard(lock_);
-        // Nothing is queued from here on.
+        // No work is queued from here on.
         accepting_ = false;
     }
     sync_.cancel();
@@ -451,7 +448,7 @@ void GroupSet::list(const HwAddr& address)
         return;
     }
     if (!group)
-        group = add(mgid, false);
+        group = add(mgid, kind_of(mgid));
     if (group)
         group->listed = true;
 }
@@ -473,9 +470,9 @@ void GroupSet::sync_with_stack()
                 continue;
             unlink(group);
             gone.push_back(group);
-            // Send-only until now, and the stack listens to it: a full member takes its place.
+            // The stack now listens to a send-only group: a full member replaces it.
             if (group.listed)
-                if (Group* successor = add(group.key(), false))
+                if (Group* successor = add(group.key(), kind_of(group.key())))
                     successor->listed = true;
         }
         if (accepting_)
@@ -541,4 +538,4 @@ kernel::Status GroupSet::show(seq_file* file)
 
 } // namespace ipoib
 
-void ipoib_ndo_set_rx_mode(net_device* dev) { ipoib::Interface::of(dev).groups.list_changed(); }
+void ipoib_ndo_set_rx_mode(net_device* dev) { ipoib::Interface::of(dev).groups.schedule_sync(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The rtnetlink kind "ipoib": children made, changed, shown and deleted with ip link. What is refused is said in words.
+// The rtnetlink kind "ipoib": children created, changed, shown and deleted by ip link. Errors have an extack message.
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
 #include <shim/netlink.h>
@@ -8,7 +8,7 @@ namespace ipoib {
 
 namespace {
 
-// IFLA_IPOIB_MODE.
+// Values of IFLA_IPOIB_MODE.
 enum Mode : std::uint16_t { datagram = 0, connected = 1 };
 
 kernel::Status change(Interface& interface, const shim_link_request& request, netlink_ext_ack* extack)
@@ -86,7 +86,7 @@ int ipoib_changelink(net_device* dev, const shim_link_request* request, netlink_
 
 void ipoib_dellink(net_device* dev, void* batch)
 {
-    // A parent stays as long as its HCA does.
+    // A parent is deleted with its HCA only.
     if (Interface& interface = Interface::of(dev); interface.parent())
         interface.detach(batch);
 }

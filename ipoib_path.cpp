@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Path records and neighbours: look-up, waiting packets, expiry. A packet to a known neighbour needs one lock-free
-// look-up; everything else takes the table's lock.
+// Path records and neighbours. A packet to a known neighbour needs one lookup under RCU; all else takes the table's
+// lock.
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/path.hpp>
@@ -18,7 +18,7 @@ namespace {
 template <class T>
 void touch(T& used)
 {
-    // Shared by all CPUs: written once a tick at most.
+    // The cache line is shared by all CPUs: write it once a tick at most.
     const unsigned long now = shim_jiffies();
     if (used.last_used.load_relaxed() != now)
         used.last_used.store(now);
@@ -93,15 +93,15 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     if (neighbour)
         touch(*neighbour);
     dropped.add(path->waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
-    const bool asked = ask(*path);
+    const bool asked = request(*path);
     if (path->life.usable()) {
         if (neighbour && !goes_by_datagram(*neighbour))
             interface_.connections.active.send(skb, *neighbour, *path);
         else
             send_datagram(skb, to, *path);
-    } else if (!asked || !path->waiting.push(skb, most_waiting)) {
-        if (asked && path->waiting.length() >= most_waiting)
-            log_warning(interface_.dev(), "queue length limit %u. Packet drop.", most_waiting);
+    } else if (!asked || !path->waiting.push(skb, max_waiting)) {
+        if (asked && path->waiting.length() >= max_waiting)
+            log_warning(interface_.dev(), "queue length limit %u. Packet drop.", max_waiting);
         dropped.add();
         shim_skb_drop(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
     }
@@ -124,23 +124,23 @@ void PathTable::publish(Neighbour& neighbour)
     neighbour.ah.store(goes_by_datagram(neighbour) ? neighbour.path.ah.load() : nullptr);
 }
 
-bool PathTable::allows(unsigned int count, unsigned int most, const char* what)
+bool PathTable::allows(unsigned int count, unsigned int max, const char* what)
 {
-    if (count < most) [[likely]]
+    if (count < max) [[likely]]
         return true;
     refusals.add();
-    log_warning(interface_.dev(), "%u %s, and no more", count, what);
+    log_warning(interface_.dev(), "limit of %u %s reached", count, what);
     return false;
 }
 
-bool PathTable::may_ask() { return allows(open_questions_, most_questions, "questions for paths"); }
+bool PathTable::may_query() { return allows(open_queries_, max_queries, "path record queries"); }
 
 Path* PathTable::path_to(const Gid& gid)
 {
     if (Path* path = paths_.find(gid))
         return path;
-    // Its first packet asks.
-    if (!allows(path_count_, most_paths, "paths") || !may_ask())
+    // A new path is queried at once.
+    if (!allows(path_count_, max_paths, "paths") || !may_query())
         return nullptr;
     auto path = kernel::make_owned_atomic<Path>(gid);
     if (!path || !paths_.insert(*path).ok())
@@ -155,7 +155,7 @@ Neighbour* PathTable::neighbour_at(const HwAddr& address, Path& path)
 {
     if (Neighbour* neighbour = neighbours_.find(address))
         return neighbour;
-    if (!allows(neighbour_count_, most_neighbours, "neighbours"))
+    if (!allows(neighbour_count_, max_neighbours, "neighbours"))
         return nullptr;
     auto neighbour = kernel::make_owned_atomic<Neighbour>(address, path);
     if (!neighbour)
@@ -173,47 +173,47 @@ PathLife::Step PathTable::step(Path& path, PathLife::Event event)
     return traced_step(interface_.dev(), SHIM_TRACE_PATH, path.key(), path.life, event);
 }
 
-bool PathTable::ask(Path& path)
+bool PathTable::request(Path& path)
 {
-    if (!path.life.settled() && !may_ask())
+    if (!path.life.settled() && !may_query())
         return path.life.usable();
-    return step(path, PathLife::Event::needed).action != PathLife::Action::ask || send_question(path);
+    return step(path, PathLife::Event::needed).action != PathLife::Action::ask || send_query(path);
 }
 
-bool PathTable::send_question(Path& path)
+bool PathTable::send_query(Path& path)
 {
-    const shim_path_question question{
+    const shim_path_query question{
         .dgid = path.key().native(),
         .sgid = interface_.identity.gid().native(),
         .pkey = interface_.identity.pkey().value(),
         .traffic_class = interface_.traffic_class(),
     };
-    questions.add();
-    // An answer that comes at once waits for our lock.
-    const int id = shim_sa_ask_path(interface_.ca(), interface_.identity.port(), &question, path.life.limit_s() * 1000,
-                                    answered, &path, &path.query);
+    queries.add();
+    // A response that comes at once waits for the lock.
+    const int id = shim_sa_path_query(interface_.ca(), interface_.identity.port(), &question,
+                                      path.life.limit_s() * 1000, query_completed, &path, &path.query);
     if (id == kernel::try_again) {
-        // While the subnet manager changes. The next packet asks, and what waits goes with it.
+        // The subnet manager is changing. The next packet sends a query; packets wait for it.
         (void)step(path, PathLife::Event::unsent);
         return true;
     }
     if (id < 0) {
         log_warning(interface_.dev(), "ib_sa_path_rec_get failed: %d", id);
-        (void)settle(path, PathLife::Event::failed);
+        (void)finish_query(path, PathLife::Event::failed);
         return path.life.usable();
     }
     path.query_id = id;
-    ++open_questions_;
+    ++open_queries_;
     return true;
 }
 
-PathLife::Action PathTable::settle(Path& path, PathLife::Event event)
+PathLife::Action PathTable::finish_query(Path& path, PathLife::Event event)
 {
     const PathLife::Action action = step(path, event).action;
     switch (action) {
     case PathLife::Action::ask:
         log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
-        (void)send_question(path);
+        (void)send_query(path);
         break;
     case PathLife::Action::keep:
         failures.add();
@@ -221,7 +221,7 @@ PathLife::Action PathTable::settle(Path& path, PathLife::Event event)
         break;
     case PathLife::Action::drop_waiting:
         failures.add();
-        interface_.reaper.retire(install(path, {}));
+        interface_.reaper.retire(set_address_handle(path, {}));
         dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         break;
     case PathLife::Action::none:
@@ -232,13 +232,13 @@ PathLife::Action PathTable::settle(Path& path, PathLife::Event event)
     return action;
 }
 
-void PathTable::answered(int status, sa_path_rec* record, void* context)
+void PathTable::query_completed(int status, sa_path_rec* record, void* context)
 {
     auto& path = *static_cast<Path*>(context);
-    path.table->answer(path, status, record);
+    path.table->complete_query(path, status, record);
 }
 
-void PathTable::answer(Path& path, int status, sa_path_rec* record)
+void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
 {
     kernel::Owned<AddressHandle> handle;
     if (status == 0) {
@@ -260,23 +260,24 @@ void PathTable::answer(Path& path, int status, sa_path_rec* record)
         if (handle) {
             (void)step(path, PathLife::Event::answered);
             shim_path_copy(path.record(), record);
-            interface_.reaper.retire(install(path, std::move(handle)));
+            interface_.reaper.retire(set_address_handle(path, std::move(handle)));
             ready.take(path.waiting);
-        } else if (settle(path, unanswered && accepting_ ? PathLife::Event::unanswered : PathLife::Event::failed) ==
+        } else if (finish_query(path,
+                                unanswered && accepting_ ? PathLife::Event::unanswered : PathLife::Event::failed) ==
                    PathLife::Action::drop_waiting) {
             log_debug(interface_.dev(), "no path to %pI6: status %d", path.key().bytes, status);
-            forget_neighbours(path);
+            remove_neighbours(path);
         }
     }
     while (sk_buff* skb = ready.pop())
         shim_skb_transmit_again(skb, interface_.dev());
 
     kernel::Guard guard(lock);
-    if (--open_questions_ == 0 && waiting_for_answers_)
-        no_open_questions_.complete();
+    if (--open_queries_ == 0 && waiting_for_queries_)
+        no_open_queries_.complete();
 }
 
-kernel::Owned<AddressHandle> PathTable::install(Path& path, kernel::Owned<AddressHandle> handle)
+kernel::Owned<AddressHandle> PathTable::set_address_handle(Path& path, kernel::Owned<AddressHandle> handle)
 {
     std::swap(path.handle, handle);
     publish(path);
@@ -290,7 +291,7 @@ void PathTable::publish(Path& path)
         publish(neighbour);
 }
 
-void PathTable::forget(Neighbour& neighbour)
+void PathTable::remove(Neighbour& neighbour)
 {
     interface_.connections.active.abandon(neighbour);
     neighbours_.remove(neighbour);
@@ -299,10 +300,10 @@ void PathTable::forget(Neighbour& neighbour)
     interface_.reaper.retire(kernel::Owned<Neighbour>(&neighbour));
 }
 
-void PathTable::forget_neighbours(Path& path)
+void PathTable::remove_neighbours(Path& path)
 {
     for (Neighbour& neighbour : path.neighbours)
-        forget(neighbour);
+        remove(neighbour);
 }
 
 void PathTable::set_idle(Path& path, bool idle)
@@ -318,7 +319,7 @@ void PathTable::set_idle(Path& path, bool idle)
 
 void PathTable::unlink(Path& path)
 {
-    forget_neighbours(path);
+    remove_neighbours(path);
     set_idle(path, false);
     paths_.remove(path);
     --path_count_;
@@ -332,7 +333,7 @@ void PathTable::release(Path& path)
     interface_.reaper.retire(kernel::Owned<Path>(&path));
 }
 
-void PathTable::accept()
+void PathTable::start()
 {
     kernel::Guard guard(lock);
     accepting_ = true;
@@ -348,42 +349,43 @@ void PathTable::flush()
         for (Path& path : all_) {
             unlink(path);
             gone.push_back(path);
-            // The answer is -EINTR, or waits for this lock. The path stays: only this function frees those on the list.
+            // The query completes with -EINTR, or its completion waits for this lock. The path stays allocated: only
+            // this function frees paths on the list.
             if (path.query)
                 shim_sa_cancel(path.query_id, path.query);
         }
-        wait = waiting_for_answers_ = open_questions_ != 0;
+        wait = waiting_for_queries_ = open_queries_ != 0;
         if (wait)
-            no_open_questions_.reset();
+            no_open_queries_.reset();
     }
     if (wait)
-        no_open_questions_.wait();
+        no_open_queries_.wait();
     {
         kernel::Guard guard(lock);
-        waiting_for_answers_ = false;
+        waiting_for_queries_ = false;
     }
     while (Path* path = gone.pop_front())
         release(*path);
 }
 
-void PathTable::doubt(Path& path, PathLife::Event why)
+void PathTable::invalidate(Path& path, PathLife::Event why)
 {
     if (step(path, why).action == PathLife::Action::call_back)
         shim_sa_cancel(path.query_id, path.query);
-    // Sends go on with the handle, by way of send_slowly(), which asks.
+    // Packets continue to use the AH, through send_slowly(), which sends a query.
     path.ah.store(nullptr);
     for (Neighbour& neighbour : path.neighbours)
         neighbour.ah.store(nullptr);
 }
 
-void PathTable::doubt_all()
+void PathTable::invalidate_all()
 {
     kernel::Guard guard(lock);
     for (Path& path : all_) {
-        doubt(path, PathLife::Event::doubted);
-        // Nobody could be asked when these came.
+        invalidate(path, PathLife::Event::doubted);
+        // There was no SA when these packets came.
         if (!path.waiting.empty())
-            (void)ask(path);
+            (void)request(path);
     }
 }
 
@@ -404,25 +406,25 @@ void PathTable::collect_garbage(unsigned long idle)
         for (Path& path : all_) {
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))
-                    forget(neighbour);
+                    remove(neighbour);
             dropped.add(path.waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
-            // No question could be sent when these came.
+            // No query could be sent when these packets came.
             if (!path.waiting.empty())
-                (void)ask(path);
+                (void)request(path);
             if (path.life.unconfirmed())
-                doubt(path, PathLife::Event::aged);
-            if (!path.neighbours.empty() || path.idle || path.life.question_open())
+                invalidate(path, PathLife::Event::aged);
+            if (!path.neighbours.empty() || path.idle || path.life.query_pending())
                 continue;
-            // One that failed holds nothing that is worth keeping, unless packets wait for another question.
+            // A failed path is removed, unless packets wait for another query.
             if (!path.life.usable()) {
                 if (path.waiting.empty())
                     end(path);
             } else if (unused(path)) {
-                // Behind those that are unused for longer, and asked for again when it is used.
+                // To the end of the list of unused paths; it is queried again when it is used.
                 static_cast<kernel::ListNode<Path>&>(path).unlink();
                 all_.push_back(path);
                 set_idle(path, true);
-                doubt(path, PathLife::Event::aged);
+                invalidate(path, PathLife::Event::aged);
             }
         }
         for (Path& path : all_) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Frees what was unlinked from under the transmit path. It runs on the interface's work queue and never blocks
-// whoever retires something.
+// Frees objects that were unlinked while the transmit path may use them, from the interface's work queue.
 #include <ipoib/interface.hpp>
 #include <ipoib/reaper.hpp>
 #include <kernel/time.hpp>
@@ -25,7 +24,7 @@ void Reaper::run()
     }
     if (!batch.empty())
         shim_rcu_synchronize();
-    // From here on nobody finds these objects; what was sent with them is in the ring by now.
+    // After the grace period no new send uses these objects; earlier ones are in the ring.
     const std::uint32_t sends = interface_.tx.ring.index().head();
     for (Retirable& object : batch)
         object.sends_ = sends;

@@ -10,7 +10,7 @@ namespace ipoib {
 kernel::Status SegmentHeaders::allocate(unsigned int count)
 {
     reset();
-    // Pages, not one array: it is mapped for the HCA, and may be too large for memory in one piece.
+    // Pages instead of one array: the memory is mapped for DMA, and may be too large for one allocation.
     const unsigned int pages = (count * bytes_each + shim_page_size() - 1) / shim_page_size();
     if (!pages_.allocate(pages))
         return kernel::no_memory;

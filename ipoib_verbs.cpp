@@ -71,7 +71,7 @@ kernel::Status UdQueues::create()
     recv_cq_ = shim_cq_create(interface_.ca(), receives + interface_.connections.receives.completions(receives),
                               vector_ % vectors, receive_completed, &interface_);
     TRY(kernel::check(recv_cq_));
-    // Half of the vectors away: receives, which raise most of the events, are on all vectors before two share one.
+    // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
     send_cq_ =
         shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_);
     TRY(kernel::check(send_cq_));
@@ -113,7 +113,7 @@ kernel::Status UdQueues::replace(RingSizes sizes)
 
 kernel::Status UdQueues::moderate(Moderation wanted)
 {
-    // An HCA without moderation is no reason to refuse.
+    // HCAs without moderation accept any setting.
     const int error = recv_cq_ ? shim_cq_moderate(recv_cq_, wanted.frames, wanted.usecs) : 0;
     if (error && error != kernel::not_supported)
         return error;
@@ -131,7 +131,7 @@ kernel::Status UdQueues::move_to_rts()
     TRY(shim_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
     TRY(shim_qp_to_init(qp_, identity.port(), identity.pkey_index(), interface_.qkey()));
-    // A datagram is never longer than the link's MTU, so neither are the buffers; a larger MTU brings new ones.
+    // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
     TRY(interface_.rx.ring.fill(attributes.active_mtu));
     TRY(shim_qp_to_rtr(qp_));
     return shim_qp_to_rts(qp_);
@@ -151,7 +151,7 @@ kernel::Status UdQueues::open()
         empty();
         return status;
     }
-    // Taking the transmit lock here shows later senders the new rings: the poll may wake the queue at once.
+    // Takes the transmit lock, so that later senders see the new rings: the poll may wake the queue at once.
     shim_tx_queue_disable(interface_.dev());
     interface_.tx.start();
     interface_.rx.start();
@@ -172,7 +172,7 @@ void UdQueues::close()
     drain();
     interface_.rx.stop();
     interface_.tx.stop();
-    // The poll is over: nothing queues this any more, or wakes the queue as it would on what it saw before close().
+    // The poll has ended: nothing queues the item any more, or wakes the queue.
     recover_.cancel();
     shim_tx_queue_disable(interface_.dev());
     empty();
@@ -181,7 +181,7 @@ void UdQueues::close()
 
 void UdQueues::empty()
 {
-    // Until then the HCA may read and write what is freed here. Without a queue pair, open() creates another.
+    // The HCA may access the buffers until the queue pair is in RESET, or destroyed. open() creates another.
     if (const int error = shim_qp_to_reset(qp_)) {
         log_warning(interface_.dev(), "failed to move the queue pair to RESET, error %d", error);
         shim_qp_destroy(std::exchange(qp_, nullptr));

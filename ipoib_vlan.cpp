@@ -31,7 +31,7 @@ kernel::Status Children::create(int number)
         return kernel::invalid;
     const PKey pkey(static_cast<std::uint16_t>(number));
     if (number < 0 || number > 0xffff || !pkey.valid()) {
-        log_warning(dev, "P_Key %d is none that a child can have: 0x0001 to 0xffff, but not 0x8000", number);
+        log_warning(dev, "P_Key %d is invalid for a child, which can have 0x0001 to 0xffff, but not 0x8000", number);
         return kernel::invalid;
     }
     if (same_partition(pkey, parent_.identity.pkey()) || find(pkey)) {

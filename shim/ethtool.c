@@ -91,8 +91,8 @@ static void get_ringparam(SHIM_RINGPARAM_ARGS)
 	ipoib_ethtool_get_rings(dev, &rings);
 	ring->tx_pending = rings.sends;
 	ring->rx_pending = rings.receives;
-	ring->tx_max_pending = rings.most_sends;
-	ring->rx_max_pending = rings.most_receives;
+	ring->tx_max_pending = rings.max_sends;
+	ring->rx_max_pending = rings.max_receives;
 }
 
 static int set_ringparam(SHIM_RINGPARAM_ARGS)

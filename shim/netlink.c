@@ -79,10 +79,10 @@ static int fill_info(struct sk_buff *skb, const struct net_device *dev)
 static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_link_parent(dev)); }
 
 /* The most queues that an rdma_netdev wants. */
-static unsigned int most_tx_queues = 1, most_rx_queues = 1;
+static unsigned int max_tx_queues = 1, max_rx_queues = 1;
 
-static unsigned int get_num_tx_queues(void) { return READ_ONCE(most_tx_queues); }
-static unsigned int get_num_rx_queues(void) { return READ_ONCE(most_rx_queues); }
+static unsigned int get_num_tx_queues(void) { return READ_ONCE(max_tx_queues); }
+static unsigned int get_num_rx_queues(void) { return READ_ONCE(max_rx_queues); }
 
 static struct rtnl_link_ops link_ops = {
 	.kind = "ipoib",
@@ -116,8 +116,8 @@ int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
 	if (ret && ret != -EOPNOTSUPP)
 		return ret;
 	WRITE_ONCE(link_ops.priv_size, max(link_ops.priv_size, lower.sizeof_priv));
-	WRITE_ONCE(most_tx_queues, max(most_tx_queues, lower.txqs));
-	WRITE_ONCE(most_rx_queues, max(most_rx_queues, lower.rxqs));
+	WRITE_ONCE(max_tx_queues, max(max_tx_queues, lower.txqs));
+	WRITE_ONCE(max_rx_queues, max(max_rx_queues, lower.rxqs));
 	dev->rtnl_link_ops = &link_ops;
 	return 0;
 }

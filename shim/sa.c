@@ -24,10 +24,10 @@ static void path_answered(SHIM_PATH_ANSWER)
 	kfree(question);
 }
 
-SHIM int shim_sa_ask_path(struct ib_device *ca, uint32_t port, const struct shim_path_question *asked,
-			  unsigned int timeout_ms,
-			  void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
-			  struct ib_sa_query **query)
+SHIM int shim_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *asked,
+			    unsigned int timeout_ms,
+			    void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
+			    struct ib_sa_query **query)
 {
 	struct path_question *question = kmalloc(sizeof(*question), GFP_ATOMIC);
 	struct sa_path_rec record = {

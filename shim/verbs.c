@@ -49,7 +49,7 @@ SHIM int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struc
 	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);
 }
 
-SHIM int shim_ib_ask_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
+SHIM int shim_ib_query_port_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
 {
 	return ca->ops.query_gid(ca, port, index, (union ib_gid *)gid);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The life of a connection on its active side, which sends, as a pure state machine: on() says what comes next and what
-// is to be done; Connections does it. Documentation/state-machines.md has the table.
+// The state machine of a connection's active side, which sends, without side effects: on() returns the next state and
+// the action for ActiveConnections. Documentation/state-machines.md has the table.
 #pragma once
 
 namespace ipoib {
@@ -8,34 +8,34 @@ namespace ipoib {
 class ActiveLife {
 public:
     enum class State {
-        idle,        // nobody has sent anything since the last connection ended
+        idle,        // no connection; no packet was sent since the last one ended
         wanted,      // packets wait; a REQ is to be sent
         asked,       // a REQ was sent; packets wait
-        established, // packets go by the connection
-        recovering,  // it broke or the peer left; packets wait until it is released
-        refused,     // there is none to be had; packets go as datagrams, if they fit, until it is worth asking again
-        closing,     // nobody needs it any more
+        established, // packets are sent over the connection
+        recovering,  // it broke, or the peer left; packets wait until it is released
+        refused,     // packets that fit are sent as datagrams until the back-off ends
+        closing,     // not needed any more
         gone,
     };
     enum class Event {
-        needed,    // a packet wants to go
+        needed,    // a packet is to be sent
         asked,     // the REQ is about to be sent
-        accepted,  // a good REP came, and the queue pair is ready to send
-        failed,    // no REQ could be sent, it was rejected or not answered, a send failed, the peer left
-        stale,     // the peer takes us for a connection that it still has: as soon as that is gone, all is well
-        released,  // queue pair and identifier are no more
-        rested,    // after a refusal: it is worth asking again
-        abandoned, // the neighbour is forgotten, or the interface leaves connected mode
+        accepted,  // a valid REP was received, and the queue pair is in RTS
+        failed,    // the REQ could not be sent, was rejected or got no response; a send failed; the peer left
+        stale,     // REJ "stale connection" (reason 10): connect again once our former queue pair is destroyed
+        released,  // queue pair and CM identifier are destroyed
+        rested,    // the back-off after a refusal is over
+        abandoned, // the neighbour is removed, or the interface leaves connected mode
     };
     enum class Action {
         none,
         ask,       // create a queue pair, send a REQ
-        send,      // publish the connection; packets that waited can go
-        recover,   // unpublish it and release what it has; packets wait
-        fall_back, // release what it has; packets that waited go as datagrams, if they fit
-        rest,      // come back with rested in a while
-        resume,    // if packets wait, it is needed
-        close,     // unpublish it, drop what waits, release what it has
+        send,      // publish the connection, transmit the packets that wait
+        recover,   // unpublish and release it; packets wait
+        fall_back, // release it; send the packets that wait as datagrams, if they fit
+        rest,      // report rested after the back-off
+        resume,    // report needed if packets wait
+        close,     // unpublish and release it, drop the packets that wait
         destroy,   // free it
     };
     struct Step {

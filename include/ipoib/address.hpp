@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// InfiniBand's names for things, as types: GID, P_Key, and IPoIB's 20-byte hardware address (RFC 4391 section 9.1.1).
-// All are plain bytes in wire order, comparable and copyable.
+// GID, P_Key, and IPoIB's 20-byte hardware address (RFC 4391 section 9.1.1), as types. All are bytes in wire order.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -10,7 +9,7 @@
 
 namespace ipoib {
 
-// A P_Key: 15 bits name the partition, bit 15 says full member.
+// A P_Key: 15 bits of partition, and bit 15 for full membership.
 class PKey {
 public:
     static constexpr std::uint16_t full_member = 0x8000;
@@ -18,7 +17,7 @@ public:
     constexpr PKey() = default;
     constexpr explicit PKey(std::uint16_t value) : value_(value) {}
     constexpr std::uint16_t value() const { return value_; }
-    // Neither 0 nor 0x8000: both name the invalid partition.
+    // False for 0 and 0x8000, which are invalid.
     constexpr bool valid() const { return value_ & ~full_member; }
     constexpr PKey as_full_member() const { return PKey(value_ | full_member); }
     constexpr bool operator==(const PKey&) const = default;
@@ -47,14 +46,14 @@ struct Gid {
     bool multicast() const { return bytes[0] == 0xff; }
     void set_interface_id(const Gid& other) { std::memcpy(bytes + 8, other.bytes + 8, 8); }
     bool same_interface_id(const Gid& other) const { return std::memcmp(bytes + 8, other.bytes + 8, 8) == 0; }
-    // The i-th of eight groups of 16 bits, as text shows them.
+    // The i-th of the eight 16-bit groups of its text form.
     unsigned int group(unsigned int i) const { return static_cast<unsigned int>(bytes[2 * i] << 8 | bytes[2 * i + 1]); }
     bool operator==(const Gid&) const = default;
     bool operator<(const Gid& other) const { return std::memcmp(bytes, other.bytes, sizeof(bytes)) < 0; }
 };
 
-// A GID that one side changes under its lock while others read it at any time. Prefix and interface ID are each read in
-// one piece; a reader may see one of them changed and the other not yet.
+// A GID that is written under a lock and read without. Prefix and interface id are each read in one access; a reader
+// may see only one of them changed.
 class PublishedGid {
 public:
     Gid load() const
@@ -77,10 +76,10 @@ private:
     kernel::Published<std::uint64_t> prefix_, interface_id_;
 };
 
-// Flags, the 24-bit UD QPN, the port's GID; for a group: the multicast QPN and the MGID.
+// A hardware address: flags, 24-bit UD QPN, GID of the port; of a group: flags, the multicast QPN, MGID.
 struct HwAddr {
     static constexpr std::size_t size = 20;
-    // The peer accepts connections (RFC 4755 section 3.1).
+    // Set if the peer accepts RC connections (RFC 4755 section 3.1).
     static constexpr std::uint8_t flag_rc = 0x80;
     static constexpr std::uint32_t multicast_qpn = 0xffffff;
 
@@ -106,7 +105,7 @@ struct HwAddr {
     std::uint32_t qpn() const { return static_cast<std::uint32_t>(bytes[1]) << 16 | bytes[2] << 8 | bytes[3]; }
     Gid gid() const { return Gid::from(bytes + 4); }
     bool multicast() const { return bytes[4] == 0xff; }
-    // Flags, QPN and subnet prefix are the same.
+    // True if flags, QPN and subnet prefix are the same.
     bool same_but_guid(const HwAddr& other) const { return std::memcmp(bytes, other.bytes, 12) == 0; }
     bool operator==(const HwAddr&) const = default;
 };

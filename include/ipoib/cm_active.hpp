@@ -75,7 +75,7 @@ class ActiveConnections {
 public:
     // Packets that wait for one connection.
     static constexpr unsigned int max_waiting = 64;
-    // REQs to one peer, of connections that end as soon as they are made: so many at once, then one in this time.
+    // Limit of REQs to one peer, whose connections end at once: max_requests_at_once, then one each interval.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
     // How long sends of a connection that is not needed any more may still arrive.
     static constexpr unsigned int grace_ms = 200;

@@ -71,7 +71,7 @@ class PassiveConnections {
 public:
     // Connections, with a shared receive queue; without, the module parameter max_nonsrq_conn_qp.
     static constexpr unsigned int max_connections = 8192;
-    // Connections that drain at a time; the receive completion queue has room for so many drains.
+    // Connections that drain at a time; the receive completion queue has entries for these drains.
     static constexpr unsigned int max_draining = 64;
     // Buffers of a connection without a shared receive queue.
     static constexpr unsigned int max_own_buffers = 64;

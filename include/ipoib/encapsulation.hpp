@@ -25,7 +25,7 @@ struct Encapsulation {
 };
 static_assert(sizeof(Encapsulation) == 4 && alignof(Encapsulation) == 1);
 
-// What the stack hands to the driver begins with this. Only the encapsulation goes on the wire.
+// The first bytes of a packet from the stack. Only the encapsulation is sent.
 struct HardHeader {
     HwAddr destination;
     Encapsulation encapsulation;
@@ -47,7 +47,7 @@ struct Grh {
 };
 static_assert(sizeof(Grh) == 40 && alignof(Grh) == 1);
 
-// Types that go by a neighbour's path; the others that IPoIB carries are questions about neighbours.
+// Types that are sent to neighbours. The others are ARP and RARP.
 constexpr bool carried_to_neighbours(std::uint16_t type)
 {
     return type == static_cast<std::uint16_t>(EtherType::ipv4) || type == static_cast<std::uint16_t>(EtherType::ipv6) ||
@@ -61,8 +61,8 @@ constexpr bool address_resolution(std::uint16_t type)
 
 constexpr bool carried(std::uint16_t type) { return carried_to_neighbours(type) || address_resolution(type); }
 
-// Between an IB MTU and the MTU of IP over it.
+// The MTU of IP over an IB MTU.
 constexpr unsigned int ip_mtu(unsigned int ib_mtu) { return ib_mtu - sizeof(Encapsulation); }
-constexpr unsigned int lowest_mtu = 72;
+constexpr unsigned int min_mtu = 72;
 
 } // namespace ipoib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A group's join, as a pure state machine: step() says what comes next and what is to be done; GroupSet does it.
+// The state machine of a group's join, without side effects: on() returns the next state and the action for GroupSet.
 // Documentation/state-machines.md has the table.
 #pragma once
 
@@ -8,25 +8,25 @@ namespace ipoib {
 class GroupJoin {
 public:
     enum class State {
-        idle,    // a member of nothing; a full-member group is about to ask, a send-only one waits for a packet
-        joining, // asked, no answer yet
-        backoff, // refused or timed out; waits before it asks again
+        idle,    // not a member; a send-only group waits for a packet
+        joining, // a join request is pending
+        backoff, // refused or timed out; waits before the next request
         joined,  // a member
     };
     enum class Event {
-        wanted,     // somebody needs the group
-        granted,    // the SA said yes, and address handle and attachment are made
-        refused,    // the SA said no, or the group could not be used
-        unanswered, // the SA said nothing
+        wanted,     // the stack listens to the group, or a packet waits for it
+        granted,    // the SA granted the join; the queue pair is attached and the AH created
+        refused,    // the SA refused, or attaching or the AH failed
+        unanswered, // the SA did not respond
         retry_due,  // the back-off is over
-        forgotten,  // the SA may not know us any more
+        forgotten,  // the SA may have lost the membership
     };
     enum class Action {
         none,
-        ask,          // send a join
-        arm_retry,    // come back with retry_due after delay_s
-        send_waiting, // the group's packets can go
-        drop_waiting, // they cannot, nor any by what was granted before
+        ask,          // send a join request
+        arm_retry,    // report retry_due after delay_s
+        send_waiting, // transmit the group's packets
+        drop_waiting, // drop them, and unpublish the AH of an earlier membership
     };
     struct Step {
         State next;
@@ -35,10 +35,10 @@ public:
     };
 
     static constexpr unsigned int first_backoff_s = 1;
-    static constexpr unsigned int longest_backoff_s = 16;
-    // ib_core sends a join ten times within 3 s. An SA that can't keep up with all hosts' repetitions is left alone for
-    // longer, or there would be no end to it; when it is back after an absence it says so (CLIENT_REREGISTER).
-    static constexpr unsigned int longest_silent_backoff_s = 64;
+    static constexpr unsigned int max_backoff_s = 16;
+    // ib_core sends a join request ten times within 3 s. The longer back-off lets an overloaded SA catch up with the
+    // requests of all hosts; an SA that was restarted sends CLIENT_REREGISTER.
+    static constexpr unsigned int max_silent_backoff_s = 64;
     static constexpr unsigned int send_only_attempts = 2;
 
     explicit constexpr GroupJoin(bool send_only) : send_only_(send_only) {}
@@ -78,9 +78,9 @@ private:
             if (event == Event::granted)
                 return succeed();
             if (event == Event::refused)
-                return fail(longest_backoff_s, send_only_);
+                return fail(max_backoff_s, send_only_);
             if (event == Event::unanswered)
-                return fail(longest_silent_backoff_s, send_only_ && !member_);
+                return fail(max_silent_backoff_s, send_only_ && !member_);
             return stay();
         case State::backoff:
             if (event == Event::retry_due || event == Event::forgotten)
@@ -108,7 +108,7 @@ private:
     // a member has none that wait: they go by what it was granted, until the SA refuses it. A full member's go by it
     // even then: it is joined again, as an SA that has just come may refuse for a while what it grants afterwards. No
     // other group's members take them, for each compares the MGID in the GRH (IBA 10.5).
-    constexpr Step fail(unsigned int longest_s, bool gives_up)
+    constexpr Step fail(unsigned int max_s, bool gives_up)
     {
         if (gives_up && attempts_ >= send_only_attempts) {
             attempts_ = 0;
@@ -116,7 +116,7 @@ private:
             member_ = false;
             return {State::idle, Action::drop_waiting, 0};
         }
-        const unsigned int delay = backoff_s_ > longest_s ? longest_s : backoff_s_;
+        const unsigned int delay = backoff_s_ > max_s ? max_s : backoff_s_;
         backoff_s_ = delay * 2;
         return {State::backoff, Action::arm_retry, delay};
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface's life between open and stop, with the flushes that fabric events cause, as a pure state machine:
-// step() names what is to be done, in order; Interface does it under RTNL. Documentation/state-machines.md has the
-// table.
+// The state machine of an interface between open and stop, with the flushes that fabric events cause, without side
+// effects: on() returns the next state and the actions for Interface, in order. Documentation/state-machines.md has the
+// table. CONTEXT: RTNL.
 #pragma once
 #include <cstdint>
 
@@ -11,8 +11,8 @@ class InterfaceLife {
 public:
     enum class State {
         closed,   // administratively down
-        no_pkey,  // up, and waiting for its P_Key to appear in the port's table
-        starting, // the queue pair runs, the broadcast group is not joined
+        no_pkey,  // up; the P_Key is not in the port's table
+        starting, // the queue pair is in service; the broadcast group is not joined
         running,  // the broadcast group is joined: carrier
     };
     enum class Event {
@@ -20,22 +20,22 @@ public:
         opened_without_pkey, // by the user; it is not
         closed,              // by the user
         joined,              // the broadcast group, with the port active
-        reregister,          // light flush: the SM wants to be told again who listens
-        port_changed,        // normal flush: port up or down, LID changed
-        restart,             // heavy flush: another P_Key, other buffers, or a stuck queue
-        pkey_gone,           // heavy flush: the P_Key left the port's table
-        pkey_found,          // heavy flush: it came
-        unchanged,           // heavy flush: all is as it was
+        reregister,          // light flush: the SM requests reregistration
+        port_changed,        // normal flush: port up or down, or another LID
+        restart,             // heavy flush: another P_Key or larger MTU; or a stalled queue
+        pkey_gone,           // heavy flush: the P_Key was removed from the port's table
+        pkey_found,          // heavy flush: the P_Key was added to the port's table
+        unchanged,           // heavy flush: nothing changed
     };
-    // Done in this order.
+    // Performed in this order.
     enum Action : std::uint8_t {
         none = 0,
-        bring_down = 1 << 0,    // carrier off, leave the groups, forget the paths
-        stop_queues = 1 << 1,   // the queue pair out of service, its buffers freed
-        start_queues = 1 << 2,  // the queue pair in service
-        bring_up = 1 << 3,      // join
-        doubt_paths = 1 << 4,   // ask for paths again as they are used
-        rejoin_groups = 1 << 5, // join again, using what is known meanwhile
+        bring_down = 1 << 0,    // carrier off, leave the groups, remove the paths
+        stop_queues = 1 << 1,   // take the queue pair out of service, free its buffers
+        start_queues = 1 << 2,  // put the queue pair into service
+        bring_up = 1 << 3,      // start to join groups and to query paths
+        doubt_paths = 1 << 4,   // query paths again when they are used
+        rejoin_groups = 1 << 5, // join groups again; meanwhile they continue to be used
         carrier_on = 1 << 6,
     };
     struct Step {

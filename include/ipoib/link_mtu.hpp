@@ -24,7 +24,7 @@ public:
     // The largest datagram of the link. CONTEXT: any.
     unsigned int max_frame() const { return max_frame_.load_relaxed(); }
 
-    // ndo_change_mtu. -EINVAL: not between lowest_mtu and the largest of the mode.
+    // ndo_change_mtu. -EINVAL: not between min_mtu and the largest of the mode.
     kernel::Status change(unsigned int mtu);
     // Sets the netdev's MTU in datagram mode, after set_link().
     void apply();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Multicast addresses: ff1<scope>:<signature>:<P_Key>:<group> (RFC 4391 section 4). The kernel maps IP groups to
-// hardware addresses by the device's broadcast address; what the driver owes is the P_Key in them and a check that
-// nothing else reaches the subnet administrator.
+// hardware addresses by the device's broadcast address; the driver sets the P_Key in them and keeps other addresses
+// from the SA.
 #pragma once
 #include <ipoib/address.hpp>
 
@@ -19,7 +19,7 @@ inline void set_pkey(Gid& mgid, PKey pkey)
     mgid.bytes[5] = static_cast<std::uint8_t>(value);
 }
 
-// Where all of an IPoIB link listens.
+// The group that all interfaces of an IPoIB link join.
 inline Gid broadcast_gid(PKey pkey)
 {
     Gid gid{{0xff, 0x10 | link_local_scope, ipv4_signature >> 8, ipv4_signature & 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff,
@@ -28,12 +28,12 @@ inline Gid broadcast_gid(PKey pkey)
     return gid;
 }
 
-// A group address that the stack made from this link's broadcast address. Anything else (a user may add any 20 bytes
-// to the list of addresses) would only be refused by the SA.
+// True if the stack made this group address from the link's broadcast address. The SA would refuse any other; users can
+// add any 20 bytes to the multicast list.
 inline bool belongs_to_link(const HwAddr& group, const HwAddr& broadcast)
 {
-    // Flags, QPN, ff1<scope>; then, past the part of the signature that tells IPv4 from IPv6, its rest. The P_Key may
-    // be one that the link had before: the stack does not make addresses of groups anew.
+    // Compares flags, QPN and ff1<scope>, and behind the signature the rest. The P_Key may be a former one of the link:
+    // the stack does not update the addresses.
     return std::memcmp(group.bytes, broadcast.bytes, 6) == 0 && group.bytes[7] == broadcast.bytes[7];
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The life of a connection on its passive side, which receives, as a pure state machine: on() says what comes next and
-// what is to be done; Connections does it. Documentation/state-machines.md has the table.
+// The state machine of a connection's passive side, which receives, without side effects: on() returns the next state
+// and the action for PassiveConnections. Documentation/state-machines.md has the table.
 #pragma once
 
 namespace ipoib {
@@ -8,23 +8,23 @@ namespace ipoib {
 class PassiveLife {
 public:
     enum class State {
-        accepting,   // a REQ came; its queue pair is made, the REP not sent
+        accepting,   // a REQ was received and the queue pair created; the REP is not sent
         established, // the peer may send
-        flushing,    // the queue pair is in its error state and gives its receives back
-        draining,    // it has given them back; once the drain's completion is seen, so are all of them
+        flushing,    // the queue pair is in ERROR; its receives are being flushed
+        draining,    // its receives are flushed (IBA 10.3.1); the drain's completion comes after theirs
         done,        // nothing refers to it
     };
     enum class Event {
         replied,   // the REP was sent
-        ended,     // the peer left, was idle for long, has a newer connection in use, or the interface stops
-        flushed,   // the last receive was given back
-        drained,   // the drain's completion came
-        timed_out, // either of them did not come
+        ended,     // the peer left, was idle for long, or uses a newer connection; or the interface stops
+        flushed,   // "last WQE reached", or all receives of its own ring completed
+        drained,   // the drain completed
+        timed_out, // flushed or drained did not happen in time
     };
     enum class Action {
         none,
-        flush,   // move the queue pair to its error state
-        drain,   // post a send that completes behind everything else
+        flush,   // move the queue pair to ERROR
+        drain,   // post a send, which completes after all receives
         destroy, // free it
     };
     struct Step {
@@ -33,7 +33,7 @@ public:
     };
 
     constexpr State state() const { return state_; }
-    // On its way out.
+    // True while it is being ended.
     constexpr bool ending() const { return state_ == State::flushing || state_ == State::draining; }
 
     constexpr Step on(Event event)
@@ -69,7 +69,7 @@ private:
                 return {State::established, Action::none};
             [[fallthrough]];
         case State::established:
-            // An error of its own flushes a queue pair too.
+            // An error of the queue pair flushes it, too.
             if (event == Event::flushed)
                 return {State::draining, Action::drain};
             return event == Event::ended ? Step{State::flushing, Action::flush} : stay();

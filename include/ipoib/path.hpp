@@ -19,7 +19,7 @@ class ActiveConnection;
 class Interface;
 class Path;
 
-// What the transmit path reads: the address handle, and whether it is above suspicion.
+// A destination of unicast packets: one for each hardware address. The transmit path reads ah and connection under RCU.
 class Neighbour : public kernel::Hashed<HwAddr>, public Retirable, public kernel::ListNode<Neighbour> {
 public:
     Neighbour(const HwAddr& address, Path& path)
@@ -27,33 +27,35 @@ public:
     {
     }
     Path& path;
-    // nullptr: there is a connection, or the path is to be asked.
+    // nullptr: packets are sent over connection, or the path must be queried.
     kernel::Published<ib_ah*> ah;
-    // Established; nullptr otherwise.
+    // nullptr unless established.
     kernel::Published<ActiveConnection*> connection;
     kernel::Published<unsigned long> last_used;
-    // Under PathTable's lock: the connection, in whatever state, and that there is none to be had at present.
+    // Under PathTable's lock. attempt: the connection, in any state. refused: the peer refused one; packets go as
+    // datagrams until the back-off ends.
     ActiveConnection* attempt = nullptr;
     bool refused = false;
 };
 
+// The path to a port: one for each GID.
 class Path : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNode<Path> {
 public:
     explicit Path(const Gid& gid) : Hashed(gid), Retirable(free_retired<Path>, Until::grace_period) {}
 
-    // All but the hash node, ah and last_used: under PathTable's lock.
+    // Under PathTable's lock, except for the hash node, ah and last_used.
     PathLife life;
-    // Of a usable path: what the SA said.
+    // The SA's record; valid if the path is usable.
     sa_path_rec* record() { return reinterpret_cast<sa_path_rec*>(record_); }
     kernel::Owned<AddressHandle> handle;
     kernel::List<Neighbour> neighbours;
     kernel::PacketQueue waiting;
-    // Unused, and counted as such.
+    // Counted in idle_count_.
     bool idle = false;
     ib_sa_query* query = nullptr;
     int query_id = 0;
     class PathTable* table = nullptr;
-    // handle's, for readers; nullptr also when the path is in doubt.
+    // handle's AH for the transmit path; nullptr also if the path was invalidated.
     kernel::Published<ib_ah*> ah;
     kernel::Published<unsigned long> last_used;
 
@@ -64,15 +66,13 @@ private:
 class PathTable {
 public:
     // Packets that wait for one path.
-    static constexpr unsigned int most_waiting = 64;
-    // A subnet has so many unicast LIDs (IBA 4.1.3). Whoever sends us ARP requests chooses the addresses that we answer
-    // to: what these cost must have an end. So must the questions that they have us send to the subnet administrator at
-    // once.
-    static constexpr unsigned int most_paths = 0xbfff;
-    static constexpr unsigned int most_neighbours = 0xbfff;
-    static constexpr unsigned int most_questions = 1024;
-    // Paths that nobody has used for a while. They are kept for a time without a subnet manager, which would not tell
-    // them again.
+    static constexpr unsigned int max_waiting = 64;
+    // The number of unicast LIDs of a subnet (IBA 4.1.3). Remote hosts choose the addresses that ARP answers go to, so
+    // paths, neighbours and pending queries need limits.
+    static constexpr unsigned int max_paths = 0xbfff;
+    static constexpr unsigned int max_neighbours = 0xbfff;
+    static constexpr unsigned int max_queries = 1024;
+    // Unused paths that are kept: without a subnet manager their records could not be queried again.
     static constexpr unsigned int max_idle = 8192;
 
     explicit PathTable(Interface& interface) : interface_(interface) {}
@@ -81,43 +81,44 @@ public:
     kernel::Status create();
     void destroy();
 
-    // Sends the packet, which begins with its hard header, to a unicast address; takes it in every case.
-    // CONTEXT: under the transmit lock.
+    // Sends the packet, which begins with its hard header, to a unicast address; consumes it. CONTEXT: under the
+    // transmit lock.
     void send(sk_buff* skb, const HwAddr& to);
-    // The same for ARP and RARP: these never make a neighbour.
+    // The same for ARP and RARP, which create no neighbour.
     void send_address_resolution(sk_buff* skb, const HwAddr& to);
 
-    // From now on packets are taken, until flush(). CONTEXT: process.
-    void accept() TA_EXCLUDES(lock);
-    // Forgets all paths and neighbours, and waits for answers that are under way. CONTEXT: RTNL.
+    // Packets are accepted between start() and flush(). CONTEXT: process.
+    void start() TA_EXCLUDES(lock);
+    // Removes all paths and neighbours, and waits for pending queries. CONTEXT: RTNL.
     void flush() TA_EXCLUDES(lock);
-    // Every path is asked for again when it is next used, and now if packets wait for it.
-    void doubt_all() TA_EXCLUDES(lock);
-    // Forgets neighbours that were not used for longer than idle jiffies, and paths that are not usable; drops packets
-    // that have waited for too long, and asks for paths that others wait for. Unused paths are asked for again when
-    // they are used; max_idle of them are kept.
+    // Every path is queried again when it is next used, or at once if packets wait for it.
+    void invalidate_all() TA_EXCLUDES(lock);
+    // Removes neighbours that were not used for more than idle jiffies, and unusable paths; drops packets that wait for
+    // too long, and queries paths that others wait for. Unused paths are queried again when they are used; max_idle of
+    // them are kept.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
-    // For debugfs, in the in-tree driver's format.
+    // Writes the debugfs file _path, in the in-tree driver's format.
     kernel::Status show(seq_file* file) TA_EXCLUDES(lock);
-    // A line for each neighbour: its address, the way its packets go, since when it is unused.
+    // Writes the debugfs file _neigh: a line for each neighbour, with its address, how its packets are sent, and its
+    // age.
     kernel::Status show_neighbours(seq_file* file) TA_EXCLUDES(lock);
 
-    // Lets a neighbour's packets take the way that is right for it now.
+    // Sets a neighbour's ah according to the mode and its connection.
     void publish(Neighbour& neighbour) TA_REQUIRES(lock);
-    // A waiting packet, with its hard header, goes as a datagram. CONTEXT: under the transmit lock.
+    // Sends a packet, with its hard header, as a datagram. CONTEXT: under the transmit lock.
     void send_datagram(sk_buff* skb, const HwAddr& to, Path& path) TA_REQUIRES(lock);
 
-    // Of packets that could not be sent.
+    // Packets that could not be sent.
     kernel::SharedCounter dropped;
-    kernel::SharedCounter questions, failures;
-    // Times that a path, a neighbour or a question would have been one too many.
+    kernel::SharedCounter queries, failures;
+    // Times that a limit of paths, neighbours or queries was reached.
     kernel::SharedCounter refusals;
 
 private:
     static kernel::LockClass lock_class_;
 
 public:
-    // Of paths, neighbours and connections.
+    // Guards paths, neighbours and connections.
     kernel::SpinLock lock{lock_class_, "ipoib_paths"};
 
 private:
@@ -125,31 +126,32 @@ private:
         unsigned int paths, neighbours;
     };
     Sizes sizes() TA_EXCLUDES(lock);
-    static void answered(int status, sa_path_rec* record, void* context);
-    void answer(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock);
+    static void query_completed(int status, sa_path_rec* record, void* context);
+    void complete_query(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock);
 
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock);
     bool goes_by_datagram(const Neighbour& neighbour) const;
-    // False, and counted, if there are so many already.
-    bool allows(unsigned int count, unsigned int most, const char* what);
-    bool may_ask() TA_REQUIRES(lock);
+    // Returns false, and counts, if the limit is reached.
+    bool allows(unsigned int count, unsigned int max, const char* what);
+    bool may_query() TA_REQUIRES(lock);
     Path* path_to(const Gid& gid) TA_REQUIRES(lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
     PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(lock);
-    // Sends the question if the path's life says so. False: there is nothing to wait for, and the path is not usable.
-    bool ask(Path& path) TA_REQUIRES(lock);
-    bool send_question(Path& path) TA_REQUIRES(lock);
-    // Takes a step and does what it says, after a question that brought no record.
-    PathLife::Action settle(Path& path, PathLife::Event event) TA_REQUIRES(lock);
-    // Publishes the path's handle to it and its neighbours.
+    // Sends a query if the path's state machine says so. Returns false if no query is pending and the path is not
+    // usable.
+    bool request(Path& path) TA_REQUIRES(lock);
+    bool send_query(Path& path) TA_REQUIRES(lock);
+    // Moves the state machine after a query that brought no record.
+    PathLife::Action finish_query(Path& path, PathLife::Event event) TA_REQUIRES(lock);
+    // Publishes the path's AH to the path and its neighbours.
     void publish(Path& path) TA_REQUIRES(lock);
-    // Gives the path another handle (perhaps none), publishes it, and returns the one before.
-    kernel::Owned<AddressHandle> install(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
-    void forget(Neighbour& neighbour) TA_REQUIRES(lock);
-    void forget_neighbours(Path& path) TA_REQUIRES(lock);
+    // Replaces the path's AH (nullptr: none), publishes it, and returns the former one.
+    kernel::Owned<AddressHandle> set_address_handle(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
+    void remove(Neighbour& neighbour) TA_REQUIRES(lock);
+    void remove_neighbours(Path& path) TA_REQUIRES(lock);
     void set_idle(Path& path, bool idle) TA_REQUIRES(lock);
-    // The path is asked for again when it is next used.
-    void doubt(Path& path, PathLife::Event why) TA_REQUIRES(lock);
+    // The path is queried again when it is next used.
+    void invalidate(Path& path, PathLife::Event why) TA_REQUIRES(lock);
     void unlink(Path& path) TA_REQUIRES(lock);
     void release(Path& path);
 
@@ -161,9 +163,9 @@ private:
     unsigned int neighbour_count_ TA_GUARDED(lock) = 0;
     unsigned int idle_count_ TA_GUARDED(lock) = 0;
     bool accepting_ TA_GUARDED(lock) = false;
-    unsigned int open_questions_ TA_GUARDED(lock) = 0;
-    bool waiting_for_answers_ TA_GUARDED(lock) = false;
-    kernel::Completion no_open_questions_;
+    unsigned int open_queries_ TA_GUARDED(lock) = 0;
+    bool waiting_for_queries_ TA_GUARDED(lock) = false;
+    kernel::Completion no_open_queries_;
 };
 
 } // namespace ipoib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A path's life, as a pure state machine: step() says what comes next and what is to be done; PathTable does it.
+// The state machine of a path, without side effects: on() returns the next state and the action for PathTable.
 // Documentation/state-machines.md has the table.
 #pragma once
 
@@ -8,55 +8,55 @@ namespace ipoib {
 class PathLife {
 public:
     enum class State {
-        unknown,    // no record, and nobody asked
-        asking,     // a path query is under way; packets wait
-        known,      // the record is good
-        doubtful,   // the record is used still, and the next packet asks anew
-        refreshing, // the record is used while a new one is on its way
+        unknown,    // no record, no query
+        asking,     // a path record query is pending; packets wait
+        known,      // the record is valid
+        doubtful,   // the record was invalidated; it is used, and the next packet sends a query
+        refreshing, // the record is used while a query is pending
     };
     enum class Event {
-        needed,     // a packet wants to go there
-        answered,   // the SA gave a record, and its address handle is made
-        failed,     // no record, or no address handle
-        unanswered, // the SA said nothing, or the question was called back
-        unsent,     // the SA has no address at present
-        doubted,    // the fabric changed: the record may be wrong, and the question may go to an SA that was
-        aged,       // nobody has confirmed the record for long; nobody says that it is wrong either
+        needed,     // a packet is to be sent
+        answered,   // the SA returned a record, and its AH was created
+        failed,     // the SA returned no record, or the AH could not be created
+        unanswered, // the SA did not respond, or the query was cancelled
+        unsent,     // the query could not be sent: there is no SA at present
+        doubted,    // the fabric changed: the record may be stale, and a pending query may address a former SA
+        aged,       // the record was not confirmed for long; nothing says that it is stale
     };
     enum class Action {
         none,
-        ask,          // send a path query that is to be answered within limit_s()
-        call_back,    // end the query that is under way
-        send_waiting, // use the new record; packets that waited can go
-        drop_waiting, // forget the record if there was one; they cannot
-        keep,         // use the record on
+        ask,          // send a query with a timeout of limit_s()
+        call_back,    // cancel the pending query
+        send_waiting, // use the new record, transmit the packets that wait
+        drop_waiting, // remove the record, drop the packets that wait
+        keep,         // continue to use the record
     };
     struct Step {
         State next;
         Action action;
     };
 
-    // ib_core sends a query ten times within its limit. An SA that is busy, as when a whole cluster starts, is given
-    // twice the time with each one that it does not answer, so that it has fewer repetitions to read.
+    // ib_core sends a query ten times within its timeout. The timeout doubles with each query without a response, so an
+    // SA that a whole cluster queries at once has fewer repetitions to read.
     static constexpr unsigned int first_limit_s = 1;
-    static constexpr unsigned int longest_limit_s = 16;
+    static constexpr unsigned int max_limit_s = 16;
 
     constexpr State state() const { return state_; }
     constexpr unsigned int limit_s() const { return limit_s_; }
-    // Packets can be sent now.
+    // True if packets can be sent.
     constexpr bool usable() const
     {
         return state_ == State::known || state_ == State::doubtful || state_ == State::refreshing;
     }
-    constexpr bool question_open() const { return state_ == State::asking || state_ == State::refreshing; }
-    // The SA was asked for a record that had aged, and gave none.
+    constexpr bool query_pending() const { return state_ == State::asking || state_ == State::refreshing; }
+    // True if a query for an aged record brought none.
     constexpr bool unconfirmed() const { return state_ == State::known && aged_; }
-    // Another packet asks nothing.
-    constexpr bool settled() const { return state_ == State::known || question_open(); }
+    // True if a further packet sends no query.
+    constexpr bool settled() const { return state_ == State::known || query_pending(); }
 
     constexpr Step on(Event event)
     {
-        // A record that is in doubt for a better reason stays so.
+        // A record that the fabric's change invalidated remains so.
         if (event == Event::aged && state_ == State::known)
             aged_ = true;
         const Step step = decide(event);
@@ -91,7 +91,7 @@ public:
 private:
     static constexpr unsigned int longer(unsigned int limit_s)
     {
-        return limit_s * 2 > longest_limit_s ? longest_limit_s : limit_s * 2;
+        return limit_s * 2 > max_limit_s ? max_limit_s : limit_s * 2;
     }
     constexpr Step decide(Event event) const
     {
@@ -115,7 +115,7 @@ private:
     {
         if (event == Event::answered)
             return {State::known, Action::send_waiting};
-        if (event == Event::unanswered && limit_s_ < longest_limit_s)
+        if (event == Event::unanswered && limit_s_ < max_limit_s)
             return {state_, Action::ask};
         if (event == Event::unsent || (event == Event::unanswered && usable()))
             return {usable() ? State::doubtful : State::unknown, Action::none};
@@ -132,7 +132,7 @@ private:
 
     State state_ = State::unknown;
     bool aged_ = false;
-    // Of the latest query, if the SA has said nothing since; otherwise 0.
+    // Timeout of the latest query, if it got no response; else 0.
     unsigned int limit_s_ = 0;
 };
 

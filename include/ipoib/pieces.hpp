@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Sizes of receive buffers, in bytes. The stack charges sockets for the whole buffer of a packet, so its size must not
-// grow with the page size of the architecture (4, 16 or 64 KiB): where pages are large, several buffers share one.
+// grow with the page size of the architecture (4, 16 or 64 KiB): several buffers share a large page.
 #pragma once
 #include <algorithm>
 
@@ -30,20 +30,20 @@ struct DatagramBuffer {
 
 // The buffer of a message on a connection: pieces of equal size, one for each element of the receive.
 struct MessageBuffer {
-    static constexpr unsigned int largest_message = 65524;
-    static constexpr unsigned int smallest_piece = 4096;
+    static constexpr unsigned int max_message = 65524;
+    static constexpr unsigned int min_piece = 4096;
     // The pieces of the longest message, and one more for an skb's headroom and tailroom in the first.
-    static constexpr unsigned int max_pieces = 65536 / smallest_piece + 1;
+    static constexpr unsigned int max_pieces = 65536 / min_piece + 1;
 
     unsigned int piece_bytes;
     unsigned int pieces;
 
-    // The buffer for receives of at most so many elements, with the smallest pieces that hold the longest message. A
-    // piece is at most a page; with few elements of small pages, the buffer holds shorter messages only.
+    // The buffer for receives of up to max_elements elements, with the smallest pieces that hold the longest message. A
+    // piece is a page at most; with few elements and small pages, the buffer only holds shorter messages.
     static constexpr MessageBuffer of(unsigned int page_bytes, unsigned int elements)
     {
-        unsigned int piece = smallest_piece;
-        while (piece < page_bytes && piece * elements < largest_message)
+        unsigned int piece = min_piece;
+        while (piece < page_bytes && piece * elements < max_message)
             piece *= 2;
         return {piece, std::min(elements, 65536 / piece + 1)};
     }

@@ -26,8 +26,8 @@ class RcReceiveRing {
 public:
     // Elements of a receive on a queue pair without SRQ: enough for the longest message.
     static constexpr unsigned int own_elements = 16;
-    static_assert(own_elements * MessageBuffer::smallest_piece >= MessageBuffer::largest_message);
-    static_assert(MessageBuffer::largest_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
+    static_assert(own_elements * MessageBuffer::min_piece >= MessageBuffer::max_message);
+    static_assert(MessageBuffer::max_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
 
     explicit RcReceiveRing(Interface& interface) : interface_(interface) {}
     ~RcReceiveRing() { empty(); }

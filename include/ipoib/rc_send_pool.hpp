@@ -47,7 +47,7 @@ private:
         // The number of the send on its connection, and the slot of the connection's previous send.
         std::uint32_t number, previous;
     };
-    // Every so many sends of a connection are signaled, besides the last of a doorbell.
+    // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
 
     void finish(ActiveConnection& connection, std::uint32_t slot, int budget);

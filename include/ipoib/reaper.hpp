@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The end of objects that the transmit path may still look at. The transmit path takes no references: it reads
-// under RCU, and an address handle that it posted is the HCA's until the send completes. So what was unlinked waits
-// here for a grace period and, if it is an address handle, for every send that was posted before that ended.
+// Deferred destruction of objects that the transmit path may use. It takes no references: it reads under RCU, and the
+// HCA uses an AH until the send completes. Unlinked objects wait here for a grace period and, if they are AHs, for
+// every send that was posted before the end of that.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,7 @@ namespace ipoib {
 
 class Interface;
 
-// Base of what can be retired. INVARIANT: allocated by make_owned, unlinked from every table when retired.
+// Base of objects that can be retired. INVARIANT: allocated by make_owned, in no table when retired.
 class Retirable : public kernel::ListNode<Retirable> {
 public:
     using Free = void (*)(Retirable& object);
@@ -30,14 +30,14 @@ private:
     std::uint32_t sends_ = 0;
 };
 
-// The Free of a T.
+// The Free function of a T.
 template <class T>
 void free_retired(Retirable& object)
 {
     kernel::Owned<T>(static_cast<T*>(&object)).reset();
 }
 
-// An address handle and its only owner.
+// The owner of an AH.
 class AddressHandle : public Retirable {
 public:
     explicit AddressHandle(ib_ah* ah) : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(ah) {}
@@ -52,27 +52,27 @@ class Reaper {
 public:
     explicit Reaper(Interface& interface) : interface_(interface), work_(*this) {}
 
-    // Takes the object; a null one is ignored. CONTEXT: any.
+    // Takes the object; nullptr is ignored. CONTEXT: any.
     template <class T>
     void retire(kernel::Owned<T> object)
     {
         if (object)
             take(*object.release());
     }
-    // Frees everything now; nothing may be posted any more. CONTEXT: process.
+    // Frees all objects; no send may be outstanding. CONTEXT: process.
     void drain();
 
 private:
     void take(Retirable& object) TA_EXCLUDES(lock_);
     void run();
-    // Moves what the sends have passed from pending to done.
+    // Moves objects whose sends have completed from pending to done.
     void collect(kernel::List<Retirable>& done, bool all);
 
     Interface& interface_;
     static kernel::LockClass lock_class_;
     kernel::SpinLock lock_{lock_class_, "ipoib_reaper"};
     kernel::List<Retirable> fresh_ TA_GUARDED(lock_);
-    // Past their grace period, waiting for sends; only run() and drain() look at it.
+    // Objects after their grace period, which wait for sends. Used by run() and drain() only.
     kernel::List<Retirable> pending_;
     kernel::Work<&Reaper::run> work_;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Receives on their way back to the HCA: those that are ready wait in a chain and are posted a batch at a time, as each
-// post rings a doorbell; those that the HCA has are counted.
+// Receives to be posted: chained, and posted in batches, as each post rings a doorbell. Counts those that the HCA has.
 #pragma once
 #include <algorithm>
 
@@ -9,13 +8,13 @@
 
 namespace ipoib {
 
-// CONTEXT: of one at a time, under whatever keeps others away; outstanding(): any.
+// CONTEXT: callers serialise; outstanding(): any.
 class ReceiveChain {
 public:
-    // For a ring of so many.
-    void set_batch(unsigned int size) { batch_ = std::max(1U, std::min(largest_batch, size / 4)); }
+    // size: buffers of the ring.
+    void set_batch(unsigned int size) { batch_ = std::max(1U, std::min(max_batch, size / 4)); }
 
-    // True: a batch is ready to be posted.
+    // Adds a receive. Returns true if a batch is ready to be posted.
     bool add(shim_recv_wr* wr)
     {
         shim_recv_wr_set_next(wr, nullptr);
@@ -27,11 +26,11 @@ public:
         return ++length_ >= batch_;
     }
 
-    // Has post(first, &refused) post the chain, whose result it returns: 0, or an error. Then the chain is empty.
+    // Posts the chain by post(first, &refused), and empties it. Returns post's result: 0 or a negative errno.
     template <class Post>
     int post(Post post)
     {
-        // Before a completion can say that one is back: the poll adds that again, while who filled a ring still posts.
+        // Counted before the post: the poll may add completed ones while the filler of a ring still posts.
         shim_recv_wr* const first = first_;
         outstanding_.store(outstanding_.load_relaxed() + length_);
         forget();
@@ -41,12 +40,12 @@ public:
             outstanding_.store(outstanding_.load_relaxed() - count_from(refused));
         return error;
     }
-    // One came back.
+    // A receive completed.
     void completed() { outstanding_.store(outstanding_.load_relaxed() - 1); }
-    // All that the HCA has.
+    // Receives that the HCA has.
     unsigned int outstanding() const { return outstanding_.load(); }
 
-    // The queue pair, or shared receive queue, is out of service: nothing is outstanding, nothing waits.
+    // Empties the chain and the count: the queue pair, or SRQ, is out of service.
     void reset()
     {
         forget();
@@ -54,7 +53,7 @@ public:
     }
 
 private:
-    static constexpr unsigned int largest_batch = 16;
+    static constexpr unsigned int max_batch = 16;
 
     static unsigned int count_from(const shim_recv_wr* wr)
     {

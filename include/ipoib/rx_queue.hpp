@@ -43,14 +43,14 @@ public:
 
     // The functions below: CONTEXT: the poll.
 
-    // Allocates an empty packet with space for so many bytes from the link header on. nullptr: no memory.
+    // Allocates an empty packet with space for `bytes` bytes from the link header on. nullptr: no memory.
     sk_buff* allocate(unsigned int bytes);
     // Copies a message into a packet of its own, with space for the link header before it. nullptr: no memory.
     sk_buff* copy(const void* message, unsigned int bytes);
     // Passes a packet to the stack.
     void pass_up(sk_buff* skb) { napi_.receive(skb, alone_); }
-    // The same for a packet that the merger was not given. It must not overtake what is held of its flow: its IP header
-    // and so many bytes are at ip.
+    // The same for a packet that the merger was not given; it must not overtake packets that the merger holds. ip: its
+    // IP header, of which `bytes` bytes can be read.
     void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes);
 
     UdReceiveRing ring;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Large receive offload: TCP segments of a flow that arrive one behind the other, their checksums verified by the HCA,
-// become one packet before the stack sees them. What comes out is what GRO would have made of them, for less: only the
-// first segment gets a packet of its own. CONTEXT: a receive ring's poll, at whose end it is empty.
+// Large receive offload: merges consecutive TCP segments of a flow, whose checksums the HCA verified, into one packet.
+// The result is that of GRO, but only the first segment needs an skb. CONTEXT: the receive queue's poll, at whose end
+// it is empty.
 #pragma once
 #include <cstdint>
 
@@ -17,28 +17,28 @@ class SegmentMerger {
 public:
     explicit SegmentMerger(RxQueue& queue) : queue_(queue) {}
 
-    // A packet of TCP over IPv4, as it lies in its buffer; not TCP, or not whole: no flow.
+    // A TCP segment over IPv4, in its buffer. It has no flow if it is not TCP, or a fragment.
     class Segment {
     public:
         Segment() = default;
         Segment(void* ip, unsigned int bytes);
         bool of_flow() const { return tcp; }
-        // It can be joined with others: data and an acknowledgement, nothing out of the ordinary.
+        // It can be merged: data and an acknowledgement, without other flags or options than timestamps.
         bool plain = false;
         Ipv4Header* ip = nullptr;
         TcpHeader* tcp = nullptr;
-        // nullptr: without the option.
+        // nullptr: the option is absent.
         TcpTimestamps* times = nullptr;
         unsigned int header_bytes = 0, data_bytes = 0;
     };
 
-    // Appends the segment's data to its flow's packet; true: the buffer it lies in, of so many bytes, went with it.
-    // Otherwise what the flow has so far is delivered, so that the segment can follow.
+    // Appends the segment's data to its flow's packet, and returns true; the packet owns the buffer of buffer_bytes
+    // then. Otherwise delivers the flow's packet, if any, so that the segment can follow.
     bool append(const Segment& segment, unsigned int buffer_bytes);
-    // A packet, whose data begins with the segment, may become a flow's first. False: it can't, and is the caller's.
+    // Keeps a packet, whose data begins with the segment, as a flow's first. False: it is not kept.
     bool hold(const Segment& segment, sk_buff* skb);
-    // A packet that append() was not asked for, and begins with these bytes, is about to be delivered: what is held of
-    // TCP between its two hosts is delivered first. Its flow may be one of these; a fragment does not tell.
+    // A packet that append() was not given, and begins with these bytes, is about to be delivered: delivers all flows
+    // between its two hosts first. It may belong to one of them; a fragment has no ports.
     void make_way(const void* packet, unsigned int bytes);
     void deliver_all();
 
@@ -50,19 +50,19 @@ private:
         unsigned int segments = 0, data_bytes = 0;
         std::uint32_t next_sequence = 0;
     };
-    static constexpr unsigned int most_flows = 8;
-    // What a packet has room for: MAX_SKB_FRAGS behind the first.
-    static constexpr unsigned int most_segments = 17;
+    static constexpr unsigned int max_flows = 8;
+    // Segments of a packet behind the first: MAX_SKB_FRAGS.
+    static constexpr unsigned int max_segments = 17;
 
     Flow* flow_of(const Segment& segment);
     static bool fits(const Flow& flow, const Segment& segment);
     void deliver(Flow& flow);
 
     RxQueue& queue_;
-    Flow flows_[most_flows];
-    // So many of them are not free.
+    Flow flows_[max_flows];
+    // Flows that are not free.
     unsigned int held_ = 0;
-    // Which one goes when there is no room for another.
+    // The flow to deliver if all are used and another begins.
     unsigned int oldest_ = 0;
 };
 

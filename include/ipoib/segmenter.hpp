@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Cuts a TCP packet that is larger than the link into segments (TSO), for HCAs that can't: each has headers of its own,
-// checksums included, and its data where the packet has it. The stack, which would do it else, makes a packet of each.
+// Segments a large TCP packet (TSO) for HCAs that can't. Each segment has headers of its own, checksums included; its
+// data stays in the packet. The stack would allocate a packet for each segment.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ipoib {
 
-// Room for the headers of a ring's segments, which the HCA reads.
+// Memory for the headers of a ring's segments, one for each slot.
 class SegmentHeaders {
 public:
     static constexpr unsigned int bytes_each = SHIM_TSO_HEADERS;
@@ -42,11 +42,11 @@ public:
     // The packet begins with its encapsulation; its first header_bytes are in the linear part.
     Segmenter(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes);
 
-    // Segments that it will have been cut into.
+    // Segments of the packet.
     unsigned int count() const { return (left_ + segment_bytes_ - 1) / segment_bytes_; }
-    // Maps the next one, its headers in this room, in no more than most elements. False: it can't be, and is unmapped.
+    // Maps the next segment, with its headers in this memory, in up to `most` elements. False: it can't be mapped.
     [[nodiscard]] bool next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most);
-    // A segment's data is in more pieces than there are elements.
+    // True if a segment's data is in more pieces than there are elements.
     bool scattered() const { return scattered_; }
 
 private:
@@ -54,7 +54,7 @@ private:
 
     sk_buff* skb_;
     unsigned int header_bytes_, segment_bytes_;
-    // Bytes of data that are not cut yet.
+    // Bytes of data of the segments to come.
     unsigned int left_;
     bool scattered_ = false;
     alignas(SHIM_ALIGNOF_TSO) std::byte tso_[SHIM_SIZEOF_TSO];

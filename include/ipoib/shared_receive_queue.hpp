@@ -36,7 +36,7 @@ public:
     unsigned int receives() const { return receives_; }
     // Entries of the receive completion queue for a ring of this size.
     unsigned int completions(unsigned int ring_size) const;
-    // Elements that the HCA accepts in a receive, and the buffer that is built for so many.
+    // Elements that the HCA accepts in a receive, and the shape of a buffer with these.
     unsigned int elements() const;
     MessageBuffer buffer() const;
     // The largest MTU of connections, in bytes of IP.

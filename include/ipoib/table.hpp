@@ -13,19 +13,19 @@ namespace ipoib {
 template <class Row>
 class Snapshot {
 public:
-    // Room for so many rows. False: no memory.
+    // Allocates space for rows. False: no memory.
     [[nodiscard]] bool allocate(std::size_t rows)
     {
         room_ = rows;
         return rows == 0 || rows_.allocate(rows);
     }
-    // Leaves out rows beyond the room, which were added to the table after it was counted.
+    // Ignores rows beyond that: they were added to the table after it was counted.
     void add(const Row& row)
     {
         if (used_ < room_)
             rows_[used_++] = row;
     }
-    // By Row::operator<.
+    // Sorts by Row::operator<.
     void sort() { std::sort(begin(), end()); }
     Row* begin() const { return used_ ? &rows_[0] : nullptr; }
     Row* end() const { return begin() + used_; }

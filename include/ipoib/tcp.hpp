@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// As much of IPv4 (RFC 791) and TCP (RFC 9293) as merging received segments needs.
+// The parts of IPv4 (RFC 791) and TCP (RFC 9293) that merging received segments needs.
 #pragma once
 #include <cstdint>
 
@@ -43,7 +43,7 @@ struct TcpTimestamps {
 };
 static_assert(sizeof(TcpTimestamps) == 12 && alignof(TcpTimestamps) == 1);
 
-// Of one header's bytes, count of them even, with the checksum field zero (RFC 1071).
+// The checksum of a header (RFC 1071); count is even, and the checksum field is zero.
 inline std::uint16_t internet_checksum(const void* bytes, unsigned int count)
 {
     const auto* at = static_cast<const std::uint8_t*>(bytes);

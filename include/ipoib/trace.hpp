@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A step of a state machine, told to whoever listens to the tracepoints.
+// Moves a state machine, and reports the step to the tracepoint.
 #pragma once
 #include <ipoib/address.hpp>
 #include <shim/trace.h>

@@ -37,8 +37,8 @@ public:
     void stop();
     bool closed() const { return closed_.load_relaxed(); }
 
-    // A packet of so many bytes was built. Stops the queue if there is no room for another. Returns true if the
-    // doorbell must be rung now. CONTEXT: under the transmit lock.
+    // A packet was built. Stops the queue if there is no space for another. Returns true if the doorbell must be rung
+    // now. CONTEXT: under the transmit lock.
     bool account(unsigned int bytes)
     {
         accounted_.store(accounted_.load_relaxed() + bytes);
@@ -56,7 +56,7 @@ public:
     }
     // Sends were posted: requests an event for their completions, or queues reap(). CONTEXT: bottom halves off.
     void expect_completions();
-    // So many packets were freed; queued: their bytes as account() was given them. CONTEXT: the poll.
+    // Packets were freed; queued: their bytes as account() was given them. CONTEXT: the poll.
     void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued);
     // Sends that are posted and not freed.
     unsigned int outstanding() const { return ring.index().used() + pool.used(); }

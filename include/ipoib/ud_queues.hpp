@@ -21,7 +21,7 @@ struct RingSizes {
     bool operator==(const RingSizes&) const = default;
 };
 
-// Interrupt moderation of the receive completion queue: an event after so many microseconds, or so many packets.
+// Interrupt moderation of the receive completion queue: an event after usecs microseconds, or frames packets.
 struct Moderation {
     unsigned int usecs, frames;
 };

@@ -45,7 +45,7 @@ public:
     kernel::Counter doorbells, segmented;
 
 private:
-    // Every so many sends of one doorbell are signaled, besides the last.
+    // Every 16th slot's send is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
     // Segments of one packet, at most, that the driver makes.
     static constexpr std::uint32_t max_segments = 64;

@@ -6,7 +6,7 @@
 
 namespace kernel {
 
-// Moves an error out of the pointer into a Status, and leaves null in its place.
+// Returns the error in a pointer as a Status, and sets the pointer to nullptr in that case.
 template <class T>
 Status check(T*& pointer)
 {

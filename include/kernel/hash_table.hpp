@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The kernel's resizable hash table with a type: look-ups need no lock, changes are the user's to serialise, and
-// an element leaves memory no earlier than an RCU grace period after its removal.
+// A typed rhashtable. Lookups need no lock; the user serialises changes, and frees an element no earlier than an RCU
+// grace period after its removal.
 #pragma once
 #include <type_traits>
 
@@ -35,11 +35,12 @@ public:
     HashTable(const HashTable&) = delete;
     HashTable& operator=(const HashTable&) = delete;
 
-    // CONTEXT: process. The table is unusable before, and after destroy(), which wants it empty.
+    // The table exists between create() and destroy(), which requires it to be empty. CONTEXT: process.
     Status create() { return shim_hash_init(native(), sizeof(Key)); }
     void destroy() { shim_hash_destroy(native()); }
 
-    // nullptr: not there. What is found stays there as long as the caller's guard, or the lock that serialises changes.
+    // Returns nullptr if there is none. The element is valid as long as the caller's guard, or the lock that serialises
+    // changes.
     T* find(const Key& key) { return find(RcuGuard(), key); }
     T* find(const RcuGuard&, const Key& key)
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An intrusive, doubly linked list. An element derives from ListNode<Tag> once for every list it can be on.
-// The list owns nothing; its user's lock guards it.
+// An intrusive, doubly linked list. An element derives from ListNode<Tag> for each list that it can be on. The list
+// owns nothing; the user's lock guards it.
 #pragma once
 
 namespace kernel {
@@ -46,14 +46,14 @@ public:
             static_cast<ListNode<Tag>*>(element)->unlink();
         return element;
     }
-    // Appends all of other, which is empty afterwards.
+    // Appends all elements of other, which is empty afterwards.
     void take(List& other)
     {
         while (T* element = other.pop_front())
             push_back(*element);
     }
 
-    // For range-for; the body may unlink the element it is given, and append others.
+    // For range-for. The body may unlink its element, and append others.
     class Iterator {
     public:
         explicit Iterator(ListNode<Tag>* node) : node_(node), next_(node->next_) {}

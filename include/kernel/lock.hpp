@@ -10,7 +10,7 @@
 
 namespace kernel {
 
-// Which kind of lock this is, for lockdep: one static object per kind, shared by all its instances.
+// lockdep's class of a lock: one static object per kind of lock.
 class LockClass {
 public:
     constexpr LockClass() = default;
@@ -20,7 +20,7 @@ private:
     alignas(SHIM_ALIGNOF_LOCK_CLASS) std::byte storage_[SHIM_SIZEOF_LOCK_CLASS + 1] = {};
 };
 
-// Spins, with bottom halves off. CONTEXT: process or softirq.
+// A spinlock that is taken with bottom halves off. CONTEXT: process or softirq.
 class TA_CAPABILITY("mutex") SpinLock {
 public:
     SpinLock(LockClass& lock_class, const char* name) { shim_spinlock_init(native(), lock_class.native(), name); }
@@ -28,7 +28,7 @@ public:
     SpinLock& operator=(const SpinLock&) = delete;
     void lock() TA_ACQUIRE() { shim_spinlock_lock_bh(native()); }
     void unlock() TA_RELEASE() { shim_spinlock_unlock_bh(native()); }
-    // The caller holds it.
+    // Tells clang, and lockdep checks, that the caller holds the lock.
     void assert_held() TA_ASSERT(this) { shim_spinlock_assert_held(native()); }
 
 private:
@@ -36,7 +36,7 @@ private:
     alignas(SHIM_ALIGNOF_SPINLOCK) std::byte storage_[SHIM_SIZEOF_SPINLOCK];
 };
 
-// CONTEXT: process, may sleep.
+// A sleeping lock. CONTEXT: process.
 class TA_CAPABILITY("mutex") Mutex {
 public:
     Mutex(LockClass& lock_class, const char* name) { shim_mutex_init(native(), lock_class.native(), name); }
@@ -51,7 +51,7 @@ private:
     alignas(SHIM_ALIGNOF_MUTEX) std::byte storage_[SHIM_SIZEOF_MUTEX];
 };
 
-// The lock of network configuration. CONTEXT: process, may sleep.
+// RTNL, the lock of network configuration. CONTEXT: process.
 class TA_CAPABILITY("mutex") Rtnl {
 public:
     void lock() TA_ACQUIRE() { shim_rtnl_lock(); }
@@ -60,7 +60,7 @@ public:
 inline Rtnl rtnl;
 
 // The netdev's instance lock, which the core holds inside RTNL around the operations of a netdev whose rdma_netdev
-// asked for it (request_ops_lock). For other netdevs it locks nothing.
+// requested it (request_ops_lock). For other netdevs it locks nothing.
 class TA_CAPABILITY("mutex") OpsLock {
 public:
     explicit OpsLock(net_device* dev) : dev_(dev) {}
@@ -83,7 +83,7 @@ private:
     Lock& lock_;
 };
 
-// One event that somebody waits for.
+// An event to wait for.
 class Completion {
 public:
     Completion() { shim_completion_init(native()); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The kernel log: log_warning(dev, "..."), log_info; and, when the module parameter that belongs to it is set,
-// log_debug, log_multicast, and for every packet log_data and log_connected_data.
+// The kernel log: log_warning(dev, "..."), log_info; and, if the module parameter is set, log_debug and log_multicast,
+// and for every packet log_data and log_connected_data.
 #pragma once
 #include <kernel/rate_limit.hpp>
 #include <shim/module.h>
 
-// Limited for each place that warns: what a peer can provoke hides no other warning.
+// Rate limited for each call site: warnings that a peer can provoke suppress no others.
 #define log_warning(dev, ...)                                                                                          \
     do {                                                                                                               \
         static constinit kernel::RateLimit rate_limit;                                                                 \

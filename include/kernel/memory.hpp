@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Allocation and ownership. Nothing throws: a failed allocation is a null Owned<T>, and it must be looked at.
+// Allocation and ownership. A failed allocation is a null Owned<T>, which must be checked.
 #pragma once
 #include <cstddef>
 #include <new>
@@ -9,7 +9,7 @@
 
 namespace kernel {
 
-// The only owner of a heap object. CONTEXT of destruction: process.
+// The owner of a heap object. CONTEXT of destruction: process.
 template <class T>
 class Owned {
 public:
@@ -58,8 +58,8 @@ template <class T, class... Args>
     return Owned<T>(memory ? ::new (memory) T(std::forward<Args>(args)...) : nullptr);
 }
 
-// While there is one, no allocation of this thread waits for I/O, which may be waiting for this thread: the kernel's
-// memalloc_noio. CONTEXT: process; guards end in the reverse order.
+// memalloc_noio: while it exists, allocations of this thread start no I/O, which might wait for this thread. CONTEXT:
+// process; guards end in the reverse order.
 class [[nodiscard]] NoIo {
 public:
     NoIo() : before_(shim_noio_begin()) {}
@@ -71,7 +71,7 @@ private:
     unsigned int before_;
 };
 
-// A large array of zeroed elements that need no construction beyond zero and no destruction. Its size is fixed.
+// A large, zeroed array of fixed size. Its elements have no constructors or destructors.
 template <class T>
 class Array {
 public:

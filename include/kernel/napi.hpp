@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A NAPI context whose poll is a member function of the object that it is part of.
+// A NAPI context. Its poll is a member function of the object that contains it.
 #pragma once
 #include <cstddef>
 
@@ -14,7 +14,7 @@ enum class Direction { receive, transmit };
 template <auto Poll>
 class Napi;
 
-// Poll(budget) returns how many packets it handled; budget means that there is more.
+// Poll(budget) returns the number of packets handled; budget if there may be more.
 template <class Owner, int (Owner::*Poll)(int)>
 class Napi<Poll> {
 public:
@@ -37,7 +37,7 @@ public:
     // CONTEXT: process.
     void poll_now()
     {
-        // Softirqs raised with bottom halves off run when they are on again, not at the next tick.
+        // A softirq that is raised with bottom halves off runs when they are enabled, not at the next tick.
         shim_bh_disable();
         schedule();
         shim_bh_enable();
@@ -46,9 +46,9 @@ public:
     void disable() { shim_napi_disable(native()); }
     // CONTEXT: any.
     void schedule() { shim_napi_schedule(native()); }
-    // False: it is to be polled again at once.
+    // Returns false if it is polled again at once.
     [[nodiscard]] bool complete(int done) { return shim_napi_complete(native(), done); }
-    // To the stack. The only packet of its poll has no other to be merged with, and is spared the search.
+    // Passes a packet to the stack. alone: the only one of its poll, which GRO can't merge, bypasses GRO.
     void receive(sk_buff* skb, bool alone)
     {
         if (alone && !shim_napi_holds_packets(native()))

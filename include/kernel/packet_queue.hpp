@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A bounded first-in first-out queue of packets, chained through their own link. Its user's lock guards it.
+// A bounded queue of packets, linked by skb->next. The user's lock guards it.
 #pragma once
 #include <kernel/time.hpp>
 #include <shim/skbuff.h>
@@ -8,7 +8,7 @@ namespace kernel {
 
 class PacketQueue {
 public:
-    // Longer than any question that packets wait for goes unanswered.
+    // Longer than any query or join, with its repetitions, takes.
     static constexpr unsigned int max_wait_s = 60;
 
     PacketQueue() = default;
@@ -25,9 +25,9 @@ public:
 
     unsigned int length() const { return length_; }
     bool empty() const { return !first_; }
-    // False, and the packet stays the caller's, when limit packets wait already, or there is no memory for pages that
-    // user space has lent. A packet that waits no longer counts for its socket: TCP would take it for sent and not yet
-    // gone, and never send it again by another way.
+    // Appends a packet. False: limit packets wait, or there is no memory to copy zerocopy pages; the packet remains the
+    // caller's. A packet that waits is orphaned (skb_orphan()): TCP does not retransmit a packet that is still charged
+    // to its socket, and so would not try another path.
     [[nodiscard]] bool push(sk_buff* skb, unsigned int limit)
     {
         if (length_ >= limit || shim_skb_orphan_frags(skb) != 0)
@@ -36,7 +36,7 @@ public:
         append(skb);
         return true;
     }
-    // nullptr: empty.
+    // Returns nullptr if it is empty.
     sk_buff* pop()
     {
         sk_buff* skb = first_;
@@ -49,20 +49,20 @@ public:
         --length_;
         return skb;
     }
-    // Everything of other, behind what is here; other is empty afterwards.
+    // Appends all packets of other, which is empty afterwards.
     void take(PacketQueue& other)
     {
         while (sk_buff* skb = other.pop())
             append(skb);
     }
-    // Drops all once the queue has not been empty for longer than max_wait_s. Where all that wait leave together, the
-    // oldest has waited for that long. Returns how many.
+    // Drops all packets if the queue was not empty for max_wait_s. As all packets leave together, the oldest has waited
+    // for that long. Returns their number.
     unsigned int drop_overdue(shim_drop why)
     {
         const bool overdue = !empty() && elapsed(since_, shim_jiffies()) > seconds(max_wait_s);
         return overdue ? drop_all(why) : 0;
     }
-    // Returns how many.
+    // Returns the number of packets.
     unsigned int drop_all(shim_drop why)
     {
         unsigned int dropped = 0;
@@ -88,7 +88,7 @@ private:
     sk_buff* first_ = nullptr;
     sk_buff* last_ = nullptr;
     unsigned int length_ = 0;
-    // The queue has not been empty since, in jiffies.
+    // Time since which the queue is not empty, in jiffies.
     unsigned long since_ = 0;
 };
 

@@ -6,8 +6,8 @@
 
 namespace kernel {
 
-// Lets max_count through in each interval, and counts what it does not. A static object of each place that is limited.
-// Without a lock: two that meet may both be let through. CONTEXT: any.
+// Allows max_count events in each interval, and counts the others. A static object of each call site. Without a lock:
+// two simultaneous events may both be allowed. CONTEXT: any.
 class RateLimit {
 public:
     static constexpr unsigned int max_count = 20, interval_seconds = 10;
@@ -26,7 +26,7 @@ public:
         let_through_.store(1);
         return true;
     }
-    // How many it has not let through since it was last asked this.
+    // Returns, and resets, the number of events that were not allowed.
     unsigned int take_kept_back()
     {
         const unsigned int count = kept_back_.load_relaxed();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Reading without locks: what a reader found inside an RcuGuard stays in memory until the guard ends.
+// RCU read sections, and values that are read without locks.
 #pragma once
 #include <shim/sync.h>
 
@@ -13,8 +13,8 @@ public:
     RcuGuard& operator=(const RcuGuard&) = delete;
 };
 
-// A value that one side stores under its lock and others load at any time: pointers, flags, statistics.
-// A load that sees a pointer sees what it points to as it was when stored.
+// A value that is stored under a lock and loaded without: a pointer, flag or number. store() is a release and load() an
+// acquire: a reader of a pointer sees its object as it was when the pointer was stored.
 template <class T>
 class Published {
 public:
@@ -30,7 +30,7 @@ private:
     T value_{};
 };
 
-// A count with one writer at a time and readers anywhere; 64 bits are read in one piece.
+// A counter with one writer at a time and any readers.
 class Counter {
 public:
     void add(std::uint64_t amount = 1) { __atomic_store_n(&value_, value_ + amount, __ATOMIC_RELAXED); }
@@ -41,8 +41,8 @@ private:
     std::uint64_t value_ = 0;
 };
 
-// A count for rare events, written from any context. The kernel's atomics add: for the compiler's own, gcc calls a
-// helper of its library's on arm64, which kernels do not have.
+// A counter for rare events, with any writers. It uses the kernel's atomics: gcc's own call a library function on
+// arm64, which kernels do not have.
 class SharedCounter {
 public:
     void add(std::uint64_t amount = 1) { shim_atomic_add(&value_, amount); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Failure as a value: a Status is 0 or a negative errno that nobody may ignore.
+// A Status is 0 or a negative errno; [[nodiscard]].
 #pragma once
 #include <generated/layout.h>
 
 namespace kernel {
 
-// As the kernel numbers them: not alike on all processors.
+// The kernel's numbers, which differ between architectures.
 enum Errno : int {
     not_permitted = -SHIM_EPERM,
     no_entry = -SHIM_ENOENT,
@@ -36,7 +36,7 @@ private:
 
 } // namespace kernel
 
-// Passes a failure on to the caller; a success continues with the next line.
+// Returns a failure from the calling function.
 #define TRY(expression)                                                                                                \
     do {                                                                                                               \
         if (::kernel::Status try_status = (expression); !try_status.ok())                                              \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Where a ring's producer and consumer stand. Both counters run freely through 2^32; only differences and the low
-// bits mean something. Each has one writer at a time, which releases what it wrote to the slots; whoever reads one
-// acquires that. A third party reads both at different times: used() and free() are estimates to it.
+// Producer and consumer index of a ring. Both wrap at 2^32; only their difference and their low bits are used. Each has
+// one writer at a time; writing one is a release of the slots, reading one an acquire. A third party reads the two at
+// different times, so used() and free() are estimates for it.
 // INVARIANT: 0 <= head - tail <= size, modulo 2^32; size is a power of two.
 #pragma once
 #include <bit>
@@ -44,13 +44,13 @@ private:
     Published<std::uint32_t> tail_;
 };
 
-// The power of two that a user's ring size becomes.
-constexpr int clamp_ring_size(long wanted, int lowest, int highest)
+// Rounds a ring size up to a power of two within limits.
+constexpr int clamp_ring_size(long wanted, int min, int max)
 {
-    if (wanted <= lowest)
-        return lowest;
-    if (wanted >= highest)
-        return highest;
+    if (wanted <= min)
+        return min;
+    if (wanted >= max)
+        return max;
     return static_cast<int>(std::bit_ceil(static_cast<unsigned int>(wanted)));
 }
 

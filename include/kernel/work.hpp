@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Work that runs later, in process context: a member function of the object that the Work is part of.
+// Work items: member functions, run later in process context, of the object that contains the item.
 #pragma once
 #include <cstddef>
 
@@ -10,14 +10,13 @@
 
 namespace kernel {
 
-// An ordered queue: one item at a time. Whoever created it destroys it: one of them is a global.
+// An ordered workqueue: one item runs at a time. Destroyed explicitly, as some are globals.
 class WorkQueue {
 public:
     constexpr WorkQueue() = default;
     WorkQueue(const WorkQueue&) = delete;
     WorkQueue& operator=(const WorkQueue&) = delete;
-    // reclaims: its items run also when there is no memory for a worker, and wait for no item of a queue that is not
-    // so. False: no memory.
+    // reclaims: WQ_MEM_RECLAIM; its items must not wait for items of other queues without it. False: no memory.
     [[nodiscard]] bool create(const char* name, bool reclaims)
     {
         queue_ = shim_workqueue_create(name, reclaims);
@@ -45,27 +44,27 @@ public:
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
 
-    // Queued once already: that one stands. CONTEXT: any.
+    // Queues the item, unless it is queued. CONTEXT: any.
     void queue(WorkQueue& queue, unsigned long delay_jiffies = 0)
     {
         shim_work_queue(queue.native(), native(), delay_jiffies);
     }
-    // Runs it as soon as the queue gets to it, even if it waits for a later time. CONTEXT: any.
+    // Queues the item without a delay, even if it is queued with one. CONTEXT: any.
     void queue_now(WorkQueue& queue) { shim_work_queue_now(queue.native(), native()); }
-    // It neither waits nor runs afterwards. CONTEXT: process, holding no lock that Run takes.
+    // Cancels the item and waits until it does not run. CONTEXT: process, without locks that Run takes.
     void cancel() { shim_work_cancel(native()); }
 
 private:
     static void run(void* owner) { (static_cast<Owner*>(owner)->*Run)(); }
-    // For lockdep, which has Run in it.
+    // The name for lockdep, which contains Run.
     static constexpr const char* name() { return __PRETTY_FUNCTION__; }
     static inline constinit LockClass lock_class_;
     shim_work* native() { return reinterpret_cast<shim_work*>(storage_); }
     alignas(SHIM_ALIGNOF_WORK) std::byte storage_[SHIM_SIZEOF_WORK];
 };
 
-// Work under RTNL, which it waits for like anybody: it is not kept waiting by those who happen to find the lock free.
-// So it is never cancelled, nor its queue destroyed, by a caller that holds RTNL or that a holder of RTNL waits for.
+// A work item that runs under RTNL. It waits for RTNL, rather than trying and queueing itself again, which could
+// starve. So a holder of RTNL, or a thread that one waits for, must not cancel it or destroy its queue.
 template <auto Run>
 class RtnlWork;
 
@@ -74,7 +73,7 @@ class RtnlWork<Run> {
 public:
     RtnlWork(Owner& owner, WorkQueue& queue) : owner_(owner), queue_(queue) {}
 
-    // As Work's.
+    // See Work.
     void queue(unsigned long delay_jiffies = 0) { work_.queue(queue_, delay_jiffies); }
     void queue_now() { work_.queue_now(queue_); }
     // CONTEXT: process, without RTNL.

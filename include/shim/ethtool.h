@@ -24,7 +24,7 @@ void ipoib_ethtool_get_moderation(const struct net_device *dev, struct shim_mode
 int ipoib_ethtool_set_moderation(struct net_device *dev, const struct shim_moderation *moderation);
 /* Slots of the rings, and the most there can be. */
 struct shim_rings {
-	unsigned int sends, receives, most_sends, most_receives;
+	unsigned int sends, receives, max_sends, max_receives;
 };
 void ipoib_ethtool_get_rings(const struct net_device *dev, struct shim_rings *rings);
 int ipoib_ethtool_set_rings(struct net_device *dev, unsigned int sends, unsigned int receives);

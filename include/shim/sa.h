@@ -13,7 +13,7 @@ void shim_sa_register(void);
 /* Waits for every answer that is outstanding. */
 void shim_sa_unregister(void);
 
-struct shim_path_question {
+struct shim_path_query {
 	struct shim_gid dgid, sgid;
 	/* All 16 bits, the membership bit included. */
 	uint16_t pkey;
@@ -24,9 +24,9 @@ struct shim_path_question {
  * 0 and a record that lives until it returns, or a negative errno and NULL.
  * Returns an id for shim_sa_cancel or a negative errno, in which case answered() is not called. CONTEXT: any.
  */
-int shim_sa_ask_path(struct ib_device *ca, uint32_t port, const struct shim_path_question *question,
-		     unsigned int timeout_ms, void (*answered)(int status, struct sa_path_rec *record, void *context),
-		     void *context, struct ib_sa_query **query);
+int shim_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *question,
+		       unsigned int timeout_ms, void (*answered)(int status, struct sa_path_rec *record, void *context),
+		       void *context, struct ib_sa_query **query);
 /* The answer will be -EINTR, soon, unless it is under way. */
 void shim_sa_cancel(int id, struct ib_sa_query *query);
 uint32_t shim_path_dlid(struct sa_path_rec *record);

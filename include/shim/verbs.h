@@ -70,7 +70,7 @@ int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *at
 /* ib_core's copy, which it makes anew when the HCA reports a change. */
 int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /* The HCA's own answer. */
-int shim_ib_ask_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+int shim_ib_query_port_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /*
  * Reports on behalf of the HCA that the port's GIDs have changed: ib_core copies them a moment later, and passes no
  * event to its clients.

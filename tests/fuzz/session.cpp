@@ -160,7 +160,7 @@ void Session::look(net_device* dev)
 {
     const Interface& interface = of(dev);
     require(dev->queued_bytes >= 0, "byte queue limits were told of more than was sent");
-    require(dev->mtu >= lowest_mtu && dev->mtu <= IPOIB_MAX_MTU, "an MTU that no link has is in force");
+    require(dev->mtu >= min_mtu && dev->mtu <= IPOIB_MAX_MTU, "an MTU that no link has is in force");
     shim_stats stats{};
     ipoib_ndo_get_stats(dev, &stats);
     require(stats.rx_packets >= counts_[dev].received, "more packets came up than were counted");

@@ -187,7 +187,7 @@ void Session::show()
     (void)ipoib_ethtool_speed(dev);
     shim_rings rings{};
     ipoib_ethtool_get_rings(dev, &rings);
-    require(rings.sends <= rings.most_sends && rings.receives <= rings.most_receives,
+    require(rings.sends <= rings.max_sends && rings.receives <= rings.max_receives,
             "rings are larger than they may be");
     shim_moderation moderation{};
     ipoib_ethtool_get_moderation(dev, &moderation);

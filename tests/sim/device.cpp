@@ -93,7 +93,7 @@ int shim_ib_query_gid(ib_device* ca, std::uint32_t, int index, shim_gid* gid)
     *gid = ca->gid;
     return 0;
 }
-int shim_ib_ask_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
+int shim_ib_query_port_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
 {
     return shim_ib_query_gid(ca, port, index, gid);
 }

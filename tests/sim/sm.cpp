@@ -103,7 +103,7 @@ void Sm::repeat(Time limit, const std::function<bool()>& open)
 
 // Paths
 
-int Sm::ask(ib_device* ca, const shim_path_question& question, unsigned int timeout_ms,
+int Sm::ask(ib_device* ca, const shim_path_query& question, unsigned int timeout_ms,
             void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     world->scheduler.point();
@@ -365,8 +365,8 @@ using sim::world;
 
 void shim_sa_register() {}
 void shim_sa_unregister() { world->sm.wait_for_all(); }
-int shim_sa_ask_path(ib_device* ca, std::uint32_t, const shim_path_question* question, unsigned int timeout_ms,
-                     void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+int shim_sa_path_query(ib_device* ca, std::uint32_t, const shim_path_query* question, unsigned int timeout_ms,
+                       void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     return world->sm.ask(ca, *question, timeout_ms, answered, context, query);
 }

@@ -21,7 +21,7 @@ struct sa_path_rec {
 
 struct ib_sa_query {
     ib_device* ca;
-    shim_path_question asked;
+    shim_path_query asked;
     void (*answered)(int, sa_path_rec*, void*);
     void* context;
     bool answering = false;
@@ -58,7 +58,7 @@ public:
     // ib_core ends memberships of a port.
     void on_event(ib_device& ca, shim_event event);
 
-    int ask(ib_device* ca, const shim_path_question& question, unsigned int timeout_ms,
+    int ask(ib_device* ca, const shim_path_query& question, unsigned int timeout_ms,
             void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query);
     void cancel(int id, const ib_sa_query* query);
     ib_sa_multicast* join(ib_device* ca, const shim_mcmember& member, bool with_parameters,

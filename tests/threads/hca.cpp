@@ -162,7 +162,7 @@ int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
     *gid = ca->gid;
     return 0;
 }
-int shim_ib_ask_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
+int shim_ib_query_port_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
 {
     return shim_ib_query_gid(ca, port, index, gid);
 }
@@ -400,8 +400,8 @@ struct ib_sa_multicast {
 
 void shim_sa_register() {}
 void shim_sa_unregister() {}
-int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int,
-                     void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+int shim_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int,
+                       void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     *query = new ib_sa_query{answered, context, question->dgid};
     machine->fabric->add({*query, [](void* asked) { ib_sa_query::answer(asked, 0); }, *query, shim_jiffies()});

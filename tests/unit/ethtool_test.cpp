@@ -125,7 +125,7 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     ipoib_ethtool_get_rings(&world.dev(), &rings);
     EXPECT_EQ(rings.sends, 128U);
     EXPECT_EQ(rings.receives, 256U);
-    EXPECT_EQ(rings.most_sends, 8192U);
+    EXPECT_EQ(rings.max_sends, 8192U);
     const shim_moderation moderation{20, 30, false};
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), 0);
     open();

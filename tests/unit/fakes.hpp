@@ -245,7 +245,7 @@ struct ib_device {
 
 struct PathQuestion {
     int id;
-    shim_path_question asked;
+    shim_path_query asked;
     unsigned int limit_ms;
     void (*answered)(int, sa_path_rec*, void*);
     void* context;

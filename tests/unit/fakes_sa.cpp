@@ -81,8 +81,8 @@ void shim_sa_unregister()
     EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end";
     unregister("sa");
 }
-int shim_sa_ask_path(ib_device*, std::uint32_t, const shim_path_question* question, unsigned int limit_ms,
-                     void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+int shim_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int limit_ms,
+                       void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     if (out_of_memory())
         return -12;

@@ -128,7 +128,7 @@ int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
     *gid = ca->silent ? ca->known_gid : ca->gid;
     return world->refuses("ib_query_gid") ? -5 : 0;
 }
-int shim_ib_ask_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
+int shim_ib_query_port_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     *gid = ca->gid;
     return world->refuses("ib_ask_gid") ? -5 : 0;

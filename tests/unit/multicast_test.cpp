@@ -29,6 +29,19 @@ TEST_F(MulticastTest, joins_broadcast_group_before_others)
     EXPECT_EQ(Gid::from(world.open_joins[0]->asked.mgid), group(1));
 }
 
+// "ip maddr add" takes any address.
+TEST_F(MulticastTest, broadcast_group_that_the_stack_lists_is_joined_as_such)
+{
+    world.dev().multicast = {HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(PKey(0xffff)))};
+    open_only();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_FALSE(world.open_joins[0]->with_parameters);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_TRUE(world.open_joins.empty());
+}
+
 TEST_F(MulticastTest, never_creates_the_broadcast_group)
 {
     open_only();
@@ -411,10 +424,10 @@ TEST_F(MulticastTest, send_only_groups_have_a_limit_and_unused_ones_make_room)
 {
     open();
     const std::size_t before = world.memory.size();
-    for (std::uint16_t i = 0; i < GroupSet::most_send_only; ++i)
+    for (std::uint16_t i = 0; i < GroupSet::max_send_only; ++i)
         world.transmit(world.packet(to_group(i + 2)));
     EXPECT_EQ(world.drops, 0U);
-    const HwAddr one_more = to_group(GroupSet::most_send_only + 2);
+    const HwAddr one_more = to_group(GroupSet::max_send_only + 2);
     world.transmit(world.packet(one_more));
     EXPECT_EQ(world.drops, 1U);
     // Those that the stack listens to do not count.
@@ -422,10 +435,10 @@ TEST_F(MulticastTest, send_only_groups_have_a_limit_and_unused_ones_make_room)
     EXPECT_NE(world.join_of(group(1)), nullptr);
     set_groups({});
     world.advance(3 * 3000 + 10);
-    EXPECT_EQ(world.drops, 1U + GroupSet::most_send_only) << "with their groups";
+    EXPECT_EQ(world.drops, 1U + GroupSet::max_send_only) << "with their groups";
     EXPECT_EQ(world.memory.size(), before);
     world.transmit(world.packet(one_more));
-    EXPECT_EQ(world.drops, 1U + GroupSet::most_send_only);
+    EXPECT_EQ(world.drops, 1U + GroupSet::max_send_only);
 }
 
 TEST_F(MulticastTest, packet_gets_the_links_pkey)

@@ -448,13 +448,13 @@ TEST_F(PathTest, a_packet_that_waits_does_not_hold_its_socket_up)
 TEST_F(PathTest, questions_under_way_have_a_limit)
 {
     open();
-    for (unsigned int i = 0; i <= PathTable::most_questions; ++i)
+    for (unsigned int i = 0; i <= PathTable::max_queries; ++i)
         world.transmit(world.packet(stranger(i), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::most_questions);
+    EXPECT_EQ(world.path_questions, PathTable::max_queries);
     EXPECT_EQ(world.drops, 1U);
     world.answer_path();
-    world.transmit(world.packet(stranger(PathTable::most_questions), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::most_questions + 1);
+    world.transmit(world.packet(stranger(PathTable::max_queries), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::max_queries + 1);
     EXPECT_EQ(world.drops, 1U);
 }
 
@@ -463,44 +463,44 @@ TEST_F(PathTest, a_path_in_doubt_is_used_when_nothing_more_can_be_asked)
     open();
     meet(peer(1), 5);
     reregister();
-    for (unsigned int i = 0; i < PathTable::most_questions; ++i)
+    for (unsigned int i = 0; i < PathTable::max_queries; ++i)
         world.transmit(world.packet(stranger(i), 0x0806));
     const std::size_t sent = world.sent.size();
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.sent.size(), sent + 1);
     EXPECT_EQ(world.drops, 0U);
-    EXPECT_EQ(world.path_questions, 1 + PathTable::most_questions);
+    EXPECT_EQ(world.path_questions, 1 + PathTable::max_queries);
 }
 
 TEST_F(PathTest, paths_have_a_limit_and_those_that_failed_make_room)
 {
     open();
     const std::size_t before = world.memory.size();
-    for (unsigned int i = 0; i < PathTable::most_paths; ++i) {
+    for (unsigned int i = 0; i < PathTable::max_paths; ++i) {
         world.transmit(world.packet(stranger(i), 0x0806));
         world.answer_path(-22);
     }
-    EXPECT_EQ(world.path_questions, PathTable::most_paths);
-    world.transmit(world.packet(stranger(PathTable::most_paths), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::most_paths);
+    EXPECT_EQ(world.path_questions, PathTable::max_paths);
+    world.transmit(world.packet(stranger(PathTable::max_paths), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::max_paths);
     world.advance(3000 + 10);
     EXPECT_EQ(world.memory.size(), before);
-    world.transmit(world.packet(stranger(PathTable::most_paths), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::most_paths + 1);
+    world.transmit(world.packet(stranger(PathTable::max_paths), 0x0806));
+    EXPECT_EQ(world.path_questions, PathTable::max_paths + 1);
 }
 
 TEST_F(PathTest, neighbours_have_a_limit)
 {
     open();
     meet(peer(1, 2));
-    for (unsigned int i = 1; i < PathTable::most_neighbours; ++i) {
+    for (unsigned int i = 1; i < PathTable::max_neighbours; ++i) {
         world.transmit(world.packet(peer(1, i + 2)));
         // Seldom, for time passes meanwhile, and what is unused is forgotten.
         if (i % 64 == 0)
             world.complete_sends(world.qp().outstanding.size());
     }
     EXPECT_EQ(world.drops, 0U);
-    world.transmit(world.packet(peer(1, PathTable::most_neighbours + 2)));
+    world.transmit(world.packet(peer(1, PathTable::max_neighbours + 2)));
     EXPECT_EQ(world.drops, 1U);
     world.transmit(world.packet(peer(1, 2)));
     EXPECT_EQ(world.drops, 1U);

@@ -41,7 +41,7 @@ TEST(PiecesTest, a_message_takes_as_much_whatever_the_page_size)
             EXPECT_EQ(page % is.piece_bytes, 0U);
             // At most twice the longest message; and room for it, or for as much as so many whole pages hold.
             EXPECT_LE(is.pieces * is.piece_bytes, 2 * 65536U);
-            EXPECT_GE(is.pieces * is.piece_bytes, std::min(elements * page, MessageBuffer::largest_message));
+            EXPECT_GE(is.pieces * is.piece_bytes, std::min(elements * page, MessageBuffer::max_message));
             if (elements >= MessageBuffer::max_pieces) {
                 EXPECT_EQ(is.pieces * is.piece_bytes, 17 * 4096U);
             }

@@ -208,7 +208,7 @@ TEST(PathLife, silence_is_given_twice_the_time_until_it_is_long)
         }
         // From then on one packet is worth one question.
         for (int again = 0; again < 2; ++again) {
-            EXPECT_EQ(path.limit_s(), P::longest_limit_s);
+            EXPECT_EQ(path.limit_s(), P::max_limit_s);
             EXPECT_EQ(path.on(P::Event::unanswered).action, usable ? P::Action::none : P::Action::drop_waiting);
             EXPECT_EQ(path.state(), usable ? P::State::doubtful : P::State::unknown);
             EXPECT_EQ(path.on(P::Event::needed).action, P::Action::ask);
@@ -270,9 +270,9 @@ TEST(PathLife, is_usable_while_it_is_asked_for_again)
     EXPECT_TRUE(path_in(P::State::known).usable());
     EXPECT_TRUE(path_in(P::State::doubtful).usable());
     EXPECT_TRUE(path_in(P::State::refreshing).usable());
-    EXPECT_TRUE(path_in(P::State::asking).question_open());
-    EXPECT_TRUE(path_in(P::State::refreshing).question_open());
-    EXPECT_FALSE(path_in(P::State::doubtful).question_open());
+    EXPECT_TRUE(path_in(P::State::asking).query_pending());
+    EXPECT_TRUE(path_in(P::State::refreshing).query_pending());
+    EXPECT_FALSE(path_in(P::State::doubtful).query_pending());
 }
 
 // An interface
