@@ -354,7 +354,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
         (void)shim_qp_to_error(connection.qp);
         break;
     case PassiveLife::Action::drain: {
-        auto* wr = reinterpret_cast<shim_send_wr*>(connection.drain_wr);
+        shim_send_wr* const wr = connection.drain_wr.get();
         shim_send_wr_init(wr, WrId::of(WrId::Kind::drain, 0), nullptr);
         shim_send_wr_set_message(wr, 0);
         shim_send_wr_set_flags(wr, true, false);

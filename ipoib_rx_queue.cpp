@@ -11,7 +11,7 @@ namespace ipoib {
 RxQueue::RxQueue(Interface& interface) : ring(interface, *this), interface_(interface)
 {
     shim_dim_init(
-        dim(),
+        dim_.get(),
         [](void* context, unsigned int usecs, unsigned int frames) {
             (void)static_cast<Interface*>(context)->queues.moderate({usecs, frames}).ok();
         },
@@ -21,7 +21,7 @@ RxQueue::RxQueue(Interface& interface) : ring(interface, *this), interface_(inte
 void RxQueue::stop()
 {
     napi_.disable();
-    shim_dim_cancel(dim());
+    shim_dim_cancel(dim_.get());
 }
 
 int RxQueue::poll(int budget)
@@ -50,7 +50,7 @@ int RxQueue::poll(int budget)
     if (done == budget)
         return done;
     if (adaptive())
-        shim_dim_look(dim(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
+        shim_dim_look(dim_.get(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
     if (napi_.complete(done) && shim_cq_arm(interface_.queues.recv_cq()))
         napi_.schedule();
     return done;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The active side of connections (RFC 4755), which sends: one for each neighbour that accepts them.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/active_life.hpp>
 #include <ipoib/address.hpp>
 #include <ipoib/cm_endpoint.hpp>
 #include <kernel/list.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
@@ -64,10 +63,10 @@ public:
     // A post failed. The poster may hold the lock that ending the connection takes, so service() ends it.
     kernel::Published<bool> post_failed;
 
-    sa_path_rec* path() { return reinterpret_cast<sa_path_rec*>(path_); }
+    sa_path_rec* path() { return path_.get(); }
 
 private:
-    alignas(SHIM_ALIGNOF_PATH_RECORD) std::byte path_[SHIM_SIZEOF_PATH_RECORD] = {};
+    kernel::Opaque<sa_path_rec> path_{};
 };
 
 // CONTEXT, if not said otherwise: process.

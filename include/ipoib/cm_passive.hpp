@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The passive side of connections (RFC 4755), which receives.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/address.hpp>
 #include <ipoib/cm_endpoint.hpp>
 #include <ipoib/passive_life.hpp>
 #include <ipoib/rc_receive_ring.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
@@ -54,7 +53,7 @@ public:
     unsigned long deadline = 0;
     // Its receive ring, if there is no shared receive queue.
     RcReceiveRing ring;
-    alignas(SHIM_ALIGNOF_SEND_WR) std::byte drain_wr[SHIM_SIZEOF_SEND_WR] = {};
+    kernel::Opaque<shim_send_wr> drain_wr{};
 
     // Set in any context, read by service().
     kernel::Published<bool> flushed, drained;

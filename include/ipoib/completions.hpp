@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Completions taken from a queue at a time. Part of a poll's object and not on its stack, which kernels zero.
 #pragma once
-#include <cstddef>
 
-#include <generated/layout.h>
+#include <kernel/opaque.hpp>
 #include <shim/verbs.h>
 
 namespace ipoib {
@@ -11,11 +10,11 @@ namespace ipoib {
 class Completions {
 public:
     static constexpr int max = 16;
-    shim_wc* first() { return reinterpret_cast<shim_wc*>(storage_); }
+    shim_wc* first() { return storage_.get(); }
     const shim_wc* at(int index) { return shim_wc_at(first(), index); }
 
 private:
-    alignas(SHIM_ALIGNOF_WC) std::byte storage_[SHIM_SIZEOF_WC * max] = {};
+    kernel::Opaque<shim_wc, max> storage_{};
 };
 
 } // namespace ipoib

@@ -5,11 +5,10 @@
 //   normal  the port went up or down, or has another LID
 //   heavy   the P_Key table changed; also repeats a reading that failed
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/interface_life.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/work.hpp>
 #include <shim/verbs.h>
 
@@ -44,8 +43,7 @@ private:
     InterfaceLife::Event read_port(InterfaceLife::Event event);
 
     Interface& interface_;
-    alignas(SHIM_ALIGNOF_EVENT_HANDLER) std::byte handler_[SHIM_SIZEOF_EVENT_HANDLER] = {};
-    shim_event_handler* handler() { return reinterpret_cast<shim_event_handler*>(handler_); }
+    kernel::Opaque<shim_event_handler> handler_{};
     kernel::RtnlWork<&FabricEvents::run_light> light_{*this, flush_queue};
     kernel::RtnlWork<&FabricEvents::run_normal> normal_{*this, flush_queue};
     kernel::RtnlWork<&FabricEvents::run_heavy> heavy_{*this, flush_queue};

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include <generated/layout.h>
+#include <kernel/opaque.hpp>
 #include <shim/skbuff.h>
 #include <shim/verbs.h>
 
@@ -25,9 +25,9 @@ struct MappedPacket {
     // Elements that map linear memory; the rest map page fragments.
     std::uint32_t linear;
     shim_sge sge[max_sges_per_send];
-    alignas(SHIM_ALIGNOF_SEND_WR) std::byte wr[SHIM_SIZEOF_SEND_WR];
+    kernel::Opaque<shim_send_wr> wr;
 
-    shim_send_wr* native() { return reinterpret_cast<shim_send_wr*>(wr); }
+    shim_send_wr* native() { return wr.get(); }
     void set_lkey(std::uint32_t lkey)
     {
         for (auto& element : sge)

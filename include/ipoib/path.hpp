@@ -8,6 +8,7 @@
 #include <ipoib/path_life.hpp>
 #include <ipoib/reaper.hpp>
 #include <kernel/hash_table.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
 #include <shim/debugfs.h>
@@ -46,7 +47,7 @@ public:
     // Under PathTable's lock, except for the hash node, ah and last_used.
     PathLife life;
     // The SA's record; valid if the path is usable.
-    sa_path_rec* record() { return reinterpret_cast<sa_path_rec*>(record_); }
+    sa_path_rec* record() { return record_.get(); }
     kernel::Owned<AddressHandle> handle;
     kernel::List<Neighbour> neighbours;
     kernel::PacketQueue waiting;
@@ -60,7 +61,7 @@ public:
     kernel::Published<unsigned long> last_used;
 
 private:
-    alignas(SHIM_ALIGNOF_PATH_RECORD) std::byte record_[SHIM_SIZEOF_PATH_RECORD] = {};
+    kernel::Opaque<sa_path_rec> record_{};
 };
 
 class PathTable {

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
 #include <kernel/memory.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
 #include <shim/netdevice.h>
@@ -51,8 +51,8 @@ private:
         // Bit i: piece i belongs to the page pool.
         std::uint32_t pooled;
         shim_sge sge[MessageBuffer::max_pieces];
-        alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
-        shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
+        kernel::Opaque<shim_recv_wr> wr;
+        shim_recv_wr* native() { return wr.get(); }
     };
 
     bool builds_in_page() const { return headroom_ != 0; }

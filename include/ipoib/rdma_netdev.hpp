@@ -7,11 +7,10 @@
 //   pair. It finds the queue pair by the QPN in the hardware address, attaches groups to it and sends datagrams from
 //   it. It receives unicast without GRH; all else that arrives, and connections, are the interface's.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/address.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
 #include <shim/rdma_netdev.h>
 
@@ -33,7 +32,7 @@ public:
     // True if the interface has no queues of its own. Valid from init() on.
     bool replaces_queues() const { return present_ && !filters_; }
     // For netdev operations that the shims pass on; nullptr: there is none.
-    const shim_rdma_netdev* native() const { return present_ ? state() : nullptr; }
+    const shim_rdma_netdev* native() const { return present_ ? state_.get() : nullptr; }
 
     // Called by the netdev operations of the same names. CONTEXT: RTNL.
     kernel::Status init();
@@ -64,9 +63,7 @@ private:
     Interface& interface_;
     bool present_ = false;
     bool filters_ = false;
-    alignas(SHIM_ALIGNOF_RDMA_NETDEV) std::byte state_[SHIM_SIZEOF_RDMA_NETDEV] = {};
-    shim_rdma_netdev* state() { return reinterpret_cast<shim_rdma_netdev*>(state_); }
-    const shim_rdma_netdev* state() const { return reinterpret_cast<const shim_rdma_netdev*>(state_); }
+    kernel::Opaque<shim_rdma_netdev> state_{};
 };
 
 } // namespace ipoib

@@ -2,14 +2,13 @@
 // A receive queue of the netdev: NAPI, interrupt moderation (DIM), delivery to the stack and counters, for what the UD
 // queue pair and connections receive.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/completions.hpp>
 #include <ipoib/segment_merger.hpp>
 #include <ipoib/ud_receive_ring.hpp>
 #include <kernel/napi.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <shim/dim.h>
 #include <shim/skbuff.h>
@@ -66,8 +65,7 @@ private:
     // The poll has one completion to handle.
     bool alone_ = false;
     kernel::Published<bool> adaptive_;
-    alignas(SHIM_ALIGNOF_DIM) std::byte dim_[SHIM_SIZEOF_DIM] = {};
-    shim_dim* dim() { return reinterpret_cast<shim_dim*>(dim_); }
+    kernel::Opaque<shim_dim> dim_{};
     kernel::Napi<&RxQueue::poll> napi_;
 };
 

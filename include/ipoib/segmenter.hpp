@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/mapped_packet.hpp>
 #include <kernel/memory.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
 #include <shim/tso.h>
 
@@ -50,14 +50,14 @@ public:
     bool scattered() const { return scattered_; }
 
 private:
-    shim_tso* native() { return reinterpret_cast<shim_tso*>(tso_); }
+    shim_tso* native() { return tso_.get(); }
 
     sk_buff* skb_;
     unsigned int header_bytes_, segment_bytes_;
     // Bytes of data of the segments to come.
     unsigned int left_;
     bool scattered_ = false;
-    alignas(SHIM_ALIGNOF_TSO) std::byte tso_[SHIM_SIZEOF_TSO];
+    kernel::Opaque<shim_tso> tso_;
 };
 
 } // namespace ipoib

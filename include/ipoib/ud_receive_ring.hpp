@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <generated/layout.h>
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
 #include <kernel/memory.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/skbuff.h>
@@ -43,8 +43,8 @@ private:
     struct Slot {
         std::byte* buffer;
         shim_sge sge;
-        alignas(SHIM_ALIGNOF_RECV_WR) std::byte wr[SHIM_SIZEOF_RECV_WR];
-        shim_recv_wr* native() { return reinterpret_cast<shim_recv_wr*>(wr); }
+        kernel::Opaque<shim_recv_wr> wr;
+        shim_recv_wr* native() { return wr.get(); }
     };
     // A received datagram, in its buffer.
     struct Datagram {

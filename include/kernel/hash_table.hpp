@@ -4,7 +4,7 @@
 #pragma once
 #include <type_traits>
 
-#include <generated/layout.h>
+#include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/hash.h>
@@ -21,7 +21,7 @@ public:
 private:
     template <class, class>
     friend class HashTable;
-    alignas(SHIM_ALIGNOF_HASH_NODE) std::byte node_[SHIM_SIZEOF_HASH_NODE] = {};
+    Opaque<shim_hash_node> node_{};
     Key key_;
 };
 
@@ -52,12 +52,9 @@ public:
     void remove(T& element) { shim_hash_remove(native(), node_of(element), sizeof(Key)); }
 
 private:
-    static shim_hash_node* node_of(T& element)
-    {
-        return reinterpret_cast<shim_hash_node*>(static_cast<Hashed<Key>&>(element).node_);
-    }
-    shim_hash* native() { return reinterpret_cast<shim_hash*>(storage_); }
-    alignas(SHIM_ALIGNOF_HASH) std::byte storage_[SHIM_SIZEOF_HASH];
+    static shim_hash_node* node_of(T& element) { return static_cast<Hashed<Key>&>(element).node_.get(); }
+    shim_hash* native() { return storage_.get(); }
+    Opaque<shim_hash> storage_;
 };
 
 } // namespace kernel

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Locks, taken only through guards. Each kind of lock has a static class object, so that lockdep tells them apart.
 #pragma once
-#include <cstddef>
 
-#include <generated/layout.h>
+#include <kernel/opaque.hpp>
 #include <kernel/thread_safety.hpp>
 #include <shim/netdevice.h>
 #include <shim/sync.h>
@@ -14,10 +13,10 @@ namespace kernel {
 class LockClass {
 public:
     constexpr LockClass() = default;
-    shim_lock_class* native() { return reinterpret_cast<shim_lock_class*>(storage_); }
+    shim_lock_class* native() { return storage_.get(); }
 
 private:
-    alignas(SHIM_ALIGNOF_LOCK_CLASS) std::byte storage_[SHIM_SIZEOF_LOCK_CLASS + 1] = {};
+    Opaque<shim_lock_class> storage_{};
 };
 
 // A spinlock that is taken with bottom halves off. CONTEXT: process or softirq.
@@ -32,8 +31,8 @@ public:
     void assert_held() TA_ASSERT(this) { shim_spinlock_assert_held(native()); }
 
 private:
-    shim_spinlock* native() { return reinterpret_cast<shim_spinlock*>(storage_); }
-    alignas(SHIM_ALIGNOF_SPINLOCK) std::byte storage_[SHIM_SIZEOF_SPINLOCK];
+    shim_spinlock* native() { return storage_.get(); }
+    Opaque<shim_spinlock> storage_;
 };
 
 // A sleeping lock. CONTEXT: process.
@@ -47,8 +46,8 @@ public:
     void unlock() TA_RELEASE() { shim_mutex_unlock(native()); }
 
 private:
-    shim_mutex* native() { return reinterpret_cast<shim_mutex*>(storage_); }
-    alignas(SHIM_ALIGNOF_MUTEX) std::byte storage_[SHIM_SIZEOF_MUTEX];
+    shim_mutex* native() { return storage_.get(); }
+    Opaque<shim_mutex> storage_;
 };
 
 // RTNL, the lock of network configuration. CONTEXT: process.
@@ -94,8 +93,8 @@ public:
     void wait() { shim_completion_wait(native()); }
 
 private:
-    shim_completion* native() { return reinterpret_cast<shim_completion*>(storage_); }
-    alignas(SHIM_ALIGNOF_COMPLETION) std::byte storage_[SHIM_SIZEOF_COMPLETION];
+    shim_completion* native() { return storage_.get(); }
+    Opaque<shim_completion> storage_;
 };
 
 } // namespace kernel

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A NAPI context. Its poll is a member function of the object that contains it.
 #pragma once
-#include <cstddef>
 
-#include <generated/layout.h>
+#include <kernel/opaque.hpp>
 #include <shim/netdevice.h>
 #include <shim/sync.h>
 
@@ -56,11 +55,11 @@ public:
         else
             shim_napi_receive(native(), skb);
     }
-    shim_napi* native() { return reinterpret_cast<shim_napi*>(storage_); }
+    shim_napi* native() { return storage_.get(); }
 
 private:
     static int poll(void* owner, int budget) { return (static_cast<Owner*>(owner)->*Poll)(budget); }
-    alignas(SHIM_ALIGNOF_NAPI) std::byte storage_[SHIM_SIZEOF_NAPI] = {};
+    Opaque<shim_napi> storage_{};
 };
 
 } // namespace kernel

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Work items: member functions, run later in process context, of the object that contains the item.
 #pragma once
-#include <cstddef>
 
-#include <generated/layout.h>
 #include <kernel/lock.hpp>
+#include <kernel/opaque.hpp>
 #include <kernel/time.hpp>
 #include <shim/work.h>
 
@@ -59,8 +58,8 @@ private:
     // The name for lockdep, which contains Run.
     static constexpr const char* name() { return __PRETTY_FUNCTION__; }
     static inline constinit LockClass lock_class_;
-    shim_work* native() { return reinterpret_cast<shim_work*>(storage_); }
-    alignas(SHIM_ALIGNOF_WORK) std::byte storage_[SHIM_SIZEOF_WORK];
+    shim_work* native() { return storage_.get(); }
+    Opaque<shim_work> storage_;
 };
 
 // A work item that runs under RTNL. It waits for RTNL, rather than trying and queueing itself again, which could
