@@ -121,7 +121,7 @@ TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
         for (int n = 0; n < 100; ++n) {
             interface().paths.collect_garbage(0);
             if (n % 10 == 0) {
-                interface().paths.doubt_all();
+                interface().paths.invalidate_all();
                 shim_rtnl_lock();
                 interface().paths.flush();
                 interface().paths.accept();
