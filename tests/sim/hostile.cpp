@@ -118,11 +118,11 @@ void Cm::change(Mad& mad) const
     ipoib::PrivateData data;
     std::memcpy(&data, mad.data.data(), sizeof(data));
     if (random.one_in(2))
-        data.introduction.qpn = kernel::Be32(one_of(bad_numbers));
+        data.parameters.qpn = kernel::Be32(one_of(bad_numbers));
     if (random.one_in(2))
-        data.introduction.receive_mtu = kernel::Be32(one_of(bad_lengths));
+        data.parameters.receive_mtu = kernel::Be32(one_of(bad_lengths));
     // Both ends believe that the other agreed on leaving checksums out, or neither does: not one alone.
-    std::memcpy(mad.data.data(), &data, sizeof(data.introduction));
+    std::memcpy(mad.data.data(), &data, sizeof(data.parameters));
     // A REP gets a queue pair number that nobody has. The far end of a REQ has remembered its own.
     if (mad.kind == Kind::rep && random.one_in(4))
         mad.qpn = static_cast<std::uint32_t>(random.between(0x100000, 0xffffff));
