@@ -384,7 +384,7 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
     const bool in_time = !kernel::reached(connection.deadline, now);
     if (connection.release == Release::unpublished && connection.qp) {
         if (!idle && !connection.broken && in_time) {
-            connection.check_at = now + kernel::milliseconds(check_interval_ms);
+            connection.check_at = now + kernel::milliseconds(Connections::check_interval_ms);
             return;
         }
         (void)shim_qp_to_error(connection.qp);

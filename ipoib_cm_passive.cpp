@@ -80,7 +80,7 @@ unsigned long PassiveConnections::next_check()
             return 1;
         ending |= connection.life.ending();
     }
-    return ending ? kernel::milliseconds(check_interval_ms) : 0;
+    return ending ? kernel::milliseconds(Connections::check_interval_ms) : 0;
 }
 
 // Accepting

@@ -172,8 +172,7 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
     if (srq_) {
         repost(slot);
     } else if (reposts_.outstanding() == 0) {
-        from.flushed.store(true);
-        interface_.connections.service_soon();
+        interface_.connections.passive.flushed(from);
     }
 }
 

@@ -78,8 +78,6 @@ public:
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
     // How long sends of a connection that is not needed any more may still arrive.
     static constexpr unsigned int grace_ms = 200;
-    // Interval of checks for a connection whose sends are outstanding.
-    static constexpr unsigned int check_interval_ms = 10;
 
     explicit ActiveConnections(Interface& interface) : interface_(interface) {}
 
@@ -88,7 +86,7 @@ public:
     void send(sk_buff* skb, Neighbour& neighbour, Path& path);
     // The neighbour is removed. CONTEXT: under the path table's lock.
     void abandon(Neighbour& neighbour);
-    // All neighbours are. CONTEXT: under the path table's lock.
+    // All neighbours are removed. CONTEXT: under the path table's lock.
     void abandon_all();
     // The connection's queue pair is out of service. CONTEXT: the poll.
     void send_failed(ActiveConnection& connection);

@@ -51,7 +51,7 @@ public:
     ib_qp* qp = nullptr;
     // Deadline of the present state, in jiffies, while it ends.
     unsigned long deadline = 0;
-    // Its receive ring, if there is no shared receive queue.
+    // The connection's receive ring, if there is no shared receive queue.
     RcReceiveRing ring;
     kernel::Opaque<shim_send_wr> drain_wr{};
 
@@ -76,8 +76,6 @@ public:
     static constexpr unsigned int max_own_buffers = 64;
     // REQs that are accepted at once; then requests_per_second.
     static constexpr unsigned int max_requests_at_once = 1024, requests_per_second = 256;
-    // Interval of checks for connections that end.
-    static constexpr unsigned int check_interval_ms = 10;
 
     explicit PassiveConnections(Interface& interface);
 

@@ -23,7 +23,8 @@ public:
         Segment() = default;
         Segment(void* ip, unsigned int bytes);
         bool of_flow() const { return tcp; }
-        // It can be merged: data and an acknowledgement, without other flags or options than timestamps.
+        // True if the segment can be merged: data and an acknowledgement, without flags but PSH and options but
+        // timestamps.
         bool plain = false;
         Ipv4Header* ip = nullptr;
         TcpHeader* tcp = nullptr;

@@ -9,7 +9,6 @@
 #include <ipoib/ud_send_ring.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/rcu.hpp>
-#include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/netdevice.h>
 #include <shim/skbuff.h>

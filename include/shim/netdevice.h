@@ -26,7 +26,8 @@ struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port);
 /* A child of parent, in its network namespace. CONTEXT: process. */
 struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,
 					    const char *name);
-/* Of the queues that it may have for an rdma_netdev's sake. CONTEXT: before registration. */
+/* Limits a netdev, allocated with the queues that an rdma_netdev may need, to one each. CONTEXT: before registration.
+ */
 void shim_netdev_use_one_queue(struct net_device *dev);
 /* Transmit queues that the netdev has; and use of the first so many of them. CONTEXT: RTNL. */
 unsigned int shim_netdev_tx_queues(const struct net_device *dev);

@@ -80,7 +80,7 @@ struct page_pool {
 struct net_device {
     std::string name = "ib0";
     void* owner = nullptr;
-    // What the HCA's rdma_netdev was told to do.
+    // Calls to the HCA's rdma_netdev, by name.
     std::vector<std::string> lower;
     bool in_lower = false;
     // The transmit queues behind the first.
