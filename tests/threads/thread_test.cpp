@@ -124,7 +124,7 @@ TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
                 interface().paths.invalidate_all();
                 shim_rtnl_lock();
                 interface().paths.flush();
-                interface().paths.accept();
+                interface().paths.start();
                 shim_rtnl_unlock();
             }
             shim_sleep_ms(1);
@@ -237,7 +237,7 @@ TEST_F(ConnectedThreadTest, connections_end_under_traffic)
         for (int n = 0; n < 20; ++n) {
             shim_rtnl_lock();
             interface().paths.flush();
-            interface().paths.accept();
+            interface().paths.start();
             shim_rtnl_unlock();
             shim_sleep_ms(5);
         }
