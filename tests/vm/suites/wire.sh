@@ -16,6 +16,11 @@ group_members() { saquery --smkey 1 -m 2>/dev/null | grep -c PortGid; }
 no_group_has_members() { [ "$(group_members)" = 0 ]; }
 no_connections() { ! rdma resource show qp | says 'type RC'; }
 forget_neighbours() { on "$1" ip neigh flush dev "$(interface_of "$1")"; }
+# Twice: host 3 may probe host 2 between the two, which learns host 3's address from the probe.
+forget_each_other() {
+    each_host forget_neighbours
+    each_host forget_neighbours
+}
 take_down() { on "$1" ip link set "$(interface_of "$1")" down; }
 
 # The stack's own timing is not to be on the wire: no router is asked for.
@@ -102,14 +107,14 @@ play() { # DRIVER
         listeners+=($!)
         wait_for 10 listening $group
     done
-    each_host forget_neighbours
+    forget_each_other
     each_host wait_for 20 has_source
     captured "$1/datagram" talk
     kill "${listeners[@]}"
     wait_for 10 only_the_sender_is_left
     captured "$1/child" talk_in_blue
     each_host remove_child
-    each_host forget_neighbours
+    forget_each_other
     captured "$1/connected" talk_connected
     captured "$1/down" go_down
     unload_driver
