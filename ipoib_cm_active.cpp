@@ -241,7 +241,7 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
         .srq = interface_.connections.receives.srq() != nullptr,
         .private_data = &ours,
-        .private_bytes = PrivateData::bytes(interface_.icrc_as_checksum()),
+        .private_bytes = PrivateData::bytes(interface_.settings.icrc_as_checksum()),
     };
     return shim_cm_send_req(connection.id, &request);
 }
@@ -281,7 +281,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     }
     const PrivateData theirs = PrivateData::from(message.private_data);
     connection.mtu = theirs.parameters.receive_mtu.value();
-    connection.without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
+    connection.without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
     // Interfaces have no lower MTU; over such a connection no packet could be sent, and as datagrams they can.
     constexpr unsigned int min_message = min_mtu + sizeof(Encapsulation);
     if (connection.mtu < min_message) {

@@ -171,7 +171,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
             return kernel::no_memory;
         connection->peer = peer;
         connection->renewed = renewed;
-        connection->without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
+        connection->without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
         connection->since = shim_jiffies();
         connection->last_used.store(connection->since - 1);
         reason = SHIM_CM_REJ_NO_QP;

@@ -109,18 +109,6 @@ unsigned int lanes(unsigned int code)
 
 } // namespace
 
-kernel::Status Interface::set_moderation(Moderation wanted, bool adaptive)
-{
-    if (wanted.usecs > 0xffff || wanted.frames > 0xffff) {
-        log_warning(dev_, "moderation of %u us or %u frames is more than 65535", wanted.usecs, wanted.frames);
-        return kernel::invalid;
-    }
-    if (!has_queues())
-        return kernel::not_supported;
-    rx.set_adaptive(adaptive);
-    return queues.moderate(wanted);
-}
-
 } // namespace ipoib
 
 using ipoib::Interface;
@@ -162,7 +150,9 @@ void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* modera
 
 int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderation)
 {
-    return Interface::of(dev).set_moderation({moderation->usecs, moderation->frames}, moderation->adaptive).code();
+    return Interface::of(dev)
+        .settings.set_moderation({moderation->usecs, moderation->frames}, moderation->adaptive)
+        .code();
 }
 
 void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
@@ -173,17 +163,17 @@ void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
 
 int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)
 {
-    return Interface::of(dev).set_ring_sizes({sends, receives}).code();
+    return Interface::of(dev).settings.set_ring_sizes({sends, receives}).code();
 }
 
 void ipoib_ethtool_flag_names(char* names) { shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }
 
 std::uint32_t ipoib_ethtool_get_flags(const net_device* dev)
 {
-    return Interface::of(dev).icrc_as_checksum() ? std::uint32_t{IPOIB_FLAG_ICRC_AS_CHECKSUM} : 0;
+    return Interface::of(dev).settings.icrc_as_checksum() ? std::uint32_t{IPOIB_FLAG_ICRC_AS_CHECKSUM} : 0;
 }
 
 int ipoib_ethtool_set_flags(net_device* dev, std::uint32_t flags)
 {
-    return Interface::of(dev).set_icrc_as_checksum(flags & IPOIB_FLAG_ICRC_AS_CHECKSUM).code();
+    return Interface::of(dev).settings.set_icrc_as_checksum(flags & IPOIB_FLAG_ICRC_AS_CHECKSUM).code();
 }

@@ -51,7 +51,7 @@ void FabricEvents::run(const char* level, InterfaceLife::Event event)
         return;
     kernel::Guard guard(interface_.ops_lock);
     shim_trace_flush(interface_.dev(), level);
-    (void)interface_.perform(read_port(event)).ok();
+    (void)interface_.state.perform(read_port(event)).ok();
 }
 
 InterfaceLife::Event FabricEvents::read_port(InterfaceLife::Event event)

@@ -22,7 +22,7 @@ kernel::Status store_mode(Interface& interface, const char* text, std::size_t by
     const bool connected = is_word(text, bytes, "connected");
     if (!connected && !is_word(text, bytes, "datagram"))
         return kernel::invalid;
-    return interface.set_connected(connected);
+    return interface.settings.set_connected(connected);
 }
 
 kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
@@ -49,7 +49,7 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
         return store_child(interface, attribute, text);
     case IPOIB_ATTRIBUTE_UMCAST:
         // Text that is not a number switches it off.
-        interface.set_umcast(shim_parse_int(text, &number) && number > 0);
+        interface.settings.set_umcast(shim_parse_int(text, &number) && number > 0);
         return {};
     case IPOIB_ATTRIBUTE_PKEY:
     case IPOIB_ATTRIBUTE_PARENT:
@@ -90,11 +90,11 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     const auto& interface = ipoib::Interface::of(dev);
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
-        return shim_format(buffer, shim_page_size(), "%s\n", interface.connected() ? "connected" : "datagram");
+        return shim_format(buffer, shim_page_size(), "%s\n", interface.settings.connected() ? "connected" : "datagram");
     case IPOIB_ATTRIBUTE_PKEY:
         return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.identity.pkey().value());
     case IPOIB_ATTRIBUTE_UMCAST:
-        return shim_format(buffer, shim_page_size(), "%d\n", interface.umcast());
+        return shim_format(buffer, shim_page_size(), "%d\n", interface.settings.umcast());
     case IPOIB_ATTRIBUTE_PARENT:
         return shim_format(buffer, shim_page_size(), "%s\n", shim_netdev_name(interface.parent()->dev()));
     case IPOIB_ATTRIBUTE_CREATE_CHILD:

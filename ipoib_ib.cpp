@@ -96,7 +96,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     const unsigned int frame_bytes = segment_bytes ? header_bytes + segment_bytes : bytes;
     if (frame_bytes > interface_.mtu.max_frame()) [[unlikely]] {
         // In connected mode the interface's MTU is larger than a datagram.
-        if (!interface_.connected())
+        if (!interface_.settings.connected())
             log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes,
                         interface_.mtu.max_frame());
         interface_.pmtu.reject(skb, ip_mtu(interface_.mtu.max_frame()));
@@ -145,7 +145,7 @@ inline void UdSendRing::write_request(MappedPacket& slot, std::uint32_t here, ib
                                       bool checksum)
 {
     shim_send_wr_init(slot.native(), WrId::of(WrId::Kind::ud, here), slot.sge);
-    shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.qkey());
+    shim_send_wr_set_datagram(slot.native(), slot.sges, ah, qpn, interface_.link.qkey());
     shim_send_wr_set_flags(slot.native(), here % signal_interval == signal_interval - 1, checksum);
     shim_send_wr_set_next(slot.native(), nullptr);
     if (here != unposted_)
@@ -223,7 +223,7 @@ void UdSendRing::ring_doorbell()
         refused_.store(end - unposted_);
         queue_.close();
         shim_tx_queue_stop(interface_.dev());
-        interface_.restart_queues();
+        interface_.state.restart_queues();
     }
     unposted_ = end;
     queue_.expect_completions();

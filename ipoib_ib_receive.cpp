@@ -80,7 +80,7 @@ bool UdReceiveRing::refill(Slot& slot)
 void UdReceiveRing::repost(Slot& slot)
 {
     if (reposts_.add(slot.native()) && !post().ok()) [[unlikely]]
-        interface_.restart_queues();
+        interface_.state.restart_queues();
 }
 
 kernel::Status UdReceiveRing::post()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The module's start and stop, and an interface's life: from birth to death, up and down, its link and its settings.
+// The module's start and stop, an interface's birth and death, and its netdev's operations.
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
@@ -122,147 +122,30 @@ void Interface::detach(void* batch)
 void Interface::cancel_work()
 {
     events.cancel();
-    // A transmit timeout may have queued it until the very end.
-    restart_.cancel();
-    joined_.cancel();
-    announce_.cancel();
+    // A transmit timeout may have queued a restart until the very end.
+    state.cancel();
+    link.cancel();
+    announcer.cancel();
     children.cancel();
 }
 
-// Up and down
-
-kernel::Status Interface::perform(InterfaceLife::Event event)
-{
-    const auto before = life_.state();
-    const auto step = life_.on(event);
-    if (step.next != before) {
-        shim_trace_interface(dev_, InterfaceLife::name(before), InterfaceLife::name(step.next));
-        log_debug(dev_, "%s -> %s", InterfaceLife::name(before), InterfaceLife::name(step.next));
-    }
-    if (step.actions & InterfaceLife::bring_down)
-        bring_down();
-    if (step.actions & InterfaceLife::stop_queues)
-        stop_queues();
-    if (step.actions & InterfaceLife::start_queues) {
-        if (kernel::Status status = start_queues(); !status.ok()) {
-            // An interface without queues is not up. ndo_open returns the error; otherwise nobody sees it, so starting
-            // is tried again.
-            life_ = InterfaceLife();
-            if (event != InterfaceLife::Event::opened)
-                start_later();
-            return status;
-        }
-    }
-    if (step.actions & InterfaceLife::bring_up)
-        bring_up();
-    if (step.actions & InterfaceLife::doubt_paths)
-        paths.invalidate_all();
-    if (step.actions & InterfaceLife::rejoin_groups)
-        groups.rejoin_all();
-    if (step.actions & InterfaceLife::carrier_on) {
-        shim_netdev_carrier_on(dev_);
-        if (announcements_left_) {
-            announcements_left_ = max_announcements;
-            announce_.queue();
-        }
-    }
-    return {};
-}
+// The netdev's operations
 
 kernel::Status Interface::open()
 {
-    const bool found = identity.has_pkey();
-    if (!found)
+    if (!identity.has_pkey())
         log_warning(dev_, "P_Key 0x%04x is not found", identity.pkey().value());
     if (identity.gid_index() < 0)
         log_warning(dev_, "GID %pI6 is not in the port's table: waiting for it", identity.gid().bytes);
-    TRY(perform(found ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey));
+    TRY(state.open());
     children.follow_state(true);
     return {};
 }
 
 void Interface::stop()
 {
-    (void)perform(InterfaceLife::Event::closed).ok();
+    state.close();
     children.follow_state(false);
-}
-
-bool Interface::close_for_change()
-{
-    const bool open = life_.state() != InterfaceLife::State::closed;
-    if (open)
-        (void)perform(InterfaceLife::Event::closed).ok();
-    return open;
-}
-
-kernel::Status Interface::reopen()
-{
-    const kernel::Status opened =
-        perform(identity.has_pkey() ? InterfaceLife::Event::opened : InterfaceLife::Event::opened_without_pkey);
-    if (!opened.ok())
-        start_later();
-    return opened;
-}
-
-void Interface::start_later()
-{
-    life_.on(InterfaceLife::Event::opened_without_pkey);
-    restart_.queue(kernel::seconds(1));
-}
-
-void Interface::run_restart()
-{
-    kernel::Guard guard(ops_lock);
-    // Without its P_Key the interface waits for it.
-    if (!alive_ || !identity.has_pkey())
-        return;
-    (void)perform(InterfaceLife::Event::restart).ok();
-}
-
-kernel::Status Interface::start_queues()
-{
-    if (rdma_netdev.present())
-        return rdma_netdev.open();
-    TRY(queues.open());
-    // The stack holds packets since the queue was stopped; no completion will wake it.
-    shim_tx_queues_wake(dev_);
-    return {};
-}
-
-void Interface::stop_queues()
-{
-    if (rdma_netdev.present())
-        rdma_netdev.stop();
-    else
-        queues.close();
-    reaper.drain();
-}
-
-void Interface::bring_up()
-{
-    paths.start();
-    groups.start();
-    garbage_.queue(work_queue, shim_neighbour_gc_interval());
-}
-
-void Interface::bring_down()
-{
-    shim_netdev_carrier_off(dev_);
-    garbage_.cancel();
-    groups.leave_all();
-    // No response can set it any more, and run_joined(), if queued, finds it cleared.
-    broadcast_joined_.store(false);
-    paths.flush();
-}
-
-void Interface::run_garbage()
-{
-    // As the stack's neighbour tables: entries are looked at once in an interval, and kept for two.
-    const unsigned long interval = shim_neighbour_gc_interval();
-    paths.collect_garbage(2 * interval);
-    connections.passive.collect_garbage();
-    groups.collect_garbage(2 * interval);
-    garbage_.queue(work_queue, interval);
 }
 
 void Interface::tx_timed_out()
@@ -273,69 +156,10 @@ void Interface::tx_timed_out()
     if (has_queues())
         log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_),
                     tx.ring.index().head(), tx.ring.index().tail());
-    restart_queues();
+    state.restart_queues();
 }
 
-// The link
-
-kernel::Status Interface::apply_link_parameters(const shim_mcmember& broadcast)
-{
-    const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
-    if (frame < ip_mtu(min_mtu)) {
-        log_warning(dev_, "the broadcast group's MTU code %u is invalid", broadcast.mtu);
-        return kernel::invalid;
-    }
-    link_ = LinkParameters{
-        .qkey = broadcast.qkey,
-        .flow_label = broadcast.flow_label,
-        .mtu = broadcast.mtu,
-        .rate = broadcast.rate,
-        .sl = broadcast.sl,
-        .hop_limit = broadcast.hop_limit,
-        .traffic_class = broadcast.traffic_class,
-    };
-    // An rdma_netdev is given it with the group.
-    if (const int error = has_queues() ? shim_qp_set_qkey(queues.qp(), link_.qkey) : 0) {
-        log_warning(dev_, "failed to set the Q_Key, error %d", error);
-        return error;
-    }
-    qkey_.store(link_.qkey);
-    traffic_class_.store(link_.traffic_class);
-    mtu.set_link(frame);
-    return {};
-}
-
-void Interface::broadcast_joined()
-{
-    broadcast_joined_.store(true);
-    joined_.queue();
-}
-
-void Interface::run_joined()
-{
-    kernel::Guard guard(ops_lock);
-    if (!broadcast_joined_.load_relaxed() || identity.port_down())
-        return;
-    mtu.apply();
-    (void)perform(InterfaceLife::Event::joined).ok();
-}
-
-void Interface::address_changed()
-{
-    announcements_left_ = max_announcements;
-    shim_netdev_address_changed(dev_);
-}
-
-void Interface::run_announce()
-{
-    // Without carrier: perform() queues this again.
-    if (life_.state() != InterfaceLife::State::running)
-        return;
-    shim_netdev_notify_peers(dev_);
-    // The stack may delay its reaction to carrier, and drops what it is to send until then.
-    if (--announcements_left_)
-        announce_.queue(kernel::seconds(1));
-}
+// Multicast groups
 
 kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
 {
@@ -353,7 +177,7 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
     shim_qp_detach(queues.qp(), &native, mlid);
 }
 
-// Settings
+// Features and address
 
 void Interface::add_abilities(unsigned int abilities)
 {
@@ -368,91 +192,6 @@ kernel::Status Interface::set_address(const HwAddr& address)
     TRY(identity.set_guid(address));
     children.follow_guid();
     return {};
-}
-
-void Interface::set_umcast(bool umcast)
-{
-    if (umcast)
-        log_warning(dev_, "ignoring multicast groups joined directly by userspace");
-    umcast_.store(umcast);
-}
-
-kernel::Status Interface::set_connected(bool wanted)
-{
-    if (wanted == connected())
-        return {};
-    if (!has_queues()) {
-        log_warning(dev_, "the HCA's rdma_netdev has no connected mode: load with ipoib_enhanced=0");
-        return kernel::invalid;
-    }
-    if (wanted) {
-        log_warning(dev_, "enabling connected mode will cause multicast packet drops");
-        TRY(use_one_tx_queue());
-    }
-    connected_.store(wanted);
-    // Neighbours are looked up anew, and decide anew between datagrams and a connection.
-    if (life_.started()) {
-        paths.flush();
-        paths.start();
-    }
-    if (!wanted)
-        use_all_tx_queues();
-    shim_netdev_update_features(dev_);
-    return wanted ? mtu.enter_connected_mode() : mtu.enter_datagram_mode();
-}
-
-kernel::Status Interface::use_one_tx_queue() { return rdma_netdev.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }
-
-void Interface::use_all_tx_queues()
-{
-    if (!rdma_netdev.present())
-        return;
-    // Packets may still be on their way to connections that were dropped.
-    shim_rcu_synchronize();
-    if (const int error = shim_netdev_use_tx_queues(dev_, shim_netdev_tx_queues(dev_)))
-        log_warning(dev_, "failed to use all transmit queues again, error %d", error);
-}
-
-kernel::Status Interface::set_icrc_as_checksum(bool wanted)
-{
-    if (wanted == icrc_as_checksum())
-        return {};
-    if (!has_queues())
-        return kernel::not_supported;
-    const bool was_open = close_for_change();
-    icrc_as_checksum_.store(wanted);
-    shim_netdev_update_features(dev_);
-    return was_open ? reopen() : kernel::Status();
-}
-
-kernel::Status Interface::set_ring_sizes(RingSizes wanted)
-{
-    // An rdma_netdev knows the queue pair by its number.
-    if (rdma_netdev.present())
-        return kernel::not_supported;
-    const RingSizes before = queues.sizes();
-    const auto clamp = [](unsigned int size, int min) {
-        return static_cast<unsigned int>(kernel::clamp_ring_size(size, min, RingSizes::max_slots));
-    };
-    wanted = {clamp(wanted.sends, RingSizes::min_sends), clamp(wanted.receives, RingSizes::min_receives)};
-    if (wanted == before)
-        return {};
-    // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
-    // one.
-    if (shim_netdev_bonded(dev_)) {
-        log_warning(dev_, "rings of %u sends and %u receives: not as a bond's port", wanted.sends, wanted.receives);
-        return kernel::busy;
-    }
-    const bool was_open = close_for_change();
-    const kernel::Status status = queues.replace(wanted);
-    if (!status.ok()) {
-        log_warning(dev_, "no rings of %u sends and %u receives, error %d", wanted.sends, wanted.receives,
-                    status.code());
-        // If these fail, too, the interface has no queues until it is next opened.
-        (void)queues.replace(before).ok();
-    }
-    const kernel::Status opened = was_open ? reopen() : kernel::Status();
-    return status.ok() ? opened : status;
 }
 
 // Statistics
@@ -564,11 +303,11 @@ int ipoib_ndo_set_address(net_device* dev, const std::uint8_t* address)
     return Interface::of(dev).set_address(ipoib::HwAddr::from(address)).code();
 }
 void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
-bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).connected(); }
+bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).settings.connected(); }
 
 bool ipoib_leaves_checksums(const net_device* dev)
 {
     const Interface& interface = Interface::of(dev);
-    return !interface.connected() || interface.icrc_as_checksum();
+    return !interface.settings.connected() || interface.settings.icrc_as_checksum();
 }
 void ipoib_ndo_get_stats(net_device* dev, shim_stats* stats) { Interface::of(dev).sum_statistics(*stats); }

@@ -27,7 +27,7 @@ void LinkMtu::set_link(unsigned int frame)
 
 void LinkMtu::apply()
 {
-    if (interface_.connected())
+    if (interface_.settings.connected())
         return;
     const unsigned int mtu = datagram_mtu();
     if (const int error = set_netdev_mtu(mtu))
@@ -53,7 +53,7 @@ int LinkMtu::set_netdev_mtu(unsigned int mtu)
 kernel::Status LinkMtu::change(unsigned int mtu)
 {
     net_device* const dev = interface_.dev();
-    const bool connected = interface_.connected();
+    const bool connected = interface_.settings.connected();
     const unsigned int max = connected ? interface_.connections.receives.max_mtu() : ip_mtu(max_port_frame_);
     if (mtu < min_mtu || mtu > max) {
         log_warning(dev, "MTU %u is not between %u and %u", mtu, min_mtu, max);

@@ -219,7 +219,7 @@ void GroupSet::run_joins()
 
 void GroupSet::send_join(Group& group)
 {
-    const LinkParameters& link = interface_.link();
+    const LinkParameters& link = interface_.link.parameters();
     const bool broadcast = group.kind == Group::Kind::broadcast;
     shim_mcmember member{
         .mgid = group.key().native(),
@@ -302,7 +302,7 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
 {
     const bool broadcast = group.kind == Group::Kind::broadcast;
     if (broadcast)
-        TRY(interface_.apply_link_parameters(member));
+        TRY(interface_.link.apply(member));
     if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
         if (group.attached)
             interface_.detach_group(group.key(), group.mlid);
@@ -339,7 +339,7 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
     group.ah.store(ah);
     interface_.reaper.retire(std::move(handle));
     if (broadcast)
-        interface_.broadcast_joined();
+        interface_.link.broadcast_joined();
     return {};
 }
 
@@ -443,7 +443,8 @@ void GroupSet::list(const HwAddr& address)
     kernel::Guard guard(lock_);
     Group* group = groups_.find(mgid);
     const shim_gid native = mgid.native();
-    if (!group && interface_.umcast() && shim_sa_group_known(interface_.ca(), interface_.identity.port(), &native)) {
+    if (!group && interface_.settings.umcast() &&
+        shim_sa_group_known(interface_.ca(), interface_.identity.port(), &native)) {
         log_multicast(interface_.dev(), "%pI6 is joined by userspace already", mgid.bytes);
         return;
     }

@@ -18,13 +18,13 @@ kernel::Status change(Interface& interface, const shim_link_request& request, ne
             shim_extack(extack, "mode %u is neither datagram (0) nor connected (1)", request.mode);
             return kernel::invalid;
         }
-        if (const kernel::Status status = interface.set_connected(request.mode == connected); !status.ok()) {
+        if (const kernel::Status status = interface.settings.set_connected(request.mode == connected); !status.ok()) {
             shim_extack(extack, "the MTU of the mode was not accepted");
             return status;
         }
     }
     if (request.has_umcast)
-        interface.set_umcast(request.umcast != 0);
+        interface.settings.set_umcast(request.umcast != 0);
     return {};
 }
 
@@ -95,8 +95,8 @@ void ipoib_link_info(const net_device* dev, shim_link_info* info)
 {
     const Interface& interface = Interface::of(dev);
     info->pkey = interface.identity.pkey().value();
-    info->mode = interface.connected() ? ipoib::connected : ipoib::datagram;
-    info->umcast = interface.umcast();
+    info->mode = interface.settings.connected() ? ipoib::connected : ipoib::datagram;
+    info->umcast = interface.settings.umcast();
 }
 
 const net_device* ipoib_link_parent(const net_device* dev)

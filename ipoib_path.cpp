@@ -116,7 +116,7 @@ void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, Path& path)
 
 bool PathTable::goes_by_datagram(const Neighbour& neighbour) const
 {
-    return !interface_.connected() || !neighbour.key().connected_capable() || neighbour.refused;
+    return !interface_.settings.connected() || !neighbour.key().connected_capable() || neighbour.refused;
 }
 
 void PathTable::publish(Neighbour& neighbour)
@@ -186,7 +186,7 @@ bool PathTable::send_query(Path& path)
         .dgid = path.key().native(),
         .sgid = interface_.identity.gid().native(),
         .pkey = interface_.identity.pkey().value(),
-        .traffic_class = interface_.traffic_class(),
+        .traffic_class = interface_.link.traffic_class(),
     };
     queries.add();
     // A response that comes at once waits for the lock.

@@ -53,7 +53,7 @@ void RdmaNetdev::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
 kernel::Status RdmaNetdev::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
 {
     const shim_gid native = mgid.native();
-    return shim_rdma_netdev_attach(interface_.dev(), interface_.ca(), &native, mlid, broadcast, interface_.qkey());
+    return shim_rdma_netdev_attach(interface_.dev(), interface_.ca(), &native, mlid, broadcast, interface_.link.qkey());
 }
 
 void RdmaNetdev::detach_group(const Gid& mgid, std::uint16_t mlid)

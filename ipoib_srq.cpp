@@ -78,7 +78,7 @@ kernel::Status SharedReceiveQueue::fill()
 void SharedReceiveQueue::broke()
 {
     broken_.store(true);
-    interface_.restart_queues();
+    interface_.state.restart_queues();
 }
 
 void SharedReceiveQueue::drop_if_broken()

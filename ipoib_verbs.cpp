@@ -107,7 +107,7 @@ kernel::Status UdQueues::replace(RingSizes sizes)
         destroy();
         return status;
     }
-    interface_.address_changed();
+    interface_.announcer.address_changed();
     return moderate(moderation());
 }
 
@@ -130,7 +130,7 @@ kernel::Status UdQueues::move_to_rts()
     shim_port attributes;
     TRY(shim_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
-    TRY(shim_qp_to_init(qp_, identity.port(), identity.pkey_index(), interface_.qkey()));
+    TRY(shim_qp_to_init(qp_, identity.port(), identity.pkey_index(), interface_.link.qkey()));
     // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
     TRY(interface_.rx.ring.fill(attributes.active_mtu));
     TRY(shim_qp_to_rtr(qp_));

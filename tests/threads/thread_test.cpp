@@ -144,7 +144,7 @@ TEST_F(ThreadTest, rings_change_under_traffic)
     std::thread user([&, this] {
         for (unsigned int n = 0; n < 20; ++n) {
             shim_rtnl_lock();
-            EXPECT_TRUE(interface().set_ring_sizes({n % 2 ? 128U : 256U, 64}).ok());
+            EXPECT_TRUE(interface().settings.set_ring_sizes({n % 2 ? 128U : 256U, 64}).ok());
             shim_rtnl_unlock();
         }
         over.store(true);
@@ -201,7 +201,7 @@ protected:
     {
         ThreadTest::SetUp();
         shim_rtnl_lock();
-        EXPECT_TRUE(interface().set_connected(true).ok());
+        EXPECT_TRUE(interface().settings.set_connected(true).ok());
         shim_rtnl_unlock();
     }
     bool send_message(unsigned int to, bool more = false)

@@ -66,8 +66,8 @@ TEST_F(AcceleratedTest, what_it_lacks_is_refused)
     start();
     world.bring_up();
     world.rtnl = true;
-    EXPECT_EQ(interface().set_connected(true).code(), -22);
-    EXPECT_TRUE(interface().set_connected(false).ok());
+    EXPECT_EQ(interface().settings.set_connected(true).code(), -22);
+    EXPECT_TRUE(interface().settings.set_connected(false).ok());
     const shim_moderation moderation{1, 1, false};
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), -95);
     EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1024, 1024), -95);
@@ -145,7 +145,7 @@ TEST_F(AcceleratedTest, parameter_refuses_it)
     EXPECT_FALSE(interface().rdma_netdev.present());
     EXPECT_EQ(world.lowers, 0);
     world.rtnl = true;
-    EXPECT_TRUE(interface().set_connected(true).ok());
+    EXPECT_TRUE(interface().settings.set_connected(true).ok());
     world.rtnl = false;
 }
 
@@ -228,7 +228,7 @@ protected:
     void set_connected(bool connected)
     {
         world.rtnl = true;
-        EXPECT_TRUE(interface().set_connected(connected).ok());
+        EXPECT_TRUE(interface().settings.set_connected(connected).ok());
         world.rtnl = false;
     }
     const HwAddr peer = HwAddr::of(HwAddr::flag_rc, 0x100, Gid{{0xfe, 0x80, 1}});
@@ -261,7 +261,7 @@ TEST_F(FilterTest, what_comes_by_the_queue_pair_is_received_and_summed)
 {
     start();
     world.bring_up();
-    EXPECT_EQ(world.qp().qkey, interface().qkey());
+    EXPECT_EQ(world.qp().qkey, interface().link.qkey());
     EXPECT_TRUE(world.receive({8, 0, 0, 0, 0x45, 0, 0, 20}, true, broadcast_gid(PKey(0xffff))));
     world.run_polls();
     EXPECT_EQ(world.received.size(), 1U);
@@ -298,14 +298,14 @@ TEST_F(FilterTest, mode_stays_when_its_transmit_queues_do)
     world.bring_up();
     world.refused = "netdev_use_tx_queues";
     world.rtnl = true;
-    EXPECT_EQ(interface().set_connected(true).code(), -12);
+    EXPECT_EQ(interface().settings.set_connected(true).code(), -12);
     world.rtnl = false;
-    EXPECT_FALSE(interface().connected());
+    EXPECT_FALSE(interface().settings.connected());
     world.refused.clear();
     set_connected(true);
     world.refused = "netdev_use_tx_queues";
     set_connected(false);
-    EXPECT_FALSE(interface().connected());
+    EXPECT_FALSE(interface().settings.connected());
     EXPECT_EQ(world.dev().tx_queues, 1U);
 }
 
@@ -318,7 +318,7 @@ TEST_F(FilterTest, rings_stay_and_moderation_is_set)
     const shim_moderation moderation{10, 4, false};
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), 0);
     EXPECT_EQ(world.ca.moderated_usecs, 10U);
-    EXPECT_TRUE(interface().set_icrc_as_checksum(true).ok());
+    EXPECT_TRUE(interface().settings.set_icrc_as_checksum(true).ok());
     world.rtnl = false;
     world.run_work();
     EXPECT_TRUE(world.dev().registered);

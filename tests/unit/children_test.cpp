@@ -81,7 +81,7 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_take_turns_on_its_completion_vectors)
     // Other rings stay where they were.
     const Vectors before = vectors_of(child(1));
     world.rtnl = true;
-    EXPECT_TRUE(Interface::of(child(1)).set_ring_sizes({256, 256}).ok());
+    EXPECT_TRUE(Interface::of(child(1)).settings.set_ring_sizes({256, 256}).ok());
     world.rtnl = false;
     EXPECT_EQ(vectors_of(child(1)), before);
 }

@@ -479,7 +479,7 @@ TEST_F(InterfaceTest, one_warning_hides_no_other)
     for (int i = 0; i < 200; ++i)
         EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
     EXPECT_EQ(count(often), kernel::RateLimit::max_count);
-    interface().set_umcast(true);
+    interface().settings.set_umcast(true);
     EXPECT_TRUE(logged("ignoring multicast groups joined directly by userspace"));
     world.now += kernel::seconds(kernel::RateLimit::interval_seconds);
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
@@ -610,7 +610,7 @@ TEST_F(InterfaceTest, umcast_is_switched_on_by_numbers_above_zero_alone)
          {std::pair{"1", true}, {"0", false}, {"2", true}, {"-1", false}, {"1", true}, {"x", false}}) {
         EXPECT_EQ(world.store(&world.dev(), IPOIB_ATTRIBUTE_UMCAST, text, std::strlen(text)),
                   static_cast<long>(std::strlen(text)));
-        EXPECT_EQ(interface().umcast(), on) << text;
+        EXPECT_EQ(interface().settings.umcast(), on) << text;
     }
 }
 

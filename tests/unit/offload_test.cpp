@@ -257,10 +257,10 @@ TEST_F(CutTest, larger_rings_send_more_segments_at_a_time)
 {
     world.rtnl = true;
     EXPECT_EQ(world.dev().max_segments, 32U);
-    ASSERT_TRUE(interface().set_ring_sizes({8192, 128}).ok());
+    ASSERT_TRUE(interface().settings.set_ring_sizes({8192, 128}).ok());
     EXPECT_EQ(world.dev().segments_limit, 64U);
     EXPECT_EQ(world.dev().max_segments, 64U);
-    ASSERT_TRUE(interface().set_ring_sizes({128, 128}).ok());
+    ASSERT_TRUE(interface().settings.set_ring_sizes({128, 128}).ok());
     EXPECT_EQ(world.dev().max_segments, 32U);
     world.rtnl = false;
 }
@@ -268,12 +268,12 @@ TEST_F(CutTest, larger_rings_send_more_segments_at_a_time)
 TEST_F(CutTest, number_of_segments_that_the_user_chose_outlasts_other_rings)
 {
     world.rtnl = true;
-    ASSERT_TRUE(interface().set_ring_sizes({8192, 128}).ok());
+    ASSERT_TRUE(interface().settings.set_ring_sizes({8192, 128}).ok());
     // ip link set ib0 gso_max_segs 40
     world.dev().max_segments = 40;
-    ASSERT_TRUE(interface().set_ring_sizes({128, 128}).ok());
+    ASSERT_TRUE(interface().settings.set_ring_sizes({128, 128}).ok());
     EXPECT_EQ(world.dev().max_segments, 32U);
-    ASSERT_TRUE(interface().set_ring_sizes({256, 128}).ok());
+    ASSERT_TRUE(interface().settings.set_ring_sizes({256, 128}).ok());
     EXPECT_EQ(world.dev().max_segments, 40U);
     world.rtnl = false;
 }
@@ -478,10 +478,10 @@ TEST_F(OffloadTest, connections_take_no_offloads)
 {
     world.rtnl = true;
     EXPECT_TRUE(ipoib_offloads_sends(&world.dev()));
-    EXPECT_TRUE(interface().set_connected(true).ok());
+    EXPECT_TRUE(interface().settings.set_connected(true).ok());
     EXPECT_FALSE(ipoib_offloads_sends(&world.dev()));
     EXPECT_EQ(world.dev().feature_updates, 1U);
-    EXPECT_TRUE(interface().set_connected(false).ok());
+    EXPECT_TRUE(interface().settings.set_connected(false).ok());
     EXPECT_EQ(world.dev().feature_updates, 2U);
     world.rtnl = false;
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Announces an interface's changed hardware address to its neighbours, with gratuitous ARP and unsolicited neighbour
+// advertisements, once the interface has carrier.
+#pragma once
+#include <ipoib/fabric_events.hpp>
+#include <kernel/work.hpp>
+
+namespace ipoib {
+
+class Interface;
+
+class Announcer {
+public:
+    explicit Announcer(Interface& interface) : interface_(interface) {}
+
+    // The hardware address has another QPN: the stack learns of it now, neighbours with carrier. CONTEXT: RTNL.
+    void address_changed();
+    // There is carrier: announces the address if it changed. CONTEXT: RTNL.
+    void carrier_on();
+    // CONTEXT: process, no RTNL.
+    void cancel() { announce_.cancel(); }
+
+private:
+    void run();
+
+    // Announcements are repeated, because they may be lost.
+    static constexpr unsigned int repetitions = 3;
+
+    Interface& interface_;
+    // Announcements still to be sent. Under RTNL.
+    unsigned int left_ = 0;
+    kernel::RtnlWork<&Announcer::run> announce_{*this, flush_queue};
+};
+
+} // namespace ipoib

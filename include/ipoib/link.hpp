@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The IPoIB link of an interface: the parameters of its broadcast group (RFC 4391 section 4), and whether the group is
+// joined.
+#pragma once
+#include <cstdint>
+
+#include <ipoib/fabric_events.hpp>
+#include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <kernel/work.hpp>
+#include <shim/sa.h>
+
+namespace ipoib {
+
+class Interface;
+
+// From the broadcast group's member record; groups and paths are requested with them (RFC 4391 section 4).
+struct LinkParameters {
+    std::uint32_t qkey = 0;
+    std::uint32_t flow_label = 0;
+    std::uint8_t mtu = 0;
+    std::uint8_t rate = 0;
+    std::uint8_t sl = 0;
+    std::uint8_t hop_limit = 0;
+    std::uint8_t traffic_class = 0;
+};
+
+class Link {
+public:
+    explicit Link(Interface& interface) : interface_(interface) {}
+
+    // Applies the parameters of the broadcast group's record. -EINVAL: the MTU is invalid. CONTEXT: process.
+    kernel::Status apply(const shim_mcmember& broadcast);
+    // The broadcast group is joined and attached: there may be carrier. CONTEXT: process.
+    void broadcast_joined();
+    // The groups are left. Afterwards a pending broadcast_joined() has no effect. CONTEXT: RTNL.
+    void broadcast_left() { joined_.store(false); }
+    // CONTEXT: process, no RTNL.
+    void cancel() { bring_carrier_.cancel(); }
+
+    // CONTEXT: under GroupSet's mutex.
+    const LinkParameters& parameters() const { return parameters_; }
+    // CONTEXT: any.
+    std::uint32_t qkey() const { return qkey_.load_relaxed(); }
+    std::uint8_t traffic_class() const { return traffic_class_.load_relaxed(); }
+
+private:
+    void run_bring_carrier();
+
+    Interface& interface_;
+    LinkParameters parameters_;
+    kernel::Published<std::uint32_t> qkey_;
+    kernel::Published<std::uint8_t> traffic_class_;
+    // The broadcast group was joined since the interface last went up.
+    kernel::Published<bool> joined_;
+    kernel::RtnlWork<&Link::run_bring_carrier> bring_carrier_{*this, flush_queue};
+};
+
+} // namespace ipoib

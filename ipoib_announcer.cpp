@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <ipoib/announcer.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/time.hpp>
+
+namespace ipoib {
+
+void Announcer::address_changed()
+{
+    left_ = repetitions;
+    shim_netdev_address_changed(interface_.dev());
+}
+
+void Announcer::carrier_on()
+{
+    if (left_ == 0)
+        return;
+    left_ = repetitions;
+    announce_.queue();
+}
+
+void Announcer::run()
+{
+    // Without carrier: carrier_on() queues this again.
+    if (!interface_.state.has_carrier())
+        return;
+    shim_netdev_notify_peers(interface_.dev());
+    // The stack may delay its reaction to carrier, and drops what it is to send until then.
+    if (--left_)
+        announce_.queue(kernel::seconds(1));
+}
+
+} // namespace ipoib

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <ipoib/link.hpp>
+#include <kernel/log.hpp>
+
+namespace ipoib {
+
+kernel::Status Link::apply(const shim_mcmember& broadcast)
+{
+    const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
+    if (frame < ip_mtu(min_mtu)) {
+        log_warning(interface_.dev(), "the broadcast group's MTU code %u is invalid", broadcast.mtu);
+        return kernel::invalid;
+    }
+    parameters_ = LinkParameters{
+        .qkey = broadcast.qkey,
+        .flow_label = broadcast.flow_label,
+        .mtu = broadcast.mtu,
+        .rate = broadcast.rate,
+        .sl = broadcast.sl,
+        .hop_limit = broadcast.hop_limit,
+        .traffic_class = broadcast.traffic_class,
+    };
+    // An rdma_netdev is given the Q_Key with the group.
+    if (const int error = interface_.has_queues() ? shim_qp_set_qkey(interface_.queues.qp(), parameters_.qkey) : 0) {
+        log_warning(interface_.dev(), "failed to set the Q_Key, error %d", error);
+        return error;
+    }
+    qkey_.store(parameters_.qkey);
+    traffic_class_.store(parameters_.traffic_class);
+    interface_.mtu.set_link(frame);
+    return {};
+}
+
+void Link::broadcast_joined()
+{
+    joined_.store(true);
+    bring_carrier_.queue();
+}
+
+void Link::run_bring_carrier()
+{
+    kernel::Guard guard(interface_.ops_lock);
+    if (!joined_.load_relaxed() || interface_.identity.port_down())
+        return;
+    interface_.mtu.apply();
+    (void)interface_.state.perform(InterfaceLife::Event::joined).ok();
+}
+
+} // namespace ipoib

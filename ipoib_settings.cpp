@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include <ipoib/interface.hpp>
+#include <ipoib/settings.hpp>
+#include <kernel/log.hpp>
+#include <kernel/ring.hpp>
+
+namespace ipoib {
+
+kernel::Status Settings::set_connected(bool wanted)
+{
+    if (wanted == connected())
+        return {};
+    if (!interface_.has_queues()) {
+        log_warning(interface_.dev(), "the HCA's rdma_netdev has no connected mode: load with ipoib_enhanced=0");
+        return kernel::invalid;
+    }
+    if (wanted) {
+        log_warning(interface_.dev(), "enabling connected mode will cause multicast packet drops");
+        TRY(use_one_tx_queue());
+    }
+    connected_.store(wanted);
+    // Neighbours are looked up anew, and decide anew between datagrams and a connection.
+    if (interface_.state.started()) {
+        interface_.paths.flush();
+        interface_.paths.start();
+    }
+    if (!wanted)
+        use_all_tx_queues();
+    shim_netdev_update_features(interface_.dev());
+    return wanted ? interface_.mtu.enter_connected_mode() : interface_.mtu.enter_datagram_mode();
+}
+
+kernel::Status Settings::use_one_tx_queue()
+{
+    return interface_.rdma_netdev.present() ? shim_netdev_use_tx_queues(interface_.dev(), 1) : 0;
+}
+
+void Settings::use_all_tx_queues()
+{
+    if (!interface_.rdma_netdev.present())
+        return;
+    // Packets may still be on their way to connections that were dropped.
+    shim_rcu_synchronize();
+    if (const int error = shim_netdev_use_tx_queues(interface_.dev(), shim_netdev_tx_queues(interface_.dev())))
+        log_warning(interface_.dev(), "failed to use all transmit queues again, error %d", error);
+}
+
+kernel::Status Settings::set_icrc_as_checksum(bool wanted)
+{
+    if (wanted == icrc_as_checksum())
+        return {};
+    if (!interface_.has_queues())
+        return kernel::not_supported;
+    const bool was_open = interface_.state.close();
+    icrc_as_checksum_.store(wanted);
+    shim_netdev_update_features(interface_.dev());
+    return was_open ? interface_.state.reopen() : kernel::Status();
+}
+
+void Settings::set_umcast(bool umcast)
+{
+    if (umcast)
+        log_warning(interface_.dev(), "ignoring multicast groups joined directly by userspace");
+    umcast_.store(umcast);
+}
+
+kernel::Status Settings::set_moderation(Moderation wanted, bool adaptive)
+{
+    if (wanted.usecs > 0xffff || wanted.frames > 0xffff) {
+        log_warning(interface_.dev(), "moderation of %u us or %u frames is more than 65535", wanted.usecs,
+                    wanted.frames);
+        return kernel::invalid;
+    }
+    if (!interface_.has_queues())
+        return kernel::not_supported;
+    interface_.rx.set_adaptive(adaptive);
+    return interface_.queues.moderate(wanted);
+}
+
+kernel::Status Settings::set_ring_sizes(RingSizes wanted)
+{
+    // An rdma_netdev knows the queue pair by its number.
+    if (interface_.rdma_netdev.present())
+        return kernel::not_supported;
+    const RingSizes before = interface_.queues.sizes();
+    const auto clamp = [](unsigned int size, int min) {
+        return static_cast<unsigned int>(kernel::clamp_ring_size(size, min, RingSizes::max_slots));
+    };
+    wanted = {clamp(wanted.sends, RingSizes::min_sends), clamp(wanted.receives, RingSizes::min_receives)};
+    if (wanted == before)
+        return {};
+    // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
+    // one.
+    if (shim_netdev_bonded(interface_.dev())) {
+        log_warning(interface_.dev(), "rings of %u sends and %u receives: not as a bond's port", wanted.sends,
+                    wanted.receives);
+        return kernel::busy;
+    }
+    const bool was_open = interface_.state.close();
+    const kernel::Status status = interface_.queues.replace(wanted);
+    if (!status.ok()) {
+        log_warning(interface_.dev(), "no rings of %u sends and %u receives, error %d", wanted.sends, wanted.receives,
+                    status.code());
+        // If these fail, too, the interface has no queues until it is next opened.
+        (void)interface_.queues.replace(before).ok();
+    }
+    const kernel::Status opened = was_open ? interface_.state.reopen() : kernel::Status();
+    return status.ok() ? opened : status;
+}
+
+} // namespace ipoib
