@@ -5,7 +5,6 @@
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
-#include <ipoib/table.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
 
@@ -83,56 +82,6 @@ unsigned long Connections::service()
     }
     active.transmit(ready);
     return delay;
-}
-
-// debugfs
-
-kernel::Status Connections::show(seq_file* file)
-{
-    const auto count = [](const kernel::SharedCounter& counter) {
-        return static_cast<unsigned long long>(counter.value());
-    };
-    shim_seq_printf(file,
-                    "asked %llu accepted %llu refused %llu broken %llu taken %llu turned_away %llu malformed %llu\n",
-                    count(active.requests), count(active.accepted), count(active.refusals), count(active.broken),
-                    count(passive.taken), count(passive.turned_away), count(passive.malformed));
-    struct Row {
-        const char* side;
-        const char* state;
-        Gid peer;
-        std::uint32_t qpn;
-        unsigned int mtu, queue;
-        unsigned long since;
-        bool without_checksums;
-    };
-    std::size_t connections = 0;
-    {
-        kernel::Guard guard(interface_.paths.lock);
-        for ([[maybe_unused]] ActiveConnection& connection : active.list())
-            ++connections;
-        connections += passive.count();
-    }
-    Snapshot<Row> rows;
-    if (!rows.allocate(connections))
-        return kernel::no_memory;
-    {
-        kernel::Guard guard(interface_.paths.lock);
-        for (ActiveConnection& connection : active.list())
-            rows.add({"active", ActiveLife::name(connection.life.state()), connection.peer.gid(), connection.peer.qpn(),
-                      connection.mtu ? connection.mtu - static_cast<unsigned int>(sizeof(Encapsulation)) : 0,
-                      connection.waiting.length() + connection.sent.load() - connection.completed.load(),
-                      connection.since, connection.without_checksums});
-        for (PassiveConnection& connection : passive.list())
-            rows.add({"passive", PassiveLife::name(connection.life.state()), connection.peer.gid, connection.peer.qpn,
-                      receives.max_mtu(), connection.ring.outstanding(), connection.since,
-                      connection.without_checksums});
-    }
-    const unsigned long now = shim_jiffies();
-    for (const Row& row : rows)
-        shim_seq_printf(file, "%-7s %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n", row.side,
-                        row.peer.bytes, row.qpn, row.state, row.mtu, row.queue,
-                        kernel::elapsed(row.since, now) / kernel::seconds(1), row.without_checksums ? " icrc" : "");
-    return {};
 }
 
 } // namespace ipoib

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The files of an interface: mode, pkey, create_child and others in sysfs; tables in debugfs.
-#include <cstring>
+#include <algorithm>
 
+#include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
-#include <kernel/log.hpp>
+#include <kernel/memory.hpp>
+#include <kernel/time.hpp>
+#include <shim/debugfs.h>
 
 namespace ipoib {
 
@@ -56,6 +59,210 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
         break;
     }
     return kernel::invalid;
+}
+
+// Tables in debugfs
+
+// Rows of a table, copied in one walk under the table's lock, then sorted and printed without the lock. CONTEXT:
+// process.
+template <class Row>
+class Snapshot {
+public:
+    // Allocates space for rows. False: no memory.
+    [[nodiscard]] bool allocate(std::size_t rows)
+    {
+        space_ = rows;
+        return rows == 0 || rows_.allocate(rows);
+    }
+    // Ignores rows beyond that: they were added to the table after it was counted.
+    void add(const Row& row)
+    {
+        if (used_ < space_)
+            rows_[used_++] = row;
+    }
+    // Sorts by Row::operator<.
+    void sort() { std::sort(begin(), end()); }
+    Row* begin() const { return used_ ? &rows_[0] : nullptr; }
+    Row* end() const { return begin() + used_; }
+
+private:
+    kernel::Array<Row> rows_;
+    std::size_t space_ = 0, used_ = 0;
+};
+
+void show_gid(seq_file* file, const Gid& gid)
+{
+    shim_seq_printf(file, "GID: %x:%x:%x:%x:%x:%x:%x:%x\n", gid.group(0), gid.group(1), gid.group(2), gid.group(3),
+                    gid.group(4), gid.group(5), gid.group(6), gid.group(7));
+}
+
+// Writes the file _path, in the in-tree driver's format.
+kernel::Status show_paths(PathTable& table, seq_file* file)
+{
+    struct Row {
+        Gid gid;
+        bool usable;
+        std::uint8_t sl;
+        std::uint32_t dlid;
+        unsigned int mbps;
+        bool operator<(const Row& other) const { return gid < other.gid; }
+    };
+    std::size_t count = 0;
+    table.for_each([&count](Path&) { ++count; });
+    Snapshot<Row> rows;
+    if (!rows.allocate(count))
+        return kernel::no_memory;
+    table.for_each([&rows](Path& path) {
+        rows.add(path.life.usable() ? Row{path.key(), true, shim_path_sl(path.record()), shim_path_dlid(path.record()),
+                                          shim_path_mbps(path.record())}
+                                    : Row{path.key(), false, 0, 0, 0});
+    });
+    rows.sort();
+    for (const Row& row : rows) {
+        show_gid(file, row.gid);
+        shim_seq_printf(file, "  complete: %6s\n", row.usable ? "yes" : "no");
+        if (row.usable)
+            shim_seq_printf(file, "  DLID:     0x%04x\n  SL: %12d\n  rate: %8u.%u Gb/sec\n", row.dlid, row.sl,
+                            row.mbps / 1000, row.mbps % 1000);
+        shim_seq_printf(file, "\n");
+    }
+    return {};
+}
+
+// Writes the file _neigh: a line for each neighbour, with its address, how its packets are sent, and its age.
+kernel::Status show_neighbours(PathTable& table, seq_file* file)
+{
+    struct Row {
+        HwAddr address;
+        const char* way;
+        unsigned long last_used;
+        bool operator<(const Row& other) const
+        {
+            const Gid gid = address.gid(), others = other.address.gid();
+            return gid < others || (gid == others && address.qpn() < other.address.qpn());
+        }
+    };
+    std::size_t count = 0;
+    table.for_each([&count](Path& path) {
+        for ([[maybe_unused]] Neighbour& neighbour : path.neighbours)
+            ++count;
+    });
+    Snapshot<Row> rows;
+    if (!rows.allocate(count))
+        return kernel::no_memory;
+    table.for_each([&rows](Path& path) {
+        for (Neighbour& neighbour : path.neighbours)
+            rows.add({neighbour.key(),
+                      neighbour.connection.load() ? "connection"
+                      : neighbour.ah.load()       ? "datagram"
+                                                  : "waiting",
+                      neighbour.last_used.load_relaxed()});
+    });
+    rows.sort();
+    for (const Row& row : rows)
+        shim_seq_printf(file, "%20phC %-10s unused for %lu s\n", row.address.bytes, row.way,
+                        kernel::elapsed(row.last_used, shim_jiffies()) / kernel::seconds(1));
+    return {};
+}
+
+// Writes the file _mcg, in the in-tree driver's format.
+kernel::Status show_groups(GroupSet& groups, seq_file* file)
+{
+    struct Row {
+        Gid mgid;
+        unsigned long created;
+        unsigned int waiting;
+        bool complete, send_only;
+        bool operator<(const Row& other) const { return mgid < other.mgid; }
+    };
+    std::size_t count = 0;
+    groups.for_each([&count](Group&) { ++count; });
+    Snapshot<Row> rows;
+    if (!rows.allocate(count))
+        return kernel::no_memory;
+    groups.for_each([&rows](Group& group) {
+        rows.add(
+            {group.key(), group.created, group.waiting.length(), group.ah.load() != nullptr, group.join.send_only()});
+    });
+    rows.sort();
+    for (const Row& row : rows) {
+        show_gid(file, row.mgid);
+        shim_seq_printf(file, "  created: %10ld\n  queuelen: %9u\n  complete: %9s\n  send_only: %8s\n\n",
+                        static_cast<long>(row.created), row.waiting, row.complete ? "yes" : "no",
+                        row.send_only ? "yes" : "no");
+    }
+    return {};
+}
+
+struct ConnectionRow {
+    const char* side;
+    const char* state;
+    Gid peer;
+    std::uint32_t qpn;
+    unsigned int mtu, queue;
+    unsigned long since;
+    bool without_checksums;
+};
+
+ConnectionRow row_of(const ActiveConnection& connection)
+{
+    return {.side = "active",
+            .state = ActiveLife::name(connection.life.state()),
+            .peer = connection.peer.gid(),
+            .qpn = connection.peer.qpn(),
+            .mtu = connection.mtu ? ip_mtu(connection.mtu) : 0,
+            .queue = connection.waiting.length() + connection.sent.load() - connection.completed.load(),
+            .since = connection.since,
+            .without_checksums = connection.without_checksums};
+}
+
+ConnectionRow row_of(const PassiveConnection& connection, unsigned int mtu)
+{
+    return {.side = "passive",
+            .state = PassiveLife::name(connection.life.state()),
+            .peer = connection.peer.gid,
+            .qpn = connection.peer.qpn,
+            .mtu = mtu,
+            .queue = connection.ring.outstanding(),
+            .since = connection.since,
+            .without_checksums = connection.without_checksums};
+}
+
+// Writes the file _cm: the counters, and a line for each connection.
+kernel::Status show_connections(Interface& interface, seq_file* file)
+{
+    const auto count_of = [](const kernel::SharedCounter& counter) {
+        return static_cast<unsigned long long>(counter.value());
+    };
+    ActiveConnections& active = interface.connections.active;
+    PassiveConnections& passive = interface.connections.passive;
+    shim_seq_printf(
+        file, "asked %llu accepted %llu refused %llu broken %llu taken %llu turned_away %llu malformed %llu\n",
+        count_of(active.requests), count_of(active.accepted), count_of(active.refusals), count_of(active.broken),
+        count_of(passive.taken), count_of(passive.turned_away), count_of(passive.malformed));
+    std::size_t count = 0;
+    {
+        kernel::Guard guard(interface.paths.lock);
+        for ([[maybe_unused]] ActiveConnection& connection : active.list())
+            ++count;
+        count += passive.count();
+    }
+    Snapshot<ConnectionRow> rows;
+    if (!rows.allocate(count))
+        return kernel::no_memory;
+    {
+        kernel::Guard guard(interface.paths.lock);
+        for (ActiveConnection& connection : active.list())
+            rows.add(row_of(connection));
+        for (PassiveConnection& connection : passive.list())
+            rows.add(row_of(connection, interface.connections.receives.max_mtu()));
+    }
+    const unsigned long now = shim_jiffies();
+    for (const ConnectionRow& row : rows)
+        shim_seq_printf(file, "%-7s %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n", row.side,
+                        row.peer.bytes, row.qpn, row.state, row.mtu, row.queue,
+                        kernel::elapsed(row.since, now) / kernel::seconds(1), row.without_checksums ? " icrc" : "");
+    return {};
 }
 
 } // namespace
@@ -115,13 +322,13 @@ int ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
     auto& interface = ipoib::Interface::of(dev);
     switch (which) {
     case IPOIB_DEBUG_CM:
-        return interface.connections.show(file).code();
+        return ipoib::show_connections(interface, file).code();
     case IPOIB_DEBUG_MCG:
-        return interface.groups.show(file).code();
+        return ipoib::show_groups(interface.groups, file).code();
     case IPOIB_DEBUG_NEIGH:
-        return interface.paths.show_neighbours(file).code();
+        return ipoib::show_neighbours(interface.paths, file).code();
     case IPOIB_DEBUG_PATH:
-        return interface.paths.show(file).code();
+        return ipoib::show_paths(interface.paths, file).code();
     case IPOIB_DEBUG_FILES:
         break;
     }

@@ -7,7 +7,6 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
-#include <ipoib/table.hpp>
 #include <ipoib/trace.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
@@ -499,42 +498,6 @@ void GroupSet::collect_garbage(unsigned long idle)
     }
     while (Group* group = gone.pop_front())
         leave(*group);
-}
-
-// debugfs
-
-kernel::Status GroupSet::show(seq_file* file)
-{
-    struct Row {
-        Gid mgid;
-        unsigned long created;
-        unsigned int waiting;
-        bool complete, send_only;
-        bool operator<(const Row& other) const { return mgid < other.mgid; }
-    };
-    std::size_t count = 0;
-    {
-        kernel::Guard guard(lock_);
-        for ([[maybe_unused]] Group& group : all_)
-            ++count;
-    }
-    Snapshot<Row> rows;
-    if (!rows.allocate(count))
-        return kernel::no_memory;
-    {
-        kernel::Guard guard(lock_);
-        for (Group& group : all_)
-            rows.add({group.key(), group.created, group.waiting.length(), group.ah.load() != nullptr,
-                      group.join.send_only()});
-    }
-    rows.sort();
-    for (const Row& row : rows) {
-        show_gid(file, row.mgid);
-        shim_seq_printf(file, "  created: %10ld\n  queuelen: %9u\n  complete: %9s\n  send_only: %8s\n\n",
-                        static_cast<long>(row.created), row.waiting, row.complete ? "yes" : "no",
-                        row.send_only ? "yes" : "no");
-    }
-    return {};
 }
 
 } // namespace ipoib

@@ -4,7 +4,6 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/path.hpp>
-#include <ipoib/table.hpp>
 #include <ipoib/trace.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
@@ -436,78 +435,6 @@ void PathTable::collect_garbage(unsigned long idle)
     }
     while (Path* path = gone.pop_front())
         release(*path);
-}
-
-// debugfs
-
-kernel::Status PathTable::show(seq_file* file)
-{
-    struct Row {
-        Gid gid;
-        bool usable;
-        std::uint8_t sl;
-        std::uint32_t dlid;
-        unsigned int mbps;
-        bool operator<(const Row& other) const { return gid < other.gid; }
-    };
-    Snapshot<Row> rows;
-    if (!rows.allocate(sizes().paths))
-        return kernel::no_memory;
-    {
-        kernel::Guard guard(lock);
-        for (Path& path : all_)
-            rows.add(path.life.usable() ? Row{path.key(), true, shim_path_sl(path.record()),
-                                              shim_path_dlid(path.record()), shim_path_mbps(path.record())}
-                                        : Row{path.key(), false, 0, 0, 0});
-    }
-    rows.sort();
-    for (const Row& row : rows) {
-        show_gid(file, row.gid);
-        shim_seq_printf(file, "  complete: %6s\n", row.usable ? "yes" : "no");
-        if (row.usable)
-            shim_seq_printf(file, "  DLID:     0x%04x\n  SL: %12d\n  rate: %8u.%u Gb/sec\n", row.dlid, row.sl,
-                            row.mbps / 1000, row.mbps % 1000);
-        shim_seq_printf(file, "\n");
-    }
-    return {};
-}
-
-kernel::Status PathTable::show_neighbours(seq_file* file)
-{
-    struct Row {
-        HwAddr address;
-        const char* way;
-        unsigned long last_used;
-        bool operator<(const Row& other) const
-        {
-            const Gid gid = address.gid(), others = other.address.gid();
-            return gid < others || (gid == others && address.qpn() < other.address.qpn());
-        }
-    };
-    Snapshot<Row> rows;
-    if (!rows.allocate(sizes().neighbours))
-        return kernel::no_memory;
-    {
-        kernel::Guard guard(lock);
-        for (Path& path : all_)
-            for (Neighbour& neighbour : path.neighbours)
-                rows.add({neighbour.key(),
-                          neighbour.connection.load() ? "connection"
-                          : neighbour.ah.load()       ? "datagram"
-                                                      : "waiting",
-                          neighbour.last_used.load_relaxed()});
-    }
-    rows.sort();
-    for (const Row& row : rows)
-        shim_seq_printf(file, "%20phC %-10s unused for %lu s\n", row.address.bytes, row.way,
-                        kernel::elapsed(row.last_used, shim_jiffies()) / kernel::seconds(1));
-    return {};
-}
-
-PathTable::Sizes PathTable::sizes()
-{
-    kernel::Guard guard(lock);
-    return {path_count_, neighbour_count_};
 }
 
 } // namespace ipoib

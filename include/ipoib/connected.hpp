@@ -14,7 +14,6 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
-#include <shim/debugfs.h>
 
 namespace ipoib {
 
@@ -36,7 +35,6 @@ public:
     void service_soon();
     // The private data of our REQs and REPs.
     PrivateData private_data() const;
-    kernel::Status show(seq_file* file);
 
     SharedReceiveQueue receives;
     ActiveConnections active;

@@ -11,7 +11,6 @@
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/work.hpp>
-#include <shim/debugfs.h>
 #include <shim/sa.h>
 
 namespace ipoib {
@@ -85,8 +84,14 @@ public:
     // Drops packets that wait for too long, and leaves send-only groups that were not used for more than idle jiffies.
     // CONTEXT: the interface's work queue.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(mutex_, lock_);
-    // Writes the debugfs file _mcg, in the in-tree driver's format.
-    kernel::Status show(seq_file* file) TA_EXCLUDES(lock_);
+    // Calls visit(Group&) for each group, under the lock.
+    template <class Visit>
+    void for_each(Visit visit) TA_EXCLUDES(lock_)
+    {
+        kernel::Guard guard(lock_);
+        for (Group& group : all_)
+            visit(group);
+    }
 
     kernel::SharedCounter dropped;
     kernel::SharedCounter joins, refusals;

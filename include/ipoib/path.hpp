@@ -11,7 +11,6 @@
 #include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
-#include <shim/debugfs.h>
 #include <shim/sa.h>
 
 namespace ipoib {
@@ -98,11 +97,14 @@ public:
     // too long, and queries paths that others wait for. Unused paths are queried again when they are used; max_idle of
     // them are kept.
     void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
-    // Writes the debugfs file _path, in the in-tree driver's format.
-    kernel::Status show(seq_file* file) TA_EXCLUDES(lock);
-    // Writes the debugfs file _neigh: a line for each neighbour, with its address, how its packets are sent, and its
-    // age.
-    kernel::Status show_neighbours(seq_file* file) TA_EXCLUDES(lock);
+    // Calls visit(Path&) for each path, under the lock.
+    template <class Visit>
+    void for_each(Visit visit) TA_EXCLUDES(lock)
+    {
+        kernel::Guard guard(lock);
+        for (Path& path : all_)
+            visit(path);
+    }
 
     // Sets a neighbour's ah according to the mode and its connection.
     void publish(Neighbour& neighbour) TA_REQUIRES(lock);
@@ -123,10 +125,6 @@ public:
     kernel::SpinLock lock{lock_class_, "ipoib_paths"};
 
 private:
-    struct Sizes {
-        unsigned int paths, neighbours;
-    };
-    Sizes sizes() TA_EXCLUDES(lock);
     static void query_completed(int status, sa_path_rec* record, void* context);
     void complete_query(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock);
 
