@@ -13,15 +13,7 @@ kernel::Status Link::apply(const shim_mcmember& broadcast)
         log_warning(interface_.dev(), "the broadcast group's MTU code %u is invalid", broadcast.mtu);
         return kernel::invalid;
     }
-    parameters_ = LinkParameters{
-        .qkey = broadcast.qkey,
-        .flow_label = broadcast.flow_label,
-        .mtu = broadcast.mtu,
-        .rate = broadcast.rate,
-        .sl = broadcast.sl,
-        .hop_limit = broadcast.hop_limit,
-        .traffic_class = broadcast.traffic_class,
-    };
+    parameters_ = broadcast;
     // An rdma_netdev is given the Q_Key with the group.
     if (const int error = interface_.has_queues() ? shim_qp_set_qkey(interface_.queues.qp(), parameters_.qkey) : 0) {
         log_warning(interface_.dev(), "failed to set the Q_Key, error %d", error);

@@ -218,32 +218,15 @@ void GroupSet::run_joins()
 
 void GroupSet::send_join(Group& group)
 {
-    const LinkParameters& link = interface_.link.parameters();
     const bool broadcast = group.kind == Group::Kind::broadcast;
-    shim_mcmember member{
-        .mgid = group.key().native(),
-        .port_gid = interface_.identity.gid().native(),
-        .qkey = 0,
-        .mlid = 0,
-        .pkey = interface_.identity.pkey().value(),
-        .mtu = 0,
-        .traffic_class = 0,
-        .rate = 0,
-        .sl = 0,
-        .hop_limit = 0,
-        .flow_label = 0,
-        .join_state = group.join.send_only() ? send_only_full_member : full_member,
-    };
-    // The broadcast group must exist (RFC 4391 section 5): the subnet's administrator chose its parameters.
-    if (!broadcast) {
-        member.qkey = link.qkey;
-        member.mtu = link.mtu;
-        member.traffic_class = link.traffic_class;
-        member.rate = link.rate;
-        member.sl = link.sl;
-        member.hop_limit = link.hop_limit;
-        member.flow_label = link.flow_label;
-    }
+    // The broadcast group must exist (RFC 4391 section 5): the subnet's administrator chose its parameters. Other
+    // groups are created with the same ones.
+    shim_mcmember member = broadcast ? shim_mcmember{} : interface_.link.parameters();
+    member.mgid = group.key().native();
+    member.port_gid = interface_.identity.gid().native();
+    member.pkey = interface_.identity.pkey().value();
+    member.mlid = 0;
+    member.join_state = group.join.send_only() ? send_only_full_member : full_member;
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
     ib_sa_multicast* membership =

@@ -104,10 +104,11 @@ private:
         member_ = true;
         return {State::joined, Action::send_waiting, 0};
     }
-    // A send-only group gives up early: its packets are worth nothing later, and the next one asks again. One that was
-    // a member has none that wait: they go by what it was granted, until the SA refuses it. A full member's go by it
-    // even then: it is joined again, as an SA that has just come may refuse for a while what it grants afterwards. No
-    // other group's members take them, for each compares the MGID in the GRH (IBA 10.5).
+    // A send-only group gives up after send_only_attempts: packets that wait longer are useless to their receivers, and
+    // the next packet sends a join again. If the group was a member, no packets wait: they are sent to the multicast LID
+    // of that membership until the SA refuses a join. A full member uses its multicast LID even then, and joins again:
+    // an SA that has just started may refuse at first. Members of another group to which the SA gave that LID drop the
+    // packets, because they compare the MGID in the GRH (IBA 10.5).
     constexpr Step fail(unsigned int max_s, bool gives_up)
     {
         if (gives_up && attempts_ >= send_only_attempts) {

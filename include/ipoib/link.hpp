@@ -14,17 +14,6 @@ namespace ipoib {
 
 class Interface;
 
-// From the broadcast group's member record; groups and paths are requested with them (RFC 4391 section 4).
-struct LinkParameters {
-    std::uint32_t qkey = 0;
-    std::uint32_t flow_label = 0;
-    std::uint8_t mtu = 0;
-    std::uint8_t rate = 0;
-    std::uint8_t sl = 0;
-    std::uint8_t hop_limit = 0;
-    std::uint8_t traffic_class = 0;
-};
-
 class Link {
 public:
     explicit Link(Interface& interface) : interface_(interface) {}
@@ -38,8 +27,9 @@ public:
     // CONTEXT: process, no RTNL.
     void cancel() { bring_carrier_.cancel(); }
 
-    // CONTEXT: under GroupSet's mutex.
-    const LinkParameters& parameters() const { return parameters_; }
+    // The broadcast group's record: groups and paths are requested with its parameters. CONTEXT: under GroupSet's
+    // mutex.
+    const shim_mcmember& parameters() const { return parameters_; }
     // CONTEXT: any.
     std::uint32_t qkey() const { return qkey_.load_relaxed(); }
     std::uint8_t traffic_class() const { return traffic_class_.load_relaxed(); }
@@ -48,7 +38,7 @@ private:
     void run_bring_carrier();
 
     Interface& interface_;
-    LinkParameters parameters_;
+    shim_mcmember parameters_{};
     kernel::Published<std::uint32_t> qkey_;
     kernel::Published<std::uint8_t> traffic_class_;
     // The broadcast group was joined since the interface last went up.

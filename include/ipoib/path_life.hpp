@@ -105,8 +105,8 @@ private:
         case State::doubtful:
             return event == Event::needed ? Step{State::refreshing, Action::ask} : stay();
         case State::refreshing:
-            // When it fails, the old record goes too: whoever can't be found now is better asked for again. But one
-            // that nobody says is wrong is used on.
+            // If the query fails, the old record is dropped too, and the next packet sends a query. A record that only
+            // aged is kept: nothing says that it is stale.
             return decide_asked(event);
         }
         return stay();
@@ -119,7 +119,7 @@ private:
             return {state_, Action::ask};
         if (event == Event::unsent || (event == Event::unanswered && usable()))
             return {usable() ? State::doubtful : State::unknown, Action::none};
-        // Where the SA was, its port answers for it (with an error) once it is gone: no reason to lose the record.
+        // A port on which the SA does not run any more responds with an error: no reason to drop the record.
         if (event == Event::failed && usable() && aged_)
             return {State::known, Action::keep};
         if (event == Event::failed || event == Event::unanswered)
