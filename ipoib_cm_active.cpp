@@ -228,11 +228,9 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .recv_sges = 1,
         .context = nullptr,
     };
-    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
-    TRY(kernel::check(connection.qp));
+    connection.qp = TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted)));
     TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
-    connection.id = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection));
-    TRY(kernel::check(connection.id));
+    connection.id = TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection))));
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_request request{
         .path = connection.path(),

@@ -37,8 +37,7 @@ kernel::Status PassiveConnections::start()
         requests_left_ = max_requests_at_once;
         requests_since_ = shim_jiffies();
     }
-    listen_id_ = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_));
-    TRY(kernel::check(listen_id_));
+    listen_id_ = TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_))));
     return shim_cm_listen(listen_id_, service_id(interface_.identity.qpn()));
 }
 
@@ -223,8 +222,7 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
         .recv_sges = receives().srq() ? 0 : receives().buffer().pieces,
         .context = &connection,
     };
-    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
-    TRY(kernel::check(connection.qp));
+    connection.qp = TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted)));
     TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
         TRY(connection.ring.create(own, receives().elements()));

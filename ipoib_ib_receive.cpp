@@ -5,6 +5,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <shim/trace.h>
 
@@ -24,11 +25,8 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
     shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
-    pool_ = shim_pool_create((size_ + shape_.per_page - 1) / shape_.per_page, shape_.page_order, shape_.is_piece());
-    if (int error = shim_pointer_error(pool_)) {
-        pool_ = nullptr;
-        return error;
-    }
+    const unsigned int pages = (size_ + shape_.per_page - 1) / shape_.per_page;
+    pool_ = TRY(kernel::check(shim_pool_create(pages, shape_.page_order, shape_.is_piece())));
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;

@@ -68,9 +68,7 @@ kernel::Status Interface::init()
         if (!work_queue.create("ipoib_wq", true))
             return kernel::no_memory;
         TRY(paths.create());
-        paths_created_ = true;
         TRY(groups.create());
-        groups_created_ = true;
         TRY(queues.create_pd());
         return rdma_netdev.present() ? rdma_netdev.init() : queues.init();
     }();
@@ -102,10 +100,8 @@ void Interface::uninit()
 void Interface::destroy()
 {
     queues.destroy_pd();
-    if (std::exchange(groups_created_, false))
-        groups.destroy();
-    if (std::exchange(paths_created_, false))
-        paths.destroy();
+    groups.destroy();
+    paths.destroy();
     work_queue.destroy();
 }
 

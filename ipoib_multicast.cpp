@@ -9,6 +9,7 @@
 #include <ipoib/mgid.hpp>
 #include <ipoib/table.hpp>
 #include <ipoib/trace.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
 
@@ -247,15 +248,15 @@ void GroupSet::send_join(Group& group)
     }
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
-    ib_sa_multicast* membership =
-        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group);
-    if (const int error = shim_pointer_error(membership)) {
-        log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
+    auto membership = kernel::check(
+        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group));
+    if (!membership.ok()) {
+        log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", membership.status().code());
         finish_join(group, GroupJoin::Event::refused);
         return;
     }
     // An early response waits for the mutex, and so finds this.
-    group.membership = membership;
+    group.membership = membership.take();
 }
 
 int GroupSet::join_completed(int status, const shim_mcmember* member, void* context)
@@ -325,19 +326,14 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         .sgid_index = static_cast<std::uint8_t>(std::max(interface_.identity.gid_index(), 0)),
         .dgid = group.key().native(),
     };
-    ib_ah* ah = shim_ah_create(interface_.queues.pd(), &attributes);
-    if (const int error = shim_pointer_error(ah)) {
-        log_warning(interface_.dev(), "ib_address_create failed, status %d", error);
-        return error;
+    auto made = AddressHandle::own(shim_ah_create(interface_.queues.pd(), &attributes));
+    if (!made.ok()) {
+        log_warning(interface_.dev(), "ib_address_create failed, status %d", made.status().code());
+        return made.status();
     }
-    auto handle = kernel::make_owned<AddressHandle>(ah);
-    if (!handle) {
-        shim_ah_destroy(ah);
-        return kernel::no_memory;
-    }
-    std::swap(group.handle, handle);
-    group.ah.store(ah);
-    interface_.reaper.retire(std::move(handle));
+    kernel::Owned<AddressHandle> former = std::exchange(group.handle, made.take());
+    group.ah.store(group.handle->get());
+    interface_.reaper.retire(std::move(former));
     if (broadcast)
         interface_.broadcast_joined();
     return {};

@@ -29,11 +29,7 @@ void touch(T& used)
 kernel::Status PathTable::create()
 {
     TRY(neighbours_.create());
-    if (kernel::Status status = paths_.create(); !status.ok()) {
-        neighbours_.destroy();
-        return status;
-    }
-    return {};
+    return paths_.create();
 }
 
 void PathTable::destroy()
@@ -242,15 +238,10 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
 {
     kernel::Owned<AddressHandle> handle;
     if (status == 0) {
-        ib_ah* ah = shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record);
-        status = shim_pointer_error(ah);
-        if (status == 0) {
-            handle = kernel::make_owned<AddressHandle>(ah);
-            if (!handle) {
-                shim_ah_destroy(ah);
-                status = kernel::no_memory;
-            }
-        }
+        auto made =
+            AddressHandle::own(shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record));
+        status = made.status().code();
+        handle = made.take();
     }
     kernel::PacketQueue ready;
     {

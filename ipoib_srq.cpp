@@ -45,11 +45,13 @@ kernel::Status SharedReceiveQueue::create_srq()
     const unsigned int max_sges = shim_ib_max_srq_sge(interface_.ca());
     if (!max_sges)
         return kernel::not_supported;
-    srq_ = shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces);
-    const kernel::Status status = kernel::check(srq_);
-    if (!status.ok() && status.code() != kernel::not_supported)
-        log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());
-    return status;
+    auto srq = kernel::check(
+        shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces));
+    if (srq.ok())
+        srq_ = srq.take();
+    else if (srq.status().code() != kernel::not_supported)
+        log_warning(interface_.dev(), "failed to allocate SRQ, error %d", srq.status().code());
+    return srq.status();
 }
 
 kernel::Status SharedReceiveQueue::start()
@@ -63,8 +65,8 @@ kernel::Status SharedReceiveQueue::fill()
     if (!pool_) {
         const MessageBuffer shape = buffer();
         const unsigned int per_page = shim_page_size() / shape.piece_bytes;
-        pool_ = shim_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
-        TRY(kernel::check(pool_));
+        const unsigned int pages = std::min(receives_ * shape.pieces, 8192U) / per_page;
+        pool_ = TRY(kernel::check(shim_pool_create(pages, 0, per_page > 1)));
     }
     if (!srq_ || ring.created())
         return {};

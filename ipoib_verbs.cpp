@@ -29,8 +29,7 @@ unsigned int UdQueues::send_sges() const
 
 kernel::Status UdQueues::create_pd()
 {
-    pd_ = shim_pd_create(interface_.ca());
-    TRY(kernel::check(pd_));
+    pd_ = TRY(kernel::check(shim_pd_create(interface_.ca())));
     lkey_ = shim_pd_lkey(pd_);
     return {};
 }
@@ -68,15 +67,13 @@ kernel::Status UdQueues::create()
     const unsigned int vectors = std::max(shim_ib_comp_vectors(interface_.ca()), 1U);
 
     interface_.connections.receives.create(receives);
-    recv_cq_ = shim_cq_create(interface_.ca(), receives + interface_.connections.receives.completions(receives),
-                              vector_ % vectors, receive_completed, &interface_);
-    TRY(kernel::check(recv_cq_));
+    const unsigned int completions = receives + interface_.connections.receives.completions(receives);
+    recv_cq_ = TRY(
+        kernel::check(shim_cq_create(interface_.ca(), completions, vector_ % vectors, receive_completed, &interface_)));
     // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
-    send_cq_ =
-        shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_);
-    TRY(kernel::check(send_cq_));
-    qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
-    TRY(kernel::check(qp_));
+    send_cq_ = TRY(kernel::check(
+        shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_)));
+    qp_ = TRY(kernel::check(shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges)));
     TRY(interface_.tx.ring.create(sends, sges));
     TRY(interface_.tx.pool.create(sends, sges));
     TRY(interface_.rx.ring.create(receives));

@@ -179,7 +179,6 @@ private:
     // Under RTNL.
     InterfaceLife life_;
     bool alive_ = false;
-    bool paths_created_ = false, groups_created_ = false;
     unsigned int abilities_ = 0;
     // Gratuitous ARP and NA still to be sent after a change of the QPN. Repeated, because they may be lost.
     static constexpr unsigned int max_announcements = 3;

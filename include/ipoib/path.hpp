@@ -78,7 +78,7 @@ public:
 
     explicit PathTable(Interface& interface) : interface_(interface) {}
 
-    // CONTEXT: process.
+    // destroy() also undoes a create() that failed. CONTEXT: process.
     kernel::Status create();
     void destroy();
 

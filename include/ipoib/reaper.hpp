@@ -9,6 +9,7 @@
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/verbs.h>
 
@@ -42,6 +43,8 @@ class AddressHandle : public Retirable {
 public:
     explicit AddressHandle(ib_ah* ah) : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(ah) {}
     ~AddressHandle() { shim_ah_destroy(ah_); }
+    // Takes what a shim returned: an AH, or the error in its pointer. CONTEXT: process.
+    static kernel::Result<kernel::Owned<AddressHandle>> own(ib_ah* created);
     ib_ah* get() const { return ah_; }
 
 private:
