@@ -228,20 +228,20 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .recv_sges = 1,
         .context = nullptr,
     };
-    connection.qp = TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted)));
-    TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
-    connection.id = TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection))));
+    connection.qp.reset(TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted))));
+    TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
+    connection.id.reset(TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection)))));
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_request request{
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
-        .qpn = shim_qp_number(connection.qp),
+        .qpn = shim_qp_number(connection.qp.get()),
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
         .srq = interface_.connections.receives.srq() != nullptr,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(interface_.icrc_as_checksum()),
     };
-    return shim_cm_send_req(connection.id, &request);
+    return shim_cm_send_req(connection.id.get(), &request);
 }
 
 int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
@@ -291,8 +291,8 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     }
     const kernel::Status status = [&]() -> kernel::Status {
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
-        TRY(shim_rc_qp_to_rtr(connection.qp, id, 0, 0));
-        TRY(shim_rc_qp_to_rts(connection.qp, id));
+        TRY(shim_rc_qp_to_rtr(connection.qp.get(), id, 0, 0));
+        TRY(shim_rc_qp_to_rts(connection.qp.get(), id));
         return shim_cm_send_rtu(id);
     }();
     if (!status.ok())
@@ -385,7 +385,7 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
             connection.check_at = now + kernel::milliseconds(Connections::check_interval_ms);
             return;
         }
-        (void)shim_qp_to_error(connection.qp);
+        (void)shim_qp_to_error(connection.qp.get());
         connection.release = Release::in_error;
         connection.deadline = now + kernel::seconds(Connections::completion_timeout_s);
         if (!idle) {
@@ -399,10 +399,8 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
     if (!idle)
         log_warning(interface_.dev(), "timing out; %u sends not completed",
                     connection.sent.load() - connection.completed.load());
-    if (auto* id = std::exchange(connection.id, nullptr))
-        shim_cm_destroy(id);
-    if (auto* qp = std::exchange(connection.qp, nullptr))
-        shim_qp_destroy(qp);
+    connection.id.reset();
+    connection.qp.reset();
     interface_.tx.pool.reclaim(connection);
 
     kernel::PacketQueue ready;

@@ -37,8 +37,8 @@ kernel::Status PassiveConnections::start()
         requests_left_ = max_requests_at_once;
         requests_since_ = shim_jiffies();
     }
-    listen_id_ = TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_))));
-    return shim_cm_listen(listen_id_, service_id(interface_.identity.qpn()));
+    listen_id_.reset(TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_)))));
+    return shim_cm_listen(listen_id_.get(), service_id(interface_.identity.qpn()));
 }
 
 void PassiveConnections::stop_listening()
@@ -47,8 +47,7 @@ void PassiveConnections::stop_listening()
         kernel::Guard guard(interface_.paths.lock);
         accepting_ = false;
     }
-    if (auto* id = std::exchange(listen_id_, nullptr))
-        shim_cm_destroy(id);
+    listen_id_.reset();
 }
 
 void PassiveConnections::end_all()
@@ -178,14 +177,13 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     }();
     if (!status.ok()) {
         log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
-        if (connection && connection->qp)
-            shim_qp_destroy(connection->qp);
+        connection.reset();
         kernel::Guard guard(interface_.paths.lock);
         --count_;
         return status;
     }
     PassiveConnection& made = *connection.release();
-    made.id = id;
+    made.id.reset(id);
     shim_cm_set_context(id, &static_cast<Endpoint&>(made));
     {
         kernel::Guard guard(interface_.paths.lock);
@@ -194,7 +192,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     taken.add();
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_reply reply{
-        .qpn = shim_qp_number(made.qp),
+        .qpn = shim_qp_number(made.qp.get()),
         .psn = psn,
         .srq = receives().srq() != nullptr,
         .rnr_retries = rnr_retries,
@@ -222,15 +220,15 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
         .recv_sges = receives().srq() ? 0 : receives().buffer().pieces,
         .context = &connection,
     };
-    connection.qp = TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted)));
-    TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
+    connection.qp.reset(TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted))));
+    TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
         TRY(connection.ring.create(own, receives().elements()));
-        TRY(connection.ring.post_to(nullptr, connection.qp));
+        TRY(connection.ring.post_to(nullptr, connection.qp.get()));
     }
-    TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
+    TRY(shim_rc_qp_to_rtr(connection.qp.get(), id, psn, rnr_timer));
     // The queue pair sends only its drain, which completes in RTS and in ERROR.
-    (void)shim_rc_qp_to_rts(connection.qp, id);
+    (void)shim_rc_qp_to_rts(connection.qp.get(), id);
     return {};
 }
 
@@ -349,7 +347,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
     case PassiveLife::Action::none:
         break;
     case PassiveLife::Action::flush:
-        (void)shim_qp_to_error(connection.qp);
+        (void)shim_qp_to_error(connection.qp.get());
         break;
     case PassiveLife::Action::drain: {
         shim_send_wr* const wr = connection.drain_wr.get();
@@ -358,7 +356,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
         shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
         // Without a drain the deadline applies; the poll has handled all earlier receives by then.
-        if (const int error = shim_post_send(connection.qp, wr, nullptr))
+        if (const int error = shim_post_send(connection.qp.get(), wr, nullptr))
             log_warning(interface_.dev(), "failed to drain a connection, error %d", error);
         break;
     }
@@ -393,10 +391,10 @@ void PassiveConnections::destroy(PassiveConnection& connection)
         --count_;
         draining_ -= connection.counted;
     }
-    shim_cm_destroy(connection.id);
+    connection.id.reset();
     if (!drained)
         pause_polls();
-    shim_qp_destroy(connection.qp);
+    connection.qp.reset();
     if (!drained)
         interface_.rx.napi().start();
     kernel::Owned<PassiveConnection>(&connection).reset();

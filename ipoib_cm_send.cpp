@@ -81,7 +81,7 @@ void RcSendPool::ring_doorbell()
         return;
     shim_send_wr_signal(last_->native());
     doorbells.add();
-    const int error = shim_post_send(open_->qp, first_->native(), nullptr);
+    const int error = shim_post_send(open_->qp.get(), first_->native(), nullptr);
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
         // The queue pair is destroyed; then its sends are freed, posted or not.

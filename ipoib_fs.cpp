@@ -71,16 +71,16 @@ void DebugFiles::rename()
     if (!created_)
         return;
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which) {
-        shim_debug_file_remove(files_[which]);
-        files_[which] = shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which));
+        files_[which].reset();
+        files_[which].reset(shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which)));
     }
 }
 
 void DebugFiles::remove()
 {
     created_ = false;
-    for (dentry*& file : files_)
-        shim_debug_file_remove(std::exchange(file, nullptr));
+    for (auto& file : files_)
+        file.reset();
 }
 
 } // namespace ipoib

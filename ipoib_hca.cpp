@@ -4,6 +4,7 @@
 
 #include <ipoib/hca.hpp>
 #include <ipoib/interface.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
 
@@ -86,23 +87,23 @@ constinit unsigned int parents_made;
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
-    net_device* dev = shim_netdev_create(hca.ca(), port);
-    if (!dev)
+    net_device* const made = shim_netdev_create(hca.ca(), port);
+    if (!made)
         return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);
+    kernel::Handle<net_device, shim_netdev_free> dev(made);
     // HCAs begin at different vectors: the same processor often serves the first vector of each.
     if (hca.parents.empty())
         hca.begin_vectors(parents_made);
     ++parents_made;
-    kernel::Status status = kernel::no_memory;
-    if (auto interface = kernel::make_owned<Interface>(dev, hca, port)) {
-        status = interface->attach();
-        if (status.ok())
-            hca.parents.push_back(*interface.release());
-    }
-    if (!status.ok())
-        shim_netdev_free(dev);
-    return status;
+    auto interface = kernel::make_owned<Interface>(dev.get(), hca, port);
+    if (!interface)
+        return kernel::no_memory;
+    TRY(interface->attach());
+    hca.parents.push_back(*interface.release());
+    // Unregistration frees the netdev.
+    (void)dev.release();
+    return {};
 }
 
 } // namespace

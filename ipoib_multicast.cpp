@@ -200,14 +200,13 @@ void GroupSet::run_joins()
         return;
     }
     while (Group* group = next_to_join()) {
-        ib_sa_multicast* former;
+        Group::Membership former;
         {
             kernel::Guard guard(mutex_);
-            former = std::exchange(group->membership, nullptr);
+            former = std::move(group->membership);
         }
         // SAFETY: only this work queue, and RTNL with this work cancelled, removes groups.
-        if (former)
-            shim_sa_leave(former);
+        former.reset();
         kernel::Guard guard(mutex_);
         send_join(*group);
     }
@@ -256,7 +255,7 @@ void GroupSet::send_join(Group& group)
         return;
     }
     // An early response waits for the mutex, and so finds this.
-    group.membership = membership.take();
+    group.membership.reset(membership.take());
 }
 
 int GroupSet::join_completed(int status, const shim_mcmember* member, void* context)
@@ -279,7 +278,8 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
         if (status == 0)
             status = apply_member_record(group, member).code();
         if (status) {
-            group.membership = nullptr;
+            // ib_sa frees the membership, as this returns nonzero.
+            (void)group.membership.release();
             refusals.add();
             const bool expected = status == kernel::timed_out || status == kernel::try_again ||
                                   (status == kernel::invalid && group.join.send_only());
@@ -294,7 +294,6 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
                                    : status == kernel::timed_out ? GroupJoin::Event::unanswered
                                                                  : GroupJoin::Event::refused);
     }
-    // If this returns nonzero, ib_sa frees the membership.
     transmit(std::move(ready));
     return status;
 }
@@ -387,16 +386,15 @@ void GroupSet::unlink(Group& group)
 
 void GroupSet::leave(Group& group)
 {
-    ib_sa_multicast* membership;
+    Group::Membership membership;
     {
         kernel::Guard guard(mutex_);
-        membership = std::exchange(group.membership, nullptr);
+        membership = std::move(group.membership);
         // A response could call schedule_join() until membership was cleared.
         kernel::Guard candidates_guard(lock_);
         static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     }
-    if (membership)
-        shim_sa_leave(membership);
+    membership.reset();
     if (group.attached)
         interface_.detach_group(group.key(), group.mlid);
     dropped.add(group.waiting.drop_all(SHIM_DROP_FORGOTTEN));

@@ -11,12 +11,10 @@ constinit kernel::LockClass Reaper::lock_class_;
 
 kernel::Result<kernel::Owned<AddressHandle>> AddressHandle::own(ib_ah* created)
 {
-    ib_ah* const ah = TRY(kernel::check(created));
-    auto handle = kernel::make_owned<AddressHandle>(ah);
-    if (!handle) {
-        shim_ah_destroy(ah);
+    Handle ah(TRY(kernel::check(created)));
+    auto handle = kernel::make_owned<AddressHandle>(std::move(ah));
+    if (!handle)
         return kernel::no_memory;
-    }
     return handle;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <algorithm>
-#include <utility>
 
 #include <ipoib/interface.hpp>
 #include <ipoib/shared_receive_queue.hpp>
@@ -48,7 +47,7 @@ kernel::Status SharedReceiveQueue::create_srq()
     auto srq = kernel::check(
         shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces));
     if (srq.ok())
-        srq_ = srq.take();
+        srq_.reset(srq.take());
     else if (srq.status().code() != kernel::not_supported)
         log_warning(interface_.dev(), "failed to allocate SRQ, error %d", srq.status().code());
     return srq.status();
@@ -66,12 +65,12 @@ kernel::Status SharedReceiveQueue::fill()
         const MessageBuffer shape = buffer();
         const unsigned int per_page = shim_page_size() / shape.piece_bytes;
         const unsigned int pages = std::min(receives_ * shape.pieces, 8192U) / per_page;
-        pool_ = TRY(kernel::check(shim_pool_create(pages, 0, per_page > 1)));
+        pool_.reset(TRY(kernel::check(shim_pool_create(pages, 0, per_page > 1))));
     }
     if (!srq_ || ring.created())
         return {};
     TRY(ring.create(receives_, elements()));
-    const kernel::Status status = ring.post_to(srq_, nullptr);
+    const kernel::Status status = ring.post_to(srq(), nullptr);
     if (!status.ok())
         broke();
     return status;
@@ -93,16 +92,14 @@ void SharedReceiveQueue::drop_if_broken()
 
 void SharedReceiveQueue::drop()
 {
-    if (auto* srq = std::exchange(srq_, nullptr))
-        shim_srq_destroy(srq);
+    srq_.reset();
     ring.empty();
 }
 
 void SharedReceiveQueue::destroy()
 {
     drop();
-    if (auto* pool = std::exchange(pool_, nullptr))
-        shim_pool_destroy(pool);
+    pool_.reset();
 }
 
 } // namespace ipoib

@@ -6,6 +6,7 @@
 #include <ipoib/active_life.hpp>
 #include <ipoib/address.hpp>
 #include <ipoib/cm_endpoint.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
@@ -47,8 +48,8 @@ public:
     bool broken = false;
 
     // Used by the work queue; written before the connection is published.
-    ib_cm_id* id = nullptr;
-    ib_qp* qp = nullptr;
+    kernel::Handle<ib_qp, shim_qp_destroy> qp;
+    kernel::Handle<ib_cm_id, shim_cm_destroy> id;
     // The longest message that the peer accepts, encapsulation included.
     unsigned int mtu = 0;
     // The peer accepts messages without checksums.

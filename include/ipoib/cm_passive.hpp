@@ -7,6 +7,7 @@
 #include <ipoib/cm_endpoint.hpp>
 #include <ipoib/passive_life.hpp>
 #include <ipoib/rc_receive_ring.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/opaque.hpp>
@@ -47,12 +48,12 @@ public:
     // Our REP offered to accept messages without checksums.
     bool without_checksums = false;
 
-    ib_cm_id* id = nullptr;
-    ib_qp* qp = nullptr;
     // Deadline of the present state, in jiffies, while it ends.
     unsigned long deadline = 0;
-    // The connection's receive ring, if there is no shared receive queue.
+    // The connection's receive ring, if there is no shared receive queue. Freed after the queue pair.
     RcReceiveRing ring;
+    kernel::Handle<ib_qp, shim_qp_destroy> qp;
+    kernel::Handle<ib_cm_id, shim_cm_destroy> id;
     kernel::Opaque<shim_send_wr> drain_wr{};
 
     // Set in any context, read by service().
@@ -130,7 +131,7 @@ private:
 
     Interface& interface_;
     Listener listener_;
-    ib_cm_id* listen_id_ = nullptr;
+    kernel::Handle<ib_cm_id, shim_cm_destroy> listen_id_;
     // One REQ at a time. Taken before the path table's lock.
     kernel::Mutex mutex_{mutex_class_, "ipoib_accept"};
     // Under the path table's lock.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // An interface's files in debugfs, which have the interface's name.
 #pragma once
+#include <kernel/handle.hpp>
 #include <shim/debugfs.h>
 
 namespace ipoib {
@@ -17,7 +18,7 @@ public:
 private:
     net_device* const dev_;
     bool created_ = false;
-    dentry* files_[IPOIB_DEBUG_FILES] = {};
+    kernel::Handle<dentry, shim_debug_file_remove> files_[IPOIB_DEBUG_FILES];
 };
 
 } // namespace ipoib

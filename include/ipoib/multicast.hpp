@@ -7,6 +7,7 @@
 #include <ipoib/address.hpp>
 #include <ipoib/group_join.hpp>
 #include <ipoib/reaper.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/hash_table.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
@@ -29,6 +30,7 @@ public:
     // broadcast: the group whose parameters are the link's (RFC 4391 section 4); full_member: another group that the
     // stack listens to; send_only: a group that packets are sent to.
     enum class Kind { broadcast, full_member, send_only };
+    using Membership = kernel::Handle<ib_sa_multicast, shim_sa_leave>;
 
     Group(GroupSet& set, const Gid& mgid, Kind kind)
         : Hashed(mgid), Retirable(free_retired<Group>, Until::grace_period), set(set), kind(kind),
@@ -47,7 +49,7 @@ public:
     // In the stack's list, during sync_with_stack().
     bool listed = false;
     // Under the set's mutex.
-    ib_sa_multicast* membership = nullptr;
+    Membership membership;
     kernel::Owned<AddressHandle> handle;
     bool attached = false;
     std::uint16_t mlid = 0;

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
@@ -41,14 +42,17 @@ void free_retired(Retirable& object)
 // The owner of an AH.
 class AddressHandle : public Retirable {
 public:
-    explicit AddressHandle(ib_ah* ah) : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(ah) {}
-    ~AddressHandle() { shim_ah_destroy(ah_); }
+    using Handle = kernel::Handle<ib_ah, shim_ah_destroy>;
+    explicit AddressHandle(Handle ah)
+        : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(std::move(ah))
+    {
+    }
     // Takes what a shim returned: an AH, or the error in its pointer. CONTEXT: process.
     static kernel::Result<kernel::Owned<AddressHandle>> own(ib_ah* created);
-    ib_ah* get() const { return ah_; }
+    ib_ah* get() const { return ah_.get(); }
 
 private:
-    ib_ah* ah_;
+    Handle ah_;
 };
 
 class Reaper {

@@ -4,6 +4,7 @@
 #pragma once
 #include <ipoib/pieces.hpp>
 #include <ipoib/rc_receive_ring.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
@@ -30,8 +31,8 @@ public:
     void drop_if_broken();
 
     // nullptr: the HCA has none.
-    ib_srq* srq() const { return srq_; }
-    page_pool* pool() const { return pool_; }
+    ib_srq* srq() const { return srq_.get(); }
+    page_pool* pool() const { return pool_.get(); }
     // Buffers that were asked for.
     unsigned int receives() const { return receives_; }
     // Entries of the receive completion queue for a ring of this size.
@@ -49,10 +50,10 @@ private:
     void drop();
 
     Interface& interface_;
-    ib_srq* srq_ = nullptr;
+    kernel::Handle<ib_srq, shim_srq_destroy> srq_;
     // The HCA granted an SRQ. There is none for a while after it broke.
     bool shares_ = false;
-    page_pool* pool_ = nullptr;
+    kernel::Handle<page_pool, shim_pool_destroy> pool_;
     kernel::Published<bool> broken_;
     unsigned int receives_ = 0;
 };

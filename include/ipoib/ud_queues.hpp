@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include <kernel/handle.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
@@ -31,10 +32,10 @@ public:
     // vector: completion vector of the receives, modulo the HCA's number of vectors.
     UdQueues(Interface& interface, unsigned int vector) : interface_(interface), vector_(vector), recover_(*this) {}
 
-    ib_pd* pd() const { return pd_; }
-    ib_qp* qp() const { return qp_; }
-    ib_cq* send_cq() const { return send_cq_; }
-    ib_cq* recv_cq() const { return recv_cq_; }
+    ib_pd* pd() const { return pd_.get(); }
+    ib_qp* qp() const { return qp_.get(); }
+    ib_cq* send_cq() const { return send_cq_.get(); }
+    ib_cq* recv_cq() const { return recv_cq_.get(); }
     std::uint32_t lkey() const { return lkey_; }
     const RingSizes& sizes() const { return sizes_; }
     // Elements of a send, at most.
@@ -43,7 +44,7 @@ public:
 
     // The protection domain, which outlives the queues. CONTEXT: RTNL.
     kernel::Status create_pd();
-    void destroy_pd();
+    void destroy_pd() { pd_.reset(); }
 
     // The parts of ndo_init, ndo_uninit, ndo_open and ndo_stop that concern the queues; called by an rdma_netdev that
     // filters them, or directly without one. On failure nothing has changed. CONTEXT: RTNL.
@@ -71,10 +72,9 @@ private:
 
     Interface& interface_;
     const unsigned int vector_;
-    ib_pd* pd_ = nullptr;
-    ib_cq* send_cq_ = nullptr;
-    ib_cq* recv_cq_ = nullptr;
-    ib_qp* qp_ = nullptr;
+    kernel::Handle<ib_pd, shim_pd_destroy> pd_;
+    kernel::Handle<ib_cq, shim_cq_destroy> recv_cq_, send_cq_;
+    kernel::Handle<ib_qp, shim_qp_destroy> qp_;
     std::uint32_t lkey_ = 0;
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};

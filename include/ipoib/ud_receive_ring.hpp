@@ -7,6 +7,7 @@
 
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
@@ -78,7 +79,7 @@ private:
     unsigned int size_ = 0;
     unsigned int ib_mtu_ = 0;
     DatagramBuffer shape_{};
-    page_pool* pool_ = nullptr;
+    kernel::Handle<page_pool, shim_pool_destroy> pool_;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
 };
