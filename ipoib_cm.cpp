@@ -40,7 +40,7 @@ void Connections::stop()
     passive.stop_listening();
     work_.cancel();
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         passive.end_all();
         active.abandon_all();
     }
@@ -52,7 +52,7 @@ void Connections::stop()
 
 bool Connections::idle()
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     return active.list().empty() && passive.list().empty();
 }
 
@@ -77,7 +77,7 @@ unsigned long Connections::service()
     passive.service(now);
     unsigned long delay = 0;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         const unsigned long active_delay = active.next_check(now, ready), passive_delay = passive.next_check();
         delay = active_delay && passive_delay ? std::min(active_delay, passive_delay) : active_delay + passive_delay;
     }
@@ -107,7 +107,7 @@ kernel::Status Connections::show(seq_file* file)
     };
     std::size_t connections = 0;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         for ([[maybe_unused]] ActiveConnection& connection : active.list())
             ++connections;
         connections += passive.count();
@@ -116,7 +116,7 @@ kernel::Status Connections::show(seq_file* file)
     if (!rows.allocate(connections))
         return kernel::no_memory;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         for (ActiveConnection& connection : active.list())
             rows.add({"active", ActiveLife::name(connection.life.state()), connection.peer.gid(), connection.peer.qpn(),
                       connection.mtu ? connection.mtu - static_cast<unsigned int>(sizeof(Encapsulation)) : 0,

@@ -32,7 +32,7 @@ SharedReceiveQueue& PassiveConnections::receives() const { return interface_.con
 kernel::Status PassiveConnections::start()
 {
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         accepting_ = true;
         requests_left_ = max_requests_at_once;
         requests_since_ = shim_jiffies();
@@ -44,7 +44,7 @@ kernel::Status PassiveConnections::start()
 void PassiveConnections::stop_listening()
 {
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         accepting_ = false;
     }
     listen_id_.reset();
@@ -52,7 +52,6 @@ void PassiveConnections::stop_listening()
 
 void PassiveConnections::end_all()
 {
-    interface_.paths.lock.assert_held();
     for (PassiveConnection& connection : list_)
         advance(connection, PassiveLife::Event::ended);
 }
@@ -71,7 +70,6 @@ void PassiveConnections::service(unsigned long now)
 
 unsigned long PassiveConnections::next_check()
 {
-    interface_.paths.lock.assert_held();
     bool ending = false;
     for (PassiveConnection& connection : list_) {
         if (connection.due != PassiveLife::Action::none)
@@ -102,7 +100,6 @@ int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_
 // use. Sets renewed if the peer seems to have a connection.
 bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
 {
-    interface_.paths.lock.assert_held();
     reason = SHIM_CM_REJ_NO_RESOURCES;
     if (!accepting_)
         return false;
@@ -154,31 +151,28 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
     bool renewed = false;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         if (!admit(peer, renewed, reason))
             return kernel::try_again;
         ++count_;
     }
     kernel::Owned<PassiveConnection> connection;
     const std::uint32_t psn = shim_random() & 0xffffff;
-    const kernel::Status status = [&]() -> kernel::Status {
+    const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
         TRY(receives().fill());
-        connection = kernel::make_owned<PassiveConnection>(*this, on_message, interface_);
+        connection = kernel::make_owned<PassiveConnection>(*this, on_message, interface_, peer);
         if (!connection)
             return kernel::no_memory;
-        connection->peer = peer;
         connection->renewed = renewed;
         connection->without_checksums = interface_.icrc_as_checksum() && theirs.offer.valid();
-        connection->since = shim_jiffies();
-        connection->last_used.store(connection->since - 1);
         reason = SHIM_CM_REJ_NO_QP;
         return set_up(*connection, id, psn);
     }();
     if (!status.ok()) {
         log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
         connection.reset();
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         --count_;
         return status;
     }
@@ -186,7 +180,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     made.id.reset(id);
     shim_cm_set_context(id, &static_cast<Endpoint&>(made));
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         list_.push_back(made);
     }
     taken.add();
@@ -200,7 +194,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         .private_bytes = PrivateData::bytes(made.without_checksums),
     };
     const int error = shim_cm_send_rep(id, &reply);
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     // The connection owns the identifier, even if the REP was not sent.
     advance(made, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
     return {};
@@ -245,7 +239,7 @@ int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_
     case SHIM_CM_REP_ERROR:
     case SHIM_CM_DREQ_ERROR:
     case SHIM_CM_TIMEWAIT_EXIT: {
-        kernel::Guard guard(self.interface_.paths.lock);
+        PathTable::Guard guard(self.interface_.paths);
         self.advance(connection, PassiveLife::Event::ended);
         break;
     }
@@ -276,7 +270,6 @@ void PassiveConnections::flushed(PassiveConnection& connection)
 
 void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Event event)
 {
-    interface_.paths.lock.assert_held();
     const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer.gid, connection.life, event);
     if (step.action == PassiveLife::Action::none)
         return;
@@ -289,7 +282,6 @@ void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Eve
 // more.
 void PassiveConnections::end_older(PassiveConnection& connection)
 {
-    interface_.paths.lock.assert_held();
     for (PassiveConnection& older : list_) {
         if (&older == &connection)
             break;
@@ -301,7 +293,7 @@ void PassiveConnections::end_older(PassiveConnection& connection)
 // Ends the older connections of one peer. One peer at a time, since each takes a walk of the list under the lock.
 bool PassiveConnections::end_replaced()
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_) {
         if (!connection.proven.load())
             continue;
@@ -315,7 +307,7 @@ bool PassiveConnections::end_replaced()
 
 PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_) {
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
@@ -386,7 +378,7 @@ void PassiveConnections::destroy(PassiveConnection& connection)
     if (!drained)
         log_warning(interface_.dev(), "RX drain timing out");
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
         --count_;
         draining_ -= connection.counted;
@@ -403,7 +395,7 @@ void PassiveConnections::destroy(PassiveConnection& connection)
 void PassiveConnections::collect_garbage()
 {
     const unsigned long now = shim_jiffies();
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_)
         if (!connection.life.ending() &&
             kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_seconds))

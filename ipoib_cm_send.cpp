@@ -143,6 +143,9 @@ void RcSendPool::reclaim(ActiveConnection& connection)
     if (connection.sent.load() == connection.completed.load())
         return;
     queue_.napi().disable();
+    kernel::transmit_poll.assume_excluded();
+    // The connection was unpublished a grace period ago.
+    kernel::transmit_lock.assume_excluded();
     finish(connection, connection.last_slot, 0);
     queue_.napi().start();
 }

@@ -17,7 +17,7 @@ bool is_word(const char* text, std::size_t bytes, const char* word)
            __builtin_memcmp(text, word, length) == 0;
 }
 
-kernel::Status store_mode(Interface& interface, const char* text, std::size_t bytes)
+TA_REQUIRES(kernel::rtnl) kernel::Status store_mode(Interface& interface, const char* text, std::size_t bytes)
 {
     const bool connected = is_word(text, bytes, "connected");
     if (!connected && !is_word(text, bytes, "datagram"))
@@ -25,7 +25,7 @@ kernel::Status store_mode(Interface& interface, const char* text, std::size_t by
     return interface.set_connected(connected);
 }
 
-kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
+TA_REQUIRES(kernel::rtnl) kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
 {
     int pkey = 0;
     if (!shim_parse_int(text, &pkey))
@@ -34,7 +34,7 @@ kernel::Status store_child(Interface& interface, ipoib_attribute attribute, cons
                                                      : interface.children.remove(pkey);
 }
 
-// CONTEXT: RTNL.
+TA_REQUIRES(kernel::rtnl)
 kernel::Status store(Interface& interface, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
     int number = 0;
@@ -104,6 +104,7 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     return kernel::invalid;
 }
 
+TA_REQUIRES(kernel::rtnl)
 long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
     const kernel::Status status = ipoib::store(ipoib::Interface::of(dev), attribute, text, bytes);
@@ -128,4 +129,4 @@ int ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
     return 0;
 }
 
-void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).debug_files.rename(); }
+TA_REQUIRES(kernel::rtnl) void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).debug_files.rename(); }

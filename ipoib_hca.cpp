@@ -82,8 +82,8 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
 
 namespace {
 
-// Interfaces of ports that were created so far. Under RTNL.
-constinit unsigned int parents_made;
+// Interfaces of ports that were created so far.
+constinit unsigned int parents_made TA_GUARDED(kernel::rtnl);
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
@@ -117,14 +117,17 @@ int ipoib_add_device(ib_device* ca, void** state)
     auto hca = kernel::make_owned<Hca>(ca);
     if (!hca)
         return kernel::no_memory;
+    bool any = false;
     for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
         if (!shim_ib_port_is_ib(ca, port))
             continue;
-        if (kernel::Status status = ipoib::add_port(*hca, port); !status.ok())
+        if (kernel::Status status = ipoib::add_port(*hca, port); status.ok())
+            any = true;
+        else
             log_warning(nullptr, "%s: couldn't register ipoib port %u; error %d", shim_ib_device_name(ca), port,
                         status.code());
     }
-    if (hca->parents.empty())
+    if (!any)
         return kernel::not_supported;
     *state = hca.release();
     return 0;

@@ -76,7 +76,7 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
 
 void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     Path* path = accepting_ ? path_to(to.gid()) : nullptr;
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
@@ -245,7 +245,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
     }
     kernel::PacketQueue ready;
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         path.query = nullptr;
         const bool unanswered = status == kernel::timed_out || status == kernel::interrupted;
         if (handle) {
@@ -263,7 +263,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
     while (sk_buff* skb = ready.pop())
         shim_skb_transmit_again(skb, interface_.dev());
 
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     if (--open_queries_ == 0 && waiting_for_queries_)
         no_open_queries_.complete();
 }
@@ -326,7 +326,7 @@ void PathTable::release(Path& path)
 
 void PathTable::start()
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     accepting_ = true;
 }
 
@@ -335,7 +335,7 @@ void PathTable::flush()
     kernel::List<Path> gone;
     bool wait = false;
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         accepting_ = false;
         for (Path& path : all_) {
             unlink(path);
@@ -352,7 +352,7 @@ void PathTable::flush()
     if (wait)
         no_open_queries_.wait();
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         waiting_for_queries_ = false;
     }
     while (Path* path = gone.pop_front())
@@ -371,7 +371,7 @@ void PathTable::invalidate(Path& path, PathLife::Event why)
 
 void PathTable::invalidate_all()
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     for (Path& path : all_) {
         invalidate(path, PathLife::Event::doubted);
         // There was no SA when these packets came.
@@ -387,13 +387,12 @@ void PathTable::collect_garbage(unsigned long idle)
         return kernel::elapsed(object.last_used.load_relaxed(), now) > idle;
     };
     kernel::List<Path> gone;
-    const auto end = [this, &gone](Path& path) {
-        lock.assert_held();
+    const auto end = [this, &gone](Path& path) TA_REQUIRES(path_lock) {
         unlink(path);
         gone.push_back(path);
     };
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         for (Path& path : all_) {
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))
@@ -445,7 +444,7 @@ kernel::Status PathTable::show(seq_file* file)
     if (!rows.allocate(sizes().paths))
         return kernel::no_memory;
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         for (Path& path : all_)
             rows.add(path.life.usable() ? Row{path.key(), true, shim_path_sl(path.record()),
                                               shim_path_dlid(path.record()), shim_path_mbps(path.record())}
@@ -479,7 +478,7 @@ kernel::Status PathTable::show_neighbours(seq_file* file)
     if (!rows.allocate(sizes().neighbours))
         return kernel::no_memory;
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         for (Path& path : all_)
             for (Neighbour& neighbour : path.neighbours)
                 rows.add({neighbour.key(),
@@ -497,7 +496,7 @@ kernel::Status PathTable::show_neighbours(seq_file* file)
 
 PathTable::Sizes PathTable::sizes()
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     return {path_count_, neighbour_count_};
 }
 

@@ -57,45 +57,45 @@ public:
     Interface(net_device* dev, Interface& parent, PKey pkey);
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_owner(dev)); }
 
-    // Registers the netdev. On failure nothing has changed. CONTEXT: RTNL.
-    kernel::Status attach();
-    // Unregisters the netdev and its children's, at once or with batch's. CONTEXT: RTNL.
-    void detach(void* batch);
-    // Cancels all work items; afterwards nothing refers to the interface. CONTEXT: process, no RTNL, detached.
-    void cancel_work();
+    // Registers the netdev. On failure nothing has changed.
+    kernel::Status attach() TA_REQUIRES(kernel::rtnl);
+    // Unregisters the netdev and its children's, at once or with batch's.
+    void detach(void* batch) TA_REQUIRES(kernel::rtnl);
+    // Cancels all work items; afterwards nothing refers to the interface. CONTEXT: process, detached.
+    void cancel_work() TA_EXCLUDES(kernel::rtnl);
 
-    // The netdev's operations. CONTEXT: RTNL; transmit(): softirq, under the transmit lock.
-    kernel::Status init();
-    void uninit();
-    kernel::Status open();
-    void stop();
-    void transmit(sk_buff* skb);
+    // The netdev's operations.
+    kernel::Status init() TA_REQUIRES(kernel::rtnl);
+    void uninit() TA_REQUIRES(kernel::rtnl);
+    kernel::Status open() TA_REQUIRES(kernel::rtnl);
+    void stop() TA_REQUIRES(kernel::rtnl);
+    void transmit(sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
     // CONTEXT: any.
     void tx_timed_out();
     // Sets the GUID, for it and its children. -EBUSY: it is up. -EINVAL: other bytes of the address differ.
-    kernel::Status set_address(const HwAddr& address);
+    kernel::Status set_address(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
     void sum_statistics(shim_stats& stats) const;
 
-    // The functions below change settings. CONTEXT: RTNL.
+    // The functions below change settings.
 
     // Connected or datagram mode. -EINVAL: an rdma_netdev has no connected mode.
-    kernel::Status set_connected(bool connected);
+    kernel::Status set_connected(bool connected) TA_REQUIRES(kernel::rtnl);
     // Whether connections to peers that want the same carry no checksums of TCP and UDP. Present connections end.
-    kernel::Status set_icrc_as_checksum(bool wanted);
+    kernel::Status set_icrc_as_checksum(bool wanted) TA_REQUIRES(kernel::rtnl);
     // Sets interrupt moderation. If adaptive, DIM adjusts it from these values on. -EINVAL: more than 65535.
-    kernel::Status set_moderation(Moderation wanted, bool adaptive);
+    kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
     // Rounds up to powers of two. A running interface gets another queue pair; see UdQueues::replace(). On failure the
     // sizes are unchanged. -EBUSY: the interface is a bond's port.
-    kernel::Status set_ring_sizes(RingSizes wanted);
+    kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
     // Groups that user space joined directly are not joined for the stack.
-    void set_umcast(bool umcast);
+    void set_umcast(bool umcast) TA_REQUIRES(kernel::rtnl);
 
-    // Moves the state machine and does what it says. CONTEXT: RTNL and ops_lock.
-    kernel::Status perform(InterfaceLife::Event event);
-    // True between init() and uninit(). CONTEXT: RTNL.
-    bool alive() const { return alive_; }
-    // The hardware address has another QPN: neighbours are told once there is carrier. CONTEXT: RTNL.
-    void address_changed();
+    // Moves the state machine and does what it says. CONTEXT: under ops_lock.
+    kernel::Status perform(InterfaceLife::Event event) TA_REQUIRES(kernel::rtnl);
+    // True between init() and uninit().
+    bool alive() const TA_REQUIRES(kernel::rtnl) { return alive_; }
+    // The hardware address has another QPN: neighbours are told once there is carrier.
+    void address_changed() TA_REQUIRES(kernel::rtnl);
     // Closes and opens the queues, from the flush queue. CONTEXT: any.
     void restart_queues() { restart_.queue(); }
 
@@ -107,8 +107,8 @@ public:
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
-    // Adds to the netdev's features (bits of shim_ability). CONTEXT: RTNL.
-    void add_abilities(unsigned int abilities);
+    // Adds to the netdev's features (bits of shim_ability).
+    void add_abilities(unsigned int abilities) TA_REQUIRES(kernel::rtnl);
     // True if the driver segments TCP's large packets, as the HCA can't.
     bool cuts_segments() const { return abilities_ & SHIM_CUT_BY_DRIVER; }
     // True if the HCA fills in checksums.
@@ -153,36 +153,35 @@ public:
     DebugFiles debug_files{dev_};
     // Packets dropped before they reached a table.
     kernel::SharedCounter tx_dropped;
-    // Created by writing to create_child, which allows one child of each partition. Under RTNL.
-    bool created_by_sysfs = false;
+    // Created by writing to create_child, which allows one child of each partition.
+    bool created_by_sysfs TA_GUARDED(kernel::rtnl) = false;
 
 private:
-    kernel::Status prepare();
-    void destroy();
-    kernel::Status start_queues();
-    void stop_queues();
+    kernel::Status prepare() TA_REQUIRES(kernel::rtnl);
+    void destroy() TA_REQUIRES(kernel::rtnl);
+    kernel::Status start_queues() TA_REQUIRES(kernel::rtnl);
+    void stop_queues() TA_REQUIRES(kernel::rtnl);
     // Starts the queues from the flush queue: there was no memory, or the HCA refused.
-    void start_later();
-    void bring_up();
-    void bring_down();
+    void start_later() TA_REQUIRES(kernel::rtnl);
+    void bring_up() TA_REQUIRES(kernel::rtnl);
+    void bring_down() TA_REQUIRES(kernel::rtnl);
     // Closes the interface to change its settings. Returns true if it was open: reopen() must follow.
-    bool close_for_change();
-    kernel::Status reopen();
+    bool close_for_change() TA_REQUIRES(kernel::rtnl);
+    kernel::Status reopen() TA_REQUIRES(kernel::rtnl);
     // Connections are sent to by the first of the transmit queues that an rdma_netdev may have.
-    kernel::Status use_one_tx_queue();
-    void use_all_tx_queues();
-    void run_restart();
-    void run_joined();
-    void run_announce();
+    kernel::Status use_one_tx_queue() TA_REQUIRES(kernel::rtnl);
+    void use_all_tx_queues() TA_REQUIRES(kernel::rtnl);
+    void run_restart() TA_REQUIRES(kernel::rtnl);
+    void run_joined() TA_REQUIRES(kernel::rtnl);
+    void run_announce() TA_REQUIRES(kernel::rtnl);
     void run_garbage();
 
-    // Under RTNL.
-    InterfaceLife life_;
-    bool alive_ = false;
+    InterfaceLife life_ TA_GUARDED(kernel::rtnl);
+    bool alive_ TA_GUARDED(kernel::rtnl) = false;
     unsigned int abilities_ = 0;
     // Gratuitous ARP and NA still to be sent after a change of the QPN. Repeated, because they may be lost.
     static constexpr unsigned int max_announcements = 3;
-    unsigned int announcements_left_ = 0;
+    unsigned int announcements_left_ TA_GUARDED(kernel::rtnl) = 0;
 
     kernel::Published<bool> connected_, umcast_, icrc_as_checksum_;
     LinkParameters link_;

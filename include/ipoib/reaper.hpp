@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
@@ -67,17 +68,17 @@ public:
             take(*object.release());
     }
     // Frees all objects; no send may be outstanding. CONTEXT: process.
-    void drain();
+    void drain() TA_EXCLUDES(lock_);
 
 private:
     void take(Retirable& object) TA_EXCLUDES(lock_);
-    void run();
+    void run() TA_EXCLUDES(lock_);
     // Moves objects whose sends have completed from pending to done.
     void collect(kernel::List<Retirable>& done, bool all);
 
     Interface& interface_;
     static kernel::LockClass lock_class_;
-    kernel::SpinLock lock_{lock_class_, "ipoib_reaper"};
+    kernel::SpinLock lock_ TA_ACQUIRED_AFTER(path_lock){lock_class_, "ipoib_reaper"};
     kernel::List<Retirable> fresh_ TA_GUARDED(lock_);
     // Objects after their grace period, which wait for sends. Used by run() and drain() only.
     kernel::List<Retirable> pending_;

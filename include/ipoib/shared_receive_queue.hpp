@@ -5,6 +5,7 @@
 #include <ipoib/pieces.hpp>
 #include <ipoib/rc_receive_ring.hpp>
 #include <kernel/handle.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
@@ -18,17 +19,17 @@ public:
     explicit SharedReceiveQueue(Interface& interface) : ring(interface), interface_(interface) {}
 
     // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
-    // the HCA grants an SRQ. CONTEXT: RTNL.
-    void create(unsigned int receives);
-    void destroy();
-    // Creates an SRQ that was dropped anew. CONTEXT: RTNL.
-    kernel::Status start();
+    // the HCA grants an SRQ.
+    void create(unsigned int receives) TA_REQUIRES(kernel::rtnl);
+    void destroy() TA_REQUIRES(kernel::rtnl);
+    // Creates an SRQ that was dropped anew.
+    kernel::Status start() TA_REQUIRES(kernel::rtnl);
     // Creates the page pool, and fills and posts the ring, when the first connection needs them. CONTEXT: process.
     kernel::Status fill();
     // Posting to the SRQ failed: schedules a restart of the queues, which creates another. CONTEXT: any.
     void broke();
-    // CONTEXT: RTNL; no polls, and no connections.
-    void drop_if_broken();
+    // CONTEXT: no polls, and no connections.
+    void drop_if_broken() TA_REQUIRES(kernel::rtnl);
 
     // nullptr: the HCA has none.
     ib_srq* srq() const { return srq_.get(); }
@@ -46,8 +47,8 @@ public:
     RcReceiveRing ring;
 
 private:
-    kernel::Status create_srq();
-    void drop();
+    kernel::Status create_srq() TA_REQUIRES(kernel::rtnl);
+    void drop() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     kernel::Handle<ib_srq, shim_srq_destroy> srq_;
