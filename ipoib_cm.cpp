@@ -39,7 +39,7 @@ void Connections::stop()
     passive.stop_listening();
     work_.cancel();
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         passive.end_all();
         active.abandon_all();
     }
@@ -51,7 +51,7 @@ void Connections::stop()
 
 bool Connections::idle()
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     return active.list().empty() && passive.list().empty();
 }
 
@@ -76,7 +76,7 @@ unsigned long Connections::service()
     passive.service(now);
     unsigned long delay = 0;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         const unsigned long active_delay = active.next_check(now, ready), passive_delay = passive.next_check();
         delay = active_delay && passive_delay ? std::min(active_delay, passive_delay) : active_delay + passive_delay;
     }

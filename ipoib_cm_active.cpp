@@ -34,7 +34,6 @@ ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& p
 
 void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
 {
-    interface_.paths.lock.assert_held();
     ActiveConnection* connection = connection_of(neighbour, path);
     if (!connection) {
         interface_.paths.dropped.add();
@@ -65,7 +64,6 @@ ActiveLife::Step ActiveConnections::step(ActiveConnection& connection, ActiveLif
 
 void ActiveConnections::abandon(Neighbour& neighbour)
 {
-    interface_.paths.lock.assert_held();
     if (ActiveConnection* connection = neighbour.attempt) {
         kernel::PacketQueue none;
         perform(*connection, step(*connection, ActiveLife::Event::abandoned), none);
@@ -74,7 +72,6 @@ void ActiveConnections::abandon(Neighbour& neighbour)
 
 void ActiveConnections::abandon_all()
 {
-    interface_.paths.lock.assert_held();
     kernel::PacketQueue none;
     for (ActiveConnection& connection : list_)
         perform(connection, step(connection, ActiveLife::Event::abandoned), none);
@@ -82,7 +79,6 @@ void ActiveConnections::abandon_all()
 
 void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
 {
-    interface_.paths.lock.assert_held();
     using Action = ActiveLife::Action;
     Neighbour* const neighbour = connection.neighbour;
     if (step.action != Action::none) {
@@ -152,7 +148,7 @@ void ActiveConnections::advance(ActiveConnection& connection, ActiveLife::Event 
 {
     kernel::PacketQueue ready;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         perform(connection, step(connection, event), ready);
     }
     transmit(ready);
@@ -160,7 +156,7 @@ void ActiveConnections::advance(ActiveConnection& connection, ActiveLife::Event 
 
 void ActiveConnections::send_failed(ActiveConnection& connection)
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     kernel::PacketQueue none;
     // In this state no packet waits, so none is left in the queue.
     if (connection.life.state() == ActiveLife::State::established)
@@ -189,7 +185,7 @@ unsigned long ActiveConnections::next_request_at(const ActiveConnection& connect
 ActiveConnection* ActiveConnections::next_to_connect()
 {
     const unsigned long now = shim_jiffies();
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (ActiveConnection& connection : list_)
         if (connection.life.state() == ActiveLife::State::wanted &&
             connection.release == ActiveConnection::Release::none &&
@@ -228,22 +224,20 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .recv_sges = 1,
         .context = nullptr,
     };
-    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
-    TRY(kernel::check(connection.qp));
-    TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
-    connection.id = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection));
-    TRY(kernel::check(connection.id));
+    connection.qp.reset(TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted))));
+    TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
+    connection.id.reset(TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection)))));
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_request request{
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
-        .qpn = shim_qp_number(connection.qp),
+        .qpn = shim_qp_number(connection.qp.get()),
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
         .srq = interface_.connections.receives.srq() != nullptr,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(interface_.settings.icrc_as_checksum()),
     };
-    return shim_cm_send_req(connection.id, &request);
+    return shim_cm_send_req(connection.id.get(), &request);
 }
 
 int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
@@ -275,7 +269,7 @@ int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_c
 void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
 {
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         if (connection.life.state() != ActiveLife::State::asked)
             return;
     }
@@ -293,8 +287,8 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     }
     const kernel::Status status = [&]() -> kernel::Status {
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
-        TRY(shim_rc_qp_to_rtr(connection.qp, id, 0, 0));
-        TRY(shim_rc_qp_to_rts(connection.qp, id));
+        TRY(shim_rc_qp_to_rtr(connection.qp.get(), id, 0, 0));
+        TRY(shim_rc_qp_to_rts(connection.qp.get(), id));
         return shim_cm_send_rtu(id);
     }();
     if (!status.ok())
@@ -307,7 +301,7 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
     refusals.add();
     bool first, at_once;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         // After max_requests_at_once REJs in a row, a stale connection is treated as any other refusal.
         at_once = reason == SHIM_CM_REJ_STALE_CONN && ++connection.stales < max_requests_at_once;
         const std::uint64_t bit = std::uint64_t(1) << std::min(reason, 63U);
@@ -327,7 +321,7 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
     // One grace period for all that were unpublished.
     bool unpublished = false;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         for (ActiveConnection& connection : list_) {
             if (connection.post_failed.load()) {
                 connection.post_failed.store(false);
@@ -349,7 +343,6 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
 
 unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQueue& ready)
 {
-    interface_.paths.lock.assert_held();
     unsigned long delay = 0;
     const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
     for (ActiveConnection& connection : list_) {
@@ -370,7 +363,7 @@ unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQue
 
 ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (ActiveConnection& connection : list_)
         if (connection.release != ActiveConnection::Release::none && kernel::reached(connection.check_at, now))
             return &connection;
@@ -387,7 +380,7 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
             connection.check_at = now + kernel::milliseconds(Connections::check_interval_ms);
             return;
         }
-        (void)shim_qp_to_error(connection.qp);
+        (void)shim_qp_to_error(connection.qp.get());
         connection.release = Release::in_error;
         connection.deadline = now + kernel::seconds(Connections::completion_timeout_s);
         if (!idle) {
@@ -401,16 +394,14 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
     if (!idle)
         log_warning(interface_.dev(), "timing out; %u sends not completed",
                     connection.sent.load() - connection.completed.load());
-    if (auto* id = std::exchange(connection.id, nullptr))
-        shim_cm_destroy(id);
-    if (auto* qp = std::exchange(connection.qp, nullptr))
-        shim_qp_destroy(qp);
+    connection.id.reset();
+    connection.qp.reset();
     interface_.tx.pool.reclaim(connection);
 
     kernel::PacketQueue ready;
     bool gone;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         connection.release = Release::none;
         connection.release_wanted = false;
         connection.broken = false;

@@ -32,29 +32,26 @@ SharedReceiveQueue& PassiveConnections::receives() const { return interface_.con
 kernel::Status PassiveConnections::start()
 {
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         accepting_ = true;
         requests_left_ = max_requests_at_once;
         requests_since_ = shim_jiffies();
     }
-    listen_id_ = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_));
-    TRY(kernel::check(listen_id_));
-    return shim_cm_listen(listen_id_, service_id(interface_.identity.qpn()));
+    listen_id_.reset(TRY(kernel::check(shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_)))));
+    return shim_cm_listen(listen_id_.get(), service_id(interface_.identity.qpn()));
 }
 
 void PassiveConnections::stop_listening()
 {
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         accepting_ = false;
     }
-    if (auto* id = std::exchange(listen_id_, nullptr))
-        shim_cm_destroy(id);
+    listen_id_.reset();
 }
 
 void PassiveConnections::end_all()
 {
-    interface_.paths.lock.assert_held();
     for (PassiveConnection& connection : list_)
         advance(connection, PassiveLife::Event::ended);
 }
@@ -73,7 +70,6 @@ void PassiveConnections::service(unsigned long now)
 
 unsigned long PassiveConnections::next_check()
 {
-    interface_.paths.lock.assert_held();
     bool ending = false;
     for (PassiveConnection& connection : list_) {
         if (connection.due != PassiveLife::Action::none)
@@ -104,7 +100,6 @@ int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_
 // use. Sets renewed if the peer seems to have a connection.
 bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
 {
-    interface_.paths.lock.assert_held();
     reason = SHIM_CM_REJ_NO_RESOURCES;
     if (!accepting_)
         return false;
@@ -156,46 +151,42 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
     bool renewed = false;
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         if (!admit(peer, renewed, reason))
             return kernel::try_again;
         ++count_;
     }
     kernel::Owned<PassiveConnection> connection;
     const std::uint32_t psn = shim_random() & 0xffffff;
-    const kernel::Status status = [&]() -> kernel::Status {
+    const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
         TRY(receives().fill());
-        connection = kernel::make_owned<PassiveConnection>(*this, on_message, interface_);
+        connection = kernel::make_owned<PassiveConnection>(*this, on_message, interface_, peer);
         if (!connection)
             return kernel::no_memory;
-        connection->peer = peer;
         connection->renewed = renewed;
         connection->without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
-        connection->since = shim_jiffies();
-        connection->last_used.store(connection->since - 1);
         reason = SHIM_CM_REJ_NO_QP;
         return set_up(*connection, id, psn);
     }();
     if (!status.ok()) {
         log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
-        if (connection && connection->qp)
-            shim_qp_destroy(connection->qp);
-        kernel::Guard guard(interface_.paths.lock);
+        connection.reset();
+        PathTable::Guard guard(interface_.paths);
         --count_;
         return status;
     }
     PassiveConnection& made = *connection.release();
-    made.id = id;
+    made.id.reset(id);
     shim_cm_set_context(id, &static_cast<Endpoint&>(made));
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         list_.push_back(made);
     }
     taken.add();
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_reply reply{
-        .qpn = shim_qp_number(made.qp),
+        .qpn = shim_qp_number(made.qp.get()),
         .psn = psn,
         .srq = receives().srq() != nullptr,
         .rnr_retries = rnr_retries,
@@ -203,7 +194,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         .private_bytes = PrivateData::bytes(made.without_checksums),
     };
     const int error = shim_cm_send_rep(id, &reply);
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     // The connection owns the identifier, even if the REP was not sent.
     advance(made, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
     return {};
@@ -223,16 +214,15 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
         .recv_sges = receives().srq() ? 0 : receives().buffer().pieces,
         .context = &connection,
     };
-    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
-    TRY(kernel::check(connection.qp));
-    TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
+    connection.qp.reset(TRY(kernel::check(shim_rc_qp_create(interface_.queues.pd(), &wanted))));
+    TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
         TRY(connection.ring.create(own, receives().elements()));
-        TRY(connection.ring.post_to(nullptr, connection.qp));
+        TRY(connection.ring.post_to(nullptr, connection.qp.get()));
     }
-    TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
+    TRY(shim_rc_qp_to_rtr(connection.qp.get(), id, psn, rnr_timer));
     // The queue pair sends only its drain, which completes in RTS and in ERROR.
-    (void)shim_rc_qp_to_rts(connection.qp, id);
+    (void)shim_rc_qp_to_rts(connection.qp.get(), id);
     return {};
 }
 
@@ -249,7 +239,7 @@ int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_
     case SHIM_CM_REP_ERROR:
     case SHIM_CM_DREQ_ERROR:
     case SHIM_CM_TIMEWAIT_EXIT: {
-        kernel::Guard guard(self.interface_.paths.lock);
+        PathTable::Guard guard(self.interface_.paths);
         self.advance(connection, PassiveLife::Event::ended);
         break;
     }
@@ -280,7 +270,6 @@ void PassiveConnections::flushed(PassiveConnection& connection)
 
 void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Event event)
 {
-    interface_.paths.lock.assert_held();
     const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer.gid, connection.life, event);
     if (step.action == PassiveLife::Action::none)
         return;
@@ -293,7 +282,6 @@ void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Eve
 // more.
 void PassiveConnections::end_older(PassiveConnection& connection)
 {
-    interface_.paths.lock.assert_held();
     for (PassiveConnection& older : list_) {
         if (&older == &connection)
             break;
@@ -305,7 +293,7 @@ void PassiveConnections::end_older(PassiveConnection& connection)
 // Ends the older connections of one peer. One peer at a time, since each takes a walk of the list under the lock.
 bool PassiveConnections::end_replaced()
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_) {
         if (!connection.proven.load())
             continue;
@@ -319,7 +307,7 @@ bool PassiveConnections::end_replaced()
 
 PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
 {
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_) {
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
@@ -351,7 +339,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
     case PassiveLife::Action::none:
         break;
     case PassiveLife::Action::flush:
-        (void)shim_qp_to_error(connection.qp);
+        (void)shim_qp_to_error(connection.qp.get());
         break;
     case PassiveLife::Action::drain: {
         shim_send_wr* const wr = connection.drain_wr.get();
@@ -360,7 +348,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
         shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
         // Without a drain the deadline applies; the poll has handled all earlier receives by then.
-        if (const int error = shim_post_send(connection.qp, wr, nullptr))
+        if (const int error = shim_post_send(connection.qp.get(), wr, nullptr))
             log_warning(interface_.dev(), "failed to drain a connection, error %d", error);
         break;
     }
@@ -390,15 +378,15 @@ void PassiveConnections::destroy(PassiveConnection& connection)
     if (!drained)
         log_warning(interface_.dev(), "RX drain timing out");
     {
-        kernel::Guard guard(interface_.paths.lock);
+        PathTable::Guard guard(interface_.paths);
         static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
         --count_;
         draining_ -= connection.counted;
     }
-    shim_cm_destroy(connection.id);
+    connection.id.reset();
     if (!drained)
         pause_polls();
-    shim_qp_destroy(connection.qp);
+    connection.qp.reset();
     if (!drained)
         interface_.rx.napi().start();
     kernel::Owned<PassiveConnection>(&connection).reset();
@@ -407,7 +395,7 @@ void PassiveConnections::destroy(PassiveConnection& connection)
 void PassiveConnections::collect_garbage()
 {
     const unsigned long now = shim_jiffies();
-    kernel::Guard guard(interface_.paths.lock);
+    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_)
         if (!connection.life.ending() &&
             kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_seconds))

@@ -81,7 +81,7 @@ void RcSendPool::ring_doorbell()
         return;
     shim_send_wr_signal(last_->native());
     doorbells.add();
-    const int error = shim_post_send(open_->qp, first_->native(), nullptr);
+    const int error = shim_post_send(open_->qp.get(), first_->native(), nullptr);
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
         // The queue pair is destroyed; then its sends are freed, posted or not.
@@ -143,6 +143,9 @@ void RcSendPool::reclaim(ActiveConnection& connection)
     if (connection.sent.load() == connection.completed.load())
         return;
     queue_.napi().disable();
+    kernel::transmit_poll.assume_excluded();
+    // The connection was unpublished a grace period ago.
+    kernel::transmit_lock.assume_excluded();
     finish(connection, connection.last_slot, 0);
     queue_.napi().start();
 }

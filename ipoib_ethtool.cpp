@@ -148,7 +148,7 @@ void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* modera
     *moderation = {usecs, frames, interface.rx.adaptive()};
 }
 
-int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderation)
+TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderation)
 {
     return Interface::of(dev)
         .settings.set_moderation({moderation->usecs, moderation->frames}, moderation->adaptive)
@@ -161,7 +161,7 @@ void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
     *rings = {sends, receives, ipoib::RingSizes::max_slots, ipoib::RingSizes::max_slots};
 }
 
-int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)
+TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)
 {
     return Interface::of(dev).settings.set_ring_sizes({sends, receives}).code();
 }
@@ -173,7 +173,7 @@ std::uint32_t ipoib_ethtool_get_flags(const net_device* dev)
     return Interface::of(dev).settings.icrc_as_checksum() ? std::uint32_t{IPOIB_FLAG_ICRC_AS_CHECKSUM} : 0;
 }
 
-int ipoib_ethtool_set_flags(net_device* dev, std::uint32_t flags)
+TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_flags(net_device* dev, std::uint32_t flags)
 {
     return Interface::of(dev).settings.set_icrc_as_checksum(flags & IPOIB_FLAG_ICRC_AS_CHECKSUM).code();
 }

@@ -20,7 +20,7 @@ bool is_word(const char* text, std::size_t bytes, const char* word)
            __builtin_memcmp(text, word, length) == 0;
 }
 
-kernel::Status store_mode(Interface& interface, const char* text, std::size_t bytes)
+TA_REQUIRES(kernel::rtnl) kernel::Status store_mode(Interface& interface, const char* text, std::size_t bytes)
 {
     const bool connected = is_word(text, bytes, "connected");
     if (!connected && !is_word(text, bytes, "datagram"))
@@ -28,7 +28,7 @@ kernel::Status store_mode(Interface& interface, const char* text, std::size_t by
     return interface.settings.set_connected(connected);
 }
 
-kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
+TA_REQUIRES(kernel::rtnl) kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
 {
     int pkey = 0;
     if (!shim_parse_int(text, &pkey))
@@ -37,7 +37,7 @@ kernel::Status store_child(Interface& interface, ipoib_attribute attribute, cons
                                                      : interface.children.remove(pkey);
 }
 
-// CONTEXT: RTNL.
+TA_REQUIRES(kernel::rtnl)
 kernel::Status store(Interface& interface, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
     int number = 0;
@@ -112,7 +112,7 @@ kernel::Status show_paths(PathTable& table, seq_file* file)
     Snapshot<Row> rows;
     if (!rows.allocate(count))
         return kernel::no_memory;
-    table.for_each([&rows](Path& path) {
+    table.for_each([&rows](Path& path) TA_REQUIRES(path_lock) {
         rows.add(path.life.usable() ? Row{path.key(), true, shim_path_sl(path.record()), shim_path_dlid(path.record()),
                                           shim_path_mbps(path.record())}
                                     : Row{path.key(), false, 0, 0, 0});
@@ -143,14 +143,14 @@ kernel::Status show_neighbours(PathTable& table, seq_file* file)
         }
     };
     std::size_t count = 0;
-    table.for_each([&count](Path& path) {
+    table.for_each([&count](Path& path) TA_REQUIRES(path_lock) {
         for ([[maybe_unused]] Neighbour& neighbour : path.neighbours)
             ++count;
     });
     Snapshot<Row> rows;
     if (!rows.allocate(count))
         return kernel::no_memory;
-    table.for_each([&rows](Path& path) {
+    table.for_each([&rows](Path& path) TA_REQUIRES(path_lock) {
         for (Neighbour& neighbour : path.neighbours)
             rows.add({neighbour.key(),
                       neighbour.connection.load() ? "connection"
@@ -204,7 +204,7 @@ struct ConnectionRow {
     bool without_checksums;
 };
 
-ConnectionRow row_of(const ActiveConnection& connection)
+TA_REQUIRES(path_lock) ConnectionRow row_of(const ActiveConnection& connection)
 {
     return {.side = "active",
             .state = ActiveLife::name(connection.life.state()),
@@ -216,7 +216,7 @@ ConnectionRow row_of(const ActiveConnection& connection)
             .without_checksums = connection.without_checksums};
 }
 
-ConnectionRow row_of(const PassiveConnection& connection, unsigned int mtu)
+TA_REQUIRES(path_lock) ConnectionRow row_of(const PassiveConnection& connection, unsigned int mtu)
 {
     return {.side = "passive",
             .state = PassiveLife::name(connection.life.state()),
@@ -242,7 +242,7 @@ kernel::Status show_connections(Interface& interface, seq_file* file)
         count_of(passive.taken), count_of(passive.turned_away), count_of(passive.malformed));
     std::size_t count = 0;
     {
-        kernel::Guard guard(interface.paths.lock);
+        PathTable::Guard guard(interface.paths);
         for ([[maybe_unused]] ActiveConnection& connection : active.list())
             ++count;
         count += passive.count();
@@ -251,7 +251,7 @@ kernel::Status show_connections(Interface& interface, seq_file* file)
     if (!rows.allocate(count))
         return kernel::no_memory;
     {
-        kernel::Guard guard(interface.paths.lock);
+        PathTable::Guard guard(interface.paths);
         for (ActiveConnection& connection : active.list())
             rows.add(row_of(connection));
         for (PassiveConnection& connection : passive.list())
@@ -278,16 +278,16 @@ void DebugFiles::rename()
     if (!created_)
         return;
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which) {
-        shim_debug_file_remove(files_[which]);
-        files_[which] = shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which));
+        files_[which].reset();
+        files_[which].reset(shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which)));
     }
 }
 
 void DebugFiles::remove()
 {
     created_ = false;
-    for (dentry*& file : files_)
-        shim_debug_file_remove(std::exchange(file, nullptr));
+    for (auto& file : files_)
+        file.reset();
 }
 
 } // namespace ipoib
@@ -311,6 +311,7 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     return kernel::invalid;
 }
 
+TA_REQUIRES(kernel::rtnl)
 long ipoib_attribute_store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes)
 {
     const kernel::Status status = ipoib::store(ipoib::Interface::of(dev), attribute, text, bytes);
@@ -335,4 +336,4 @@ int ipoib_debug_show(net_device* dev, ipoib_debug_file which, seq_file* file)
     return 0;
 }
 
-void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).debug_files.rename(); }
+TA_REQUIRES(kernel::rtnl) void ipoib_netdev_renamed(net_device* dev) { ipoib::Interface::of(dev).debug_files.rename(); }

@@ -4,6 +4,7 @@
 
 #include <ipoib/hca.hpp>
 #include <ipoib/interface.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
 
@@ -81,28 +82,28 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
 
 namespace {
 
-// Interfaces of ports that were created so far. Under RTNL.
-constinit unsigned int parents_made;
+// Interfaces of ports that were created so far.
+constinit unsigned int parents_made TA_GUARDED(kernel::rtnl);
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
-    net_device* dev = shim_netdev_create(hca.ca(), port);
-    if (!dev)
+    net_device* const made = shim_netdev_create(hca.ca(), port);
+    if (!made)
         return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);
+    kernel::Handle<net_device, shim_netdev_free> dev(made);
     // HCAs begin at different vectors: the same processor often serves the first vector of each.
     if (hca.parents.empty())
         hca.begin_vectors(parents_made);
     ++parents_made;
-    kernel::Status status = kernel::no_memory;
-    if (auto interface = kernel::make_owned<Interface>(dev, hca, port)) {
-        status = interface->attach();
-        if (status.ok())
-            hca.parents.push_back(*interface.release());
-    }
-    if (!status.ok())
-        shim_netdev_free(dev);
-    return status;
+    auto interface = kernel::make_owned<Interface>(dev.get(), hca, port);
+    if (!interface)
+        return kernel::no_memory;
+    TRY(interface->attach());
+    hca.parents.push_back(*interface.release());
+    // Unregistration frees the netdev.
+    (void)dev.release();
+    return {};
 }
 
 } // namespace
@@ -116,14 +117,17 @@ int ipoib_add_device(ib_device* ca, void** state)
     auto hca = kernel::make_owned<Hca>(ca);
     if (!hca)
         return kernel::no_memory;
+    bool any = false;
     for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
         if (!shim_ib_port_is_ib(ca, port))
             continue;
-        if (kernel::Status status = ipoib::add_port(*hca, port); !status.ok())
+        if (kernel::Status status = ipoib::add_port(*hca, port); status.ok())
+            any = true;
+        else
             log_warning(nullptr, "%s: couldn't register ipoib port %u; error %d", shim_ib_device_name(ca), port,
                         status.code());
     }
-    if (hca->parents.empty())
+    if (!any)
         return kernel::not_supported;
     *state = hca.release();
     return 0;

@@ -42,6 +42,8 @@ void Interface::transmit(sk_buff* skb)
 
 kernel::Status UdSendRing::create(unsigned int size, unsigned int sges)
 {
+    // The queue is closed.
+    kernel::transmit_lock.assume_excluded();
     sges_ = sges;
     index_.reset(size);
     unposted_ = 0;
@@ -78,6 +80,9 @@ void UdSendRing::destroy()
 
 void UdSendRing::empty()
 {
+    // The queue is closed, and its poll stopped.
+    kernel::transmit_lock.assume_excluded();
+    kernel::transmit_poll.assume_excluded();
     if (const unsigned int left = posted())
         log_warning(interface_.dev(), "timing out; %u sends not completed", left);
     if (!index_.empty())
@@ -269,7 +274,10 @@ void UdSendRing::complete(const shim_wc* wc, int budget)
 
 } // namespace ipoib
 
-void ipoib_ndo_start_xmit(sk_buff* skb, net_device* dev) { ipoib::Interface::of(dev).transmit(skb); }
+TA_REQUIRES(kernel::transmit_lock) void ipoib_ndo_start_xmit(sk_buff* skb, net_device* dev)
+{
+    ipoib::Interface::of(dev).transmit(skb);
+}
 
 int ipoib_header_create(sk_buff* skb, std::uint16_t ethertype, const void* destination)
 {

@@ -5,6 +5,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <shim/trace.h>
 
@@ -24,11 +25,8 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
     shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
-    pool_ = shim_pool_create((size_ + shape_.per_page - 1) / shape_.per_page, shape_.page_order, shape_.is_piece());
-    if (int error = shim_pointer_error(pool_)) {
-        pool_ = nullptr;
-        return error;
-    }
+    const unsigned int pages = (size_ + shape_.per_page - 1) / shape_.per_page;
+    pool_.reset(TRY(kernel::check(shim_pool_create(pages, shape_.page_order, shape_.is_piece()))));
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;
@@ -53,23 +51,23 @@ void UdReceiveRing::empty()
         if (!slot.buffer)
             continue;
         shim_dma_unmap_from_device(interface_.ca(), slot.sge.address, slot.sge.length);
-        shim_pool_put(pool_, slot.buffer, false);
+        shim_pool_put(pool_.get(), slot.buffer, false);
         slot.buffer = nullptr;
     }
-    shim_pool_destroy(pool_);
-    pool_ = nullptr;
+    pool_.reset();
 }
 
 bool UdReceiveRing::refill(Slot& slot)
 {
-    void* const memory = shape_.is_piece() ? shim_pool_get_piece(pool_, shape_.bytes) : shim_pool_get(pool_);
+    void* const memory =
+        shape_.is_piece() ? shim_pool_get_piece(pool_.get(), shape_.bytes) : shim_pool_get(pool_.get());
     if (!memory)
         return false;
     auto* const buffer = static_cast<std::byte*>(memory);
     const std::uint64_t address =
         shim_dma_map_from_device(interface_.ca(), buffer + shim_skb_buffer_headroom(), slot.sge.length);
     if (shim_dma_failed(interface_.ca(), address)) {
-        shim_pool_put(pool_, buffer, false);
+        shim_pool_put(pool_.get(), buffer, false);
         return false;
     }
     slot.buffer = buffer;
@@ -146,7 +144,7 @@ void UdReceiveRing::complete(const shim_wc* wc)
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
     if (!deliver_buffer(buffer, wc))
-        shim_pool_put(pool_, buffer, true);
+        shim_pool_put(pool_.get(), buffer, true);
 }
 
 sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)

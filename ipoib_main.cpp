@@ -64,13 +64,11 @@ kernel::Status Interface::prepare()
 
 kernel::Status Interface::init()
 {
-    kernel::Status status = [&]() -> kernel::Status {
+    kernel::Status status = [&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
         if (!work_queue.create("ipoib_wq", true))
             return kernel::no_memory;
         TRY(paths.create());
-        paths_created_ = true;
         TRY(groups.create());
-        groups_created_ = true;
         TRY(queues.create_pd());
         return rdma_netdev.present() ? rdma_netdev.init() : queues.init();
     }();
@@ -102,10 +100,8 @@ void Interface::uninit()
 void Interface::destroy()
 {
     queues.destroy_pd();
-    if (std::exchange(groups_created_, false))
-        groups.destroy();
-    if (std::exchange(paths_created_, false))
-        paths.destroy();
+    groups.destroy();
+    paths.destroy();
     work_queue.destroy();
 }
 
@@ -281,15 +277,15 @@ void ipoib_netdev_gone(net_device* dev)
     interface->cancel_work();
 }
 
-int ipoib_ndo_init(net_device* dev) { return Interface::of(dev).init().code(); }
-void ipoib_ndo_uninit(net_device* dev) { Interface::of(dev).uninit(); }
-int ipoib_ndo_open(net_device* dev) { return Interface::of(dev).open().code(); }
-int ipoib_ndo_stop(net_device* dev)
+TA_REQUIRES(kernel::rtnl) int ipoib_ndo_init(net_device* dev) { return Interface::of(dev).init().code(); }
+TA_REQUIRES(kernel::rtnl) void ipoib_ndo_uninit(net_device* dev) { Interface::of(dev).uninit(); }
+TA_REQUIRES(kernel::rtnl) int ipoib_ndo_open(net_device* dev) { return Interface::of(dev).open().code(); }
+TA_REQUIRES(kernel::rtnl) int ipoib_ndo_stop(net_device* dev)
 {
     Interface::of(dev).stop();
     return 0;
 }
-int ipoib_ndo_change_mtu(net_device* dev, int mtu)
+TA_REQUIRES(kernel::rtnl) int ipoib_ndo_change_mtu(net_device* dev, int mtu)
 {
     return Interface::of(dev).mtu.change(static_cast<unsigned int>(mtu)).code();
 }
@@ -298,7 +294,7 @@ ib_device* ipoib_port_of(const net_device* dev, std::uint32_t* port)
     *port = Interface::of(dev).identity.port();
     return Interface::of(dev).ca();
 }
-int ipoib_ndo_set_address(net_device* dev, const std::uint8_t* address)
+TA_REQUIRES(kernel::rtnl) int ipoib_ndo_set_address(net_device* dev, const std::uint8_t* address)
 {
     return Interface::of(dev).set_address(ipoib::HwAddr::from(address)).code();
 }

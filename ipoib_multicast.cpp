@@ -8,6 +8,7 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/mgid.hpp>
 #include <ipoib/trace.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
 
@@ -198,14 +199,13 @@ void GroupSet::run_joins()
         return;
     }
     while (Group* group = next_to_join()) {
-        ib_sa_multicast* former;
+        Group::Membership former;
         {
             kernel::Guard guard(mutex_);
-            former = std::exchange(group->membership, nullptr);
+            former = std::move(group->membership);
         }
         // SAFETY: only this work queue, and RTNL with this work cancelled, removes groups.
-        if (former)
-            shim_sa_leave(former);
+        former.reset();
         kernel::Guard guard(mutex_);
         send_join(*group);
     }
@@ -229,15 +229,15 @@ void GroupSet::send_join(Group& group)
     member.join_state = group.join.send_only() ? send_only_full_member : full_member;
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
-    ib_sa_multicast* membership =
-        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group);
-    if (const int error = shim_pointer_error(membership)) {
-        log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
+    auto membership = kernel::check(
+        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group));
+    if (!membership.ok()) {
+        log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", membership.status().code());
         finish_join(group, GroupJoin::Event::refused);
         return;
     }
     // An early response waits for the mutex, and so finds this.
-    group.membership = membership;
+    group.membership.reset(membership.take());
 }
 
 int GroupSet::join_completed(int status, const shim_mcmember* member, void* context)
@@ -260,7 +260,8 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
         if (status == 0)
             status = apply_member_record(group, member).code();
         if (status) {
-            group.membership = nullptr;
+            // ib_sa frees the membership, as this returns nonzero.
+            (void)group.membership.release();
             refusals.add();
             const bool expected = status == kernel::timed_out || status == kernel::try_again ||
                                   (status == kernel::invalid && group.join.send_only());
@@ -275,7 +276,6 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
                                    : status == kernel::timed_out ? GroupJoin::Event::unanswered
                                                                  : GroupJoin::Event::refused);
     }
-    // If this returns nonzero, ib_sa frees the membership.
     transmit(std::move(ready));
     return status;
 }
@@ -307,19 +307,14 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         .sgid_index = static_cast<std::uint8_t>(std::max(interface_.identity.gid_index(), 0)),
         .dgid = group.key().native(),
     };
-    ib_ah* ah = shim_ah_create(interface_.queues.pd(), &attributes);
-    if (const int error = shim_pointer_error(ah)) {
-        log_warning(interface_.dev(), "ib_address_create failed, status %d", error);
-        return error;
+    auto made = AddressHandle::own(shim_ah_create(interface_.queues.pd(), &attributes));
+    if (!made.ok()) {
+        log_warning(interface_.dev(), "ib_address_create failed, status %d", made.status().code());
+        return made.status();
     }
-    auto handle = kernel::make_owned<AddressHandle>(ah);
-    if (!handle) {
-        shim_ah_destroy(ah);
-        return kernel::no_memory;
-    }
-    std::swap(group.handle, handle);
-    group.ah.store(ah);
-    interface_.reaper.retire(std::move(handle));
+    kernel::Owned<AddressHandle> former = std::exchange(group.handle, made.take());
+    group.ah.store(group.handle->get());
+    interface_.reaper.retire(std::move(former));
     if (broadcast)
         interface_.link.broadcast_joined();
     return {};
@@ -373,16 +368,15 @@ void GroupSet::unlink(Group& group)
 
 void GroupSet::leave(Group& group)
 {
-    ib_sa_multicast* membership;
+    Group::Membership membership;
     {
         kernel::Guard guard(mutex_);
-        membership = std::exchange(group.membership, nullptr);
+        membership = std::move(group.membership);
         // A response could call schedule_join() until membership was cleared.
         kernel::Guard candidates_guard(lock_);
         static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     }
-    if (membership)
-        shim_sa_leave(membership);
+    membership.reset();
     if (group.attached)
         interface_.detach_group(group.key(), group.mlid);
     dropped.add(group.waiting.drop_all(SHIM_DROP_FORGOTTEN));

@@ -11,6 +11,7 @@ namespace {
 // Values of IFLA_IPOIB_MODE.
 enum Mode : std::uint16_t { datagram = 0, connected = 1 };
 
+TA_REQUIRES(kernel::rtnl)
 kernel::Status change(Interface& interface, const shim_link_request& request, netlink_ext_ack* extack)
 {
     if (request.has_mode) {
@@ -28,6 +29,7 @@ kernel::Status change(Interface& interface, const shim_link_request& request, ne
     return {};
 }
 
+TA_REQUIRES(kernel::rtnl)
 kernel::Status create(net_device* dev, const shim_link_request& request, netlink_ext_ack* extack)
 {
     if (!request.has_link) {
@@ -74,17 +76,18 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
 
 using ipoib::Interface;
 
-int ipoib_newlink(net_device* dev, const shim_link_request* request, netlink_ext_ack* extack)
+TA_REQUIRES(kernel::rtnl) int ipoib_newlink(net_device* dev, const shim_link_request* request, netlink_ext_ack* extack)
 {
     return ipoib::create(dev, *request, extack).code();
 }
 
+TA_REQUIRES(kernel::rtnl)
 int ipoib_changelink(net_device* dev, const shim_link_request* request, netlink_ext_ack* extack)
 {
     return ipoib::change(Interface::of(dev), *request, extack).code();
 }
 
-void ipoib_dellink(net_device* dev, void* batch)
+TA_REQUIRES(kernel::rtnl) void ipoib_dellink(net_device* dev, void* batch)
 {
     // A parent is deleted with its HCA only.
     if (Interface& interface = Interface::of(dev); interface.parent())

@@ -28,11 +28,7 @@ void touch(T& used)
 kernel::Status PathTable::create()
 {
     TRY(neighbours_.create());
-    if (kernel::Status status = paths_.create(); !status.ok()) {
-        neighbours_.destroy();
-        return status;
-    }
-    return {};
+    return paths_.create();
 }
 
 void PathTable::destroy()
@@ -79,7 +75,7 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
 
 void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     Path* path = accepting_ ? path_to(to.gid()) : nullptr;
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
@@ -241,19 +237,14 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
 {
     kernel::Owned<AddressHandle> handle;
     if (status == 0) {
-        ib_ah* ah = shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record);
-        status = shim_pointer_error(ah);
-        if (status == 0) {
-            handle = kernel::make_owned<AddressHandle>(ah);
-            if (!handle) {
-                shim_ah_destroy(ah);
-                status = kernel::no_memory;
-            }
-        }
+        auto made =
+            AddressHandle::own(shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record));
+        status = made.status().code();
+        handle = made.take();
     }
     kernel::PacketQueue ready;
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         path.query = nullptr;
         const bool unanswered = status == kernel::timed_out || status == kernel::interrupted;
         if (handle) {
@@ -271,7 +262,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
     while (sk_buff* skb = ready.pop())
         shim_skb_transmit_again(skb, interface_.dev());
 
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     if (--open_queries_ == 0 && waiting_for_queries_)
         no_open_queries_.complete();
 }
@@ -334,7 +325,7 @@ void PathTable::release(Path& path)
 
 void PathTable::start()
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     accepting_ = true;
 }
 
@@ -343,7 +334,7 @@ void PathTable::flush()
     kernel::List<Path> gone;
     bool wait = false;
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         accepting_ = false;
         for (Path& path : all_) {
             unlink(path);
@@ -360,7 +351,7 @@ void PathTable::flush()
     if (wait)
         no_open_queries_.wait();
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         waiting_for_queries_ = false;
     }
     while (Path* path = gone.pop_front())
@@ -379,7 +370,7 @@ void PathTable::invalidate(Path& path, PathLife::Event why)
 
 void PathTable::invalidate_all()
 {
-    kernel::Guard guard(lock);
+    Guard guard(*this);
     for (Path& path : all_) {
         invalidate(path, PathLife::Event::doubted);
         // There was no SA when these packets came.
@@ -395,13 +386,12 @@ void PathTable::collect_garbage(unsigned long idle)
         return kernel::elapsed(object.last_used.load_relaxed(), now) > idle;
     };
     kernel::List<Path> gone;
-    const auto end = [this, &gone](Path& path) {
-        lock.assert_held();
+    const auto end = [this, &gone](Path& path) TA_REQUIRES(path_lock) {
         unlink(path);
         gone.push_back(path);
     };
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         for (Path& path : all_) {
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))

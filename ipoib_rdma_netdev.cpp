@@ -80,10 +80,16 @@ void RdmaNetdev::stop_queues() { interface_.queues.close(); }
 
 using ipoib::Interface;
 
-int ipoib_queues_init(net_device* dev) { return Interface::of(dev).rdma_netdev.init_queues().code(); }
-void ipoib_queues_uninit(net_device* dev) { Interface::of(dev).rdma_netdev.uninit_queues(); }
-int ipoib_queues_open(net_device* dev) { return Interface::of(dev).rdma_netdev.open_queues().code(); }
-int ipoib_queues_stop(net_device* dev)
+TA_REQUIRES(kernel::rtnl) int ipoib_queues_init(net_device* dev)
+{
+    return Interface::of(dev).rdma_netdev.init_queues().code();
+}
+TA_REQUIRES(kernel::rtnl) void ipoib_queues_uninit(net_device* dev) { Interface::of(dev).rdma_netdev.uninit_queues(); }
+TA_REQUIRES(kernel::rtnl) int ipoib_queues_open(net_device* dev)
+{
+    return Interface::of(dev).rdma_netdev.open_queues().code();
+}
+TA_REQUIRES(kernel::rtnl) int ipoib_queues_stop(net_device* dev)
 {
     Interface::of(dev).rdma_netdev.stop_queues();
     return 0;

@@ -2,11 +2,21 @@
 // Frees objects that were unlinked while the transmit path may use them, from the interface's work queue.
 #include <ipoib/interface.hpp>
 #include <ipoib/reaper.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/time.hpp>
 
 namespace ipoib {
 
 constinit kernel::LockClass Reaper::lock_class_;
+
+kernel::Result<kernel::Owned<AddressHandle>> AddressHandle::own(ib_ah* created)
+{
+    Handle ah(TRY(kernel::check(created)));
+    auto handle = kernel::make_owned<AddressHandle>(std::move(ah));
+    if (!handle)
+        return kernel::no_memory;
+    return handle;
+}
 
 void Reaper::take(Retirable& object)
 {

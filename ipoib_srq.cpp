@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <algorithm>
-#include <utility>
 
 #include <ipoib/interface.hpp>
 #include <ipoib/shared_receive_queue.hpp>
@@ -45,11 +44,13 @@ kernel::Status SharedReceiveQueue::create_srq()
     const unsigned int max_sges = shim_ib_max_srq_sge(interface_.ca());
     if (!max_sges)
         return kernel::not_supported;
-    srq_ = shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces);
-    const kernel::Status status = kernel::check(srq_);
-    if (!status.ok() && status.code() != kernel::not_supported)
-        log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());
-    return status;
+    auto srq = kernel::check(
+        shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces));
+    if (srq.ok())
+        srq_.reset(srq.take());
+    else if (srq.status().code() != kernel::not_supported)
+        log_warning(interface_.dev(), "failed to allocate SRQ, error %d", srq.status().code());
+    return srq.status();
 }
 
 kernel::Status SharedReceiveQueue::start()
@@ -63,13 +64,13 @@ kernel::Status SharedReceiveQueue::fill()
     if (!pool_) {
         const MessageBuffer shape = buffer();
         const unsigned int per_page = shim_page_size() / shape.piece_bytes;
-        pool_ = shim_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
-        TRY(kernel::check(pool_));
+        const unsigned int pages = std::min(receives_ * shape.pieces, 8192U) / per_page;
+        pool_.reset(TRY(kernel::check(shim_pool_create(pages, 0, per_page > 1))));
     }
     if (!srq_ || ring.created())
         return {};
     TRY(ring.create(receives_, elements()));
-    const kernel::Status status = ring.post_to(srq_, nullptr);
+    const kernel::Status status = ring.post_to(srq(), nullptr);
     if (!status.ok())
         broke();
     return status;
@@ -91,16 +92,14 @@ void SharedReceiveQueue::drop_if_broken()
 
 void SharedReceiveQueue::drop()
 {
-    if (auto* srq = std::exchange(srq_, nullptr))
-        shim_srq_destroy(srq);
+    srq_.reset();
     ring.empty();
 }
 
 void SharedReceiveQueue::destroy()
 {
     drop();
-    if (auto* pool = std::exchange(pool_, nullptr))
-        shim_pool_destroy(pool);
+    pool_.reset();
 }
 
 } // namespace ipoib

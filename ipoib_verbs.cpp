@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The UD queue pair and its completion queues, from creation to destruction. All under RTNL.
 #include <algorithm>
-#include <utility>
 
 #include <ipoib/interface.hpp>
 #include <ipoib/ud_queues.hpp>
@@ -29,16 +28,9 @@ unsigned int UdQueues::send_sges() const
 
 kernel::Status UdQueues::create_pd()
 {
-    pd_ = shim_pd_create(interface_.ca());
-    TRY(kernel::check(pd_));
-    lkey_ = shim_pd_lkey(pd_);
+    pd_.reset(TRY(kernel::check(shim_pd_create(interface_.ca()))));
+    lkey_ = shim_pd_lkey(pd());
     return {};
-}
-
-void UdQueues::destroy_pd()
-{
-    if (auto* pd = std::exchange(pd_, nullptr))
-        shim_pd_destroy(pd);
 }
 
 kernel::Status UdQueues::init()
@@ -68,20 +60,18 @@ kernel::Status UdQueues::create()
     const unsigned int vectors = std::max(shim_ib_comp_vectors(interface_.ca()), 1U);
 
     interface_.connections.receives.create(receives);
-    recv_cq_ = shim_cq_create(interface_.ca(), receives + interface_.connections.receives.completions(receives),
-                              vector_ % vectors, receive_completed, &interface_);
-    TRY(kernel::check(recv_cq_));
+    const unsigned int completions = receives + interface_.connections.receives.completions(receives);
+    recv_cq_.reset(TRY(kernel::check(
+        shim_cq_create(interface_.ca(), completions, vector_ % vectors, receive_completed, &interface_))));
     // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
-    send_cq_ =
-        shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_);
-    TRY(kernel::check(send_cq_));
-    qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
-    TRY(kernel::check(qp_));
+    send_cq_.reset(TRY(kernel::check(
+        shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_))));
+    qp_.reset(TRY(kernel::check(shim_qp_create(pd(), send_cq(), recv_cq(), sends, receives, sges))));
     TRY(interface_.tx.ring.create(sends, sges));
     TRY(interface_.tx.pool.create(sends, sges));
     TRY(interface_.rx.ring.create(receives));
     // An rdma_netdev that filters the queues finds the queue pair by the address.
-    interface_.identity.set_queue_pair(shim_qp_number(qp_), HwAddr::flag_rc);
+    interface_.identity.set_queue_pair(shim_qp_number(qp()), HwAddr::flag_rc);
     return {};
 }
 
@@ -91,12 +81,9 @@ void UdQueues::destroy()
     interface_.tx.ring.destroy();
     interface_.tx.pool.destroy();
     interface_.connections.receives.destroy();
-    if (auto* qp = std::exchange(qp_, nullptr))
-        shim_qp_destroy(qp);
-    if (auto* cq = std::exchange(send_cq_, nullptr))
-        shim_cq_destroy(cq);
-    if (auto* cq = std::exchange(recv_cq_, nullptr))
-        shim_cq_destroy(cq);
+    qp_.reset();
+    send_cq_.reset();
+    recv_cq_.reset();
 }
 
 kernel::Status UdQueues::replace(RingSizes sizes)
@@ -114,7 +101,7 @@ kernel::Status UdQueues::replace(RingSizes sizes)
 kernel::Status UdQueues::moderate(Moderation wanted)
 {
     // HCAs without moderation accept any setting.
-    const int error = recv_cq_ ? shim_cq_moderate(recv_cq_, wanted.frames, wanted.usecs) : 0;
+    const int error = recv_cq_ ? shim_cq_moderate(recv_cq(), wanted.frames, wanted.usecs) : 0;
     if (error && error != kernel::not_supported)
         return error;
     moderation_usecs_.store(wanted.usecs);
@@ -130,11 +117,11 @@ kernel::Status UdQueues::move_to_rts()
     shim_port attributes;
     TRY(shim_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
-    TRY(shim_qp_to_init(qp_, identity.port(), identity.pkey_index(), interface_.link.qkey()));
+    TRY(shim_qp_to_init(qp(), identity.port(), identity.pkey_index(), interface_.link.qkey()));
     // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
     TRY(interface_.rx.ring.fill(attributes.active_mtu));
-    TRY(shim_qp_to_rtr(qp_));
-    return shim_qp_to_rts(qp_);
+    TRY(shim_qp_to_rtr(qp()));
+    return shim_qp_to_rts(qp());
 }
 
 kernel::Status UdQueues::open()
@@ -167,7 +154,7 @@ void UdQueues::close()
     interface_.tx.close();
     shim_tx_queue_disable(interface_.dev());
     interface_.connections.stop();
-    if (const int error = shim_qp_to_error(qp_))
+    if (const int error = shim_qp_to_error(qp()))
         log_warning(interface_.dev(), "failed to move the queue pair to ERROR, error %d", error);
     drain();
     interface_.rx.stop();
@@ -182,9 +169,9 @@ void UdQueues::close()
 void UdQueues::empty()
 {
     // The HCA may access the buffers until the queue pair is in RESET, or destroyed. open() creates another.
-    if (const int error = shim_qp_to_reset(qp_)) {
+    if (const int error = shim_qp_to_reset(qp())) {
         log_warning(interface_.dev(), "failed to move the queue pair to RESET, error %d", error);
-        shim_qp_destroy(std::exchange(qp_, nullptr));
+        qp_.reset();
     }
     interface_.tx.ring.empty();
     interface_.rx.ring.empty();
@@ -208,7 +195,7 @@ void UdQueues::recover() { recover_.queue(interface_.work_queue); }
 
 void UdQueues::run_recovery()
 {
-    if (shim_qp_recover_send(qp_) == 0)
+    if (shim_qp_recover_send(qp()) == 0)
         log_info(interface_.dev(), "send queue back in service");
 }
 

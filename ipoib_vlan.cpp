@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include <ipoib/children.hpp>
 #include <ipoib/interface.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/log.hpp>
 
 namespace ipoib {
@@ -41,18 +42,20 @@ kernel::Status Children::create(int number)
     char name[name_bytes];
     // The P_Key as it was written, which scripts expect.
     shim_format(name, sizeof(name), "%.10s.%04x", shim_netdev_name(dev), pkey.value());
-    net_device* made = shim_netdev_create_child(parent_.ca(), parent_.identity.port(), dev, name);
+    kernel::Handle<net_device, shim_netdev_free> made(
+        shim_netdev_create_child(parent_.ca(), parent_.identity.port(), dev, name));
     if (!made)
         return kernel::no_memory;
     kernel::Status status = kernel::no_memory;
-    if (auto child = kernel::make_owned<Interface>(made, parent_, pkey)) {
+    if (auto child = kernel::make_owned<Interface>(made.get(), parent_, pkey)) {
         child->created_by_sysfs = true;
         status = adopt(std::move(child));
     }
-    if (!status.ok()) {
+    if (status.ok())
+        // Unregistration frees the netdev.
+        (void)made.release();
+    else
         log_warning(dev, "failed to create child %s, error %d", name, status.code());
-        shim_netdev_free(made);
-    }
     return status;
 }
 

@@ -13,22 +13,22 @@ class Announcer {
 public:
     explicit Announcer(Interface& interface) : interface_(interface) {}
 
-    // The hardware address has another QPN: the stack learns of it now, neighbours with carrier. CONTEXT: RTNL.
-    void address_changed();
-    // There is carrier: announces the address if it changed. CONTEXT: RTNL.
-    void carrier_on();
+    // The hardware address has another QPN: the stack learns of it now, neighbours with carrier.
+    void address_changed() TA_REQUIRES(kernel::rtnl);
+    // There is carrier: announces the address if it changed.
+    void carrier_on() TA_REQUIRES(kernel::rtnl);
     // CONTEXT: process, no RTNL.
     void cancel() { announce_.cancel(); }
 
 private:
-    void run();
+    void run() TA_REQUIRES(kernel::rtnl);
 
     // Announcements are repeated, because they may be lost.
     static constexpr unsigned int repetitions = 3;
 
     Interface& interface_;
-    // Announcements still to be sent. Under RTNL.
-    unsigned int left_ = 0;
+    // Announcements still to be sent.
+    unsigned int left_ TA_GUARDED(kernel::rtnl) = 0;
     kernel::RtnlWork<&Announcer::run> announce_{*this, flush_queue};
 };
 

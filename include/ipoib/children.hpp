@@ -12,33 +12,32 @@ namespace ipoib {
 
 class Interface;
 
-// All functions: CONTEXT: RTNL.
 class Children {
 public:
     explicit Children(Interface& parent);
 
     // create_child and delete_child. create(): -EINVAL: not a P_Key, or the parent is a child; -ENOTUNIQ: another child
     // created through sysfs, or the parent, has the P_Key; -ENOMEM. remove(): -EINVAL, or -ENODEV: no such child.
-    kernel::Status create(int pkey);
-    kernel::Status remove(int pkey);
+    kernel::Status create(int pkey) TA_REQUIRES(kernel::rtnl);
+    kernel::Status remove(int pkey) TA_REQUIRES(kernel::rtnl);
     // Attaches an interface that was constructed as a child of this parent.
-    kernel::Status adopt(kernel::Owned<Interface> child);
+    kernel::Status adopt(kernel::Owned<Interface> child) TA_REQUIRES(kernel::rtnl);
     // Detaches all; see Interface::detach().
-    void detach_all(void* batch);
+    void detach_all(void* batch) TA_REQUIRES(kernel::rtnl);
     // The parent's GUID was set.
-    void follow_guid();
-    // The parent went up or down. CONTEXT: in ndo_open or ndo_stop.
-    void follow_state(bool up);
-    // Cancels the work item. CONTEXT: process, no RTNL.
-    void cancel() { follow_.cancel(); }
+    void follow_guid() TA_REQUIRES(kernel::rtnl);
+    // The parent went up or down, in ndo_open or ndo_stop.
+    void follow_state(bool up) TA_REQUIRES(kernel::rtnl);
+    // Cancels the work item. CONTEXT: process.
+    void cancel() TA_EXCLUDES(kernel::rtnl) { follow_.cancel(); }
 
 private:
-    Interface* find(PKey pkey);
-    void run_follow();
-    void set_up(bool up);
+    Interface* find(PKey pkey) TA_REQUIRES(kernel::rtnl);
+    void run_follow() TA_REQUIRES(kernel::rtnl);
+    void set_up(bool up) TA_REQUIRES(kernel::rtnl);
 
     Interface& parent_;
-    kernel::List<Interface> list_;
+    kernel::List<Interface> list_ TA_GUARDED(kernel::rtnl);
     kernel::RtnlWork<&Children::run_follow> follow_;
 };
 

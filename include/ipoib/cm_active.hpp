@@ -6,6 +6,8 @@
 #include <ipoib/active_life.hpp>
 #include <ipoib/address.hpp>
 #include <ipoib/cm_endpoint.hpp>
+#include <ipoib/path_lock.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
@@ -24,31 +26,31 @@ class Path;
 class ActiveConnection : public Endpoint, public kernel::ListNode<ActiveConnection> {
 public:
     ActiveConnection(ActiveConnections& owner, Handler handler, Neighbour& neighbour, const HwAddr& peer)
-        : Endpoint(handler), owner(owner), neighbour(&neighbour), peer(peer)
+        : Endpoint(handler), owner(owner), peer(peer), neighbour(&neighbour)
     {
     }
     ActiveConnections& owner;
-
-    // Under the path table's lock.
-    ActiveLife life;
-    // nullptr: abandoned.
-    Neighbour* neighbour;
     const HwAddr peer;
-    kernel::PacketQueue waiting;
+
+    ActiveLife life TA_GUARDED(path_lock);
+    // nullptr: abandoned.
+    Neighbour* neighbour TA_GUARDED(path_lock);
+    kernel::PacketQueue waiting TA_GUARDED(path_lock);
     // Time of the last change of state, in jiffies.
-    unsigned long since = 0;
+    unsigned long since TA_GUARDED(path_lock) = 0;
     // Consecutive failed attempts; determines the back-off.
-    unsigned int refusals = 0;
+    unsigned int refusals TA_GUARDED(path_lock) = 0;
     // Consecutive REJs whose reason is a stale connection.
-    unsigned int stales = 0;
+    unsigned int stales TA_GUARDED(path_lock) = 0;
     // Limits the rate of REQs: each adds an interval, and it may be max_requests_at_once - 1 intervals ahead of now.
-    unsigned long spaced_until = 0;
-    bool release_wanted = false;
+    unsigned long spaced_until TA_GUARDED(path_lock) = 0;
+    bool release_wanted TA_GUARDED(path_lock) = false;
+    // Written with release_wanted; read by the work queue until it is released.
     bool broken = false;
 
     // Used by the work queue; written before the connection is published.
-    ib_cm_id* id = nullptr;
-    ib_qp* qp = nullptr;
+    kernel::Handle<ib_qp, shim_qp_destroy> qp;
+    kernel::Handle<ib_cm_id, shim_cm_destroy> id;
     // The longest message that the peer accepts, encapsulation included.
     unsigned int mtu = 0;
     // The peer accepts messages without checksums.
@@ -57,9 +59,9 @@ public:
     unsigned long check_at = 0, deadline = 0;
     enum class Release { none, unpublished, in_error } release = Release::none;
 
-    // Sends of the send pool: posted under the transmit lock, and completed.
+    // Sends of the send pool: posted, and completed.
     kernel::Published<std::uint32_t> sent, completed;
-    std::uint32_t last_slot = 0;
+    std::uint32_t last_slot TA_GUARDED(kernel::transmit_lock) = 0;
     // A post failed. The poster may hold the lock that ending the connection takes, so service() ends it.
     kernel::Published<bool> post_failed;
 
@@ -82,56 +84,54 @@ public:
     explicit ActiveConnections(Interface& interface) : interface_(interface) {}
 
     // Sends, queues or drops a packet with its hard header, for a neighbour that accepts connections and whose path is
-    // known. CONTEXT: under the transmit lock and the path table's lock.
-    void send(sk_buff* skb, Neighbour& neighbour, Path& path);
-    // The neighbour is removed. CONTEXT: under the path table's lock.
-    void abandon(Neighbour& neighbour);
-    // All neighbours are removed. CONTEXT: under the path table's lock.
-    void abandon_all();
-    // The connection's queue pair is out of service. CONTEXT: the poll.
-    void send_failed(ActiveConnection& connection);
+    // known.
+    void send(sk_buff* skb, Neighbour& neighbour, Path& path) TA_REQUIRES(kernel::transmit_lock, path_lock);
+    // The neighbour is removed.
+    void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
+    // All neighbours are removed.
+    void abandon_all() TA_REQUIRES(path_lock);
+    // The connection's queue pair is out of service.
+    void send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
     // Sends the REQs that are due.
-    void send_requests();
+    void send_requests() TA_EXCLUDES(path_lock);
     // Releases broken and abandoned connections, as far as they are due. now: jiffies. The caller transmits the packets
     // in ready.
-    void release_due(unsigned long now, kernel::PacketQueue& ready);
+    void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
     // Ends back-offs. Returns the time until service() is needed again in jiffies, 0: it is not. The caller transmits
-    // the packets in ready after releasing the lock. CONTEXT: under the path table's lock.
-    unsigned long next_check(unsigned long now, kernel::PacketQueue& ready);
+    // the packets in ready after releasing the lock.
+    unsigned long next_check(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // Transmits packets anew that waited.
-    void transmit(kernel::PacketQueue& ready);
+    void transmit(kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
 
-    // CONTEXT: under the path table's lock.
-    kernel::List<ActiveConnection>& list() { return list_; }
+    kernel::List<ActiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
 
     kernel::SharedCounter requests, accepted, refusals, broken;
 
 private:
     static int on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
 
-    // CONTEXT: under the path table's lock.
-    ActiveConnection* connection_of(Neighbour& neighbour, Path& path);
-    ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event);
+    ActiveConnection* connection_of(Neighbour& neighbour, Path& path) TA_REQUIRES(path_lock);
+    ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);
     // The caller transmits the packets in ready after releasing the lock.
-    void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready);
+    void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
+        TA_REQUIRES(path_lock);
 
-    // Takes the lock.
-    void advance(ActiveConnection& connection, ActiveLife::Event event);
-    void connect(ActiveConnection& connection);
-    kernel::Status send_request(ActiveConnection& connection);
-    void handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message);
-    void handle_reject(ActiveConnection& connection, unsigned int reason);
+    void advance(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
+    void connect(ActiveConnection& connection) TA_EXCLUDES(path_lock);
+    kernel::Status send_request(ActiveConnection& connection) TA_EXCLUDES(path_lock);
+    void handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
+        TA_EXCLUDES(path_lock);
+    void handle_reject(ActiveConnection& connection, unsigned int reason) TA_EXCLUDES(path_lock);
     // The time, in jiffies, from which on its next REQ may be sent.
-    static unsigned long next_request_at(const ActiveConnection& connection);
-    ActiveConnection* next_to_connect();
-    ActiveConnection* next_to_release(unsigned long now);
-    void release(ActiveConnection& connection, unsigned long now);
+    static unsigned long next_request_at(const ActiveConnection& connection) TA_REQUIRES(path_lock);
+    ActiveConnection* next_to_connect() TA_EXCLUDES(path_lock);
+    ActiveConnection* next_to_release(unsigned long now) TA_EXCLUDES(path_lock);
+    void release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
 
     Interface& interface_;
-    // Under the path table's lock.
-    kernel::List<ActiveConnection> list_;
+    kernel::List<ActiveConnection> list_ TA_GUARDED(path_lock);
     // Reasons of REJs that were logged.
-    std::uint64_t reasons_logged_ = 0;
+    std::uint64_t reasons_logged_ TA_GUARDED(path_lock) = 0;
 };
 
 } // namespace ipoib

@@ -6,7 +6,9 @@
 #include <ipoib/address.hpp>
 #include <ipoib/cm_endpoint.hpp>
 #include <ipoib/passive_life.hpp>
+#include <ipoib/path_lock.hpp>
 #include <ipoib/rc_receive_ring.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/opaque.hpp>
@@ -23,36 +25,35 @@ class SharedReceiveQueue;
 
 class PassiveConnection : public Endpoint, public kernel::ListNode<PassiveConnection> {
 public:
-    PassiveConnection(PassiveConnections& owner, Handler handler, Interface& interface)
-        : Endpoint(handler), owner(owner), ring(interface)
-    {
-    }
-    PassiveConnections& owner;
-
     // The requester's port and UD queue pair, as its REQ names them.
     struct Peer {
         Gid gid;
         std::uint32_t lid = 0, qpn = 0;
         bool operator==(const Peer&) const = default;
     };
-    // Written before any message can arrive.
-    Peer peer;
 
-    // Under the path table's lock.
-    PassiveLife life;
-    PassiveLife::Action due = PassiveLife::Action::none;
-    unsigned long since = 0;
+    PassiveConnection(PassiveConnections& owner, Handler handler, Interface& interface, const Peer& peer)
+        : Endpoint(handler), owner(owner), peer(peer), since(shim_jiffies()), ring(interface), last_used(since - 1)
+    {
+    }
+    PassiveConnections& owner;
+    const Peer peer;
+
+    PassiveLife life TA_GUARDED(path_lock);
+    PassiveLife::Action due TA_GUARDED(path_lock) = PassiveLife::Action::none;
+    // Time of the last change of state, in jiffies.
+    unsigned long since TA_GUARDED(path_lock);
     // Counted in draining_.
-    bool counted = false;
-    // Our REP offered to accept messages without checksums.
-    bool without_checksums = false;
-
-    ib_cm_id* id = nullptr;
-    ib_qp* qp = nullptr;
+    bool counted TA_GUARDED(path_lock) = false;
     // Deadline of the present state, in jiffies, while it ends.
-    unsigned long deadline = 0;
-    // The connection's receive ring, if there is no shared receive queue.
+    unsigned long deadline TA_GUARDED(path_lock) = 0;
+
+    // Our REP offered to accept messages without checksums. Written before any message can arrive.
+    bool without_checksums = false;
+    // The connection's receive ring, if there is no shared receive queue. Freed after the queue pair.
     RcReceiveRing ring;
+    kernel::Handle<ib_qp, shim_qp_destroy> qp;
+    kernel::Handle<ib_cm_id, shim_cm_destroy> id;
     kernel::Opaque<shim_send_wr> drain_wr{};
 
     // Set in any context, read by service().
@@ -79,26 +80,25 @@ public:
 
     explicit PassiveConnections(Interface& interface);
 
-    // REQs for the interface's service are accepted from start() to stop_listening(). CONTEXT: RTNL; the polls run.
-    kernel::Status start();
-    void stop_listening();
-    // Ends all connections. CONTEXT: under the path table's lock.
-    void end_all();
+    // REQs for the interface's service are accepted from start() to stop_listening(). CONTEXT: the polls run.
+    kernel::Status start() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(path_lock);
+    void stop_listening() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(mutex_, path_lock);
+    // Ends all connections.
+    void end_all() TA_REQUIRES(path_lock);
     // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
     // end of the present jiffy, now.
-    void service(unsigned long now);
-    // Returns the time until service() is needed again in jiffies, 0: it is not. CONTEXT: under the path table's lock.
-    unsigned long next_check();
+    void service(unsigned long now) TA_EXCLUDES(path_lock);
+    // Returns the time until service() is needed again in jiffies, 0: it is not.
+    unsigned long next_check() TA_REQUIRES(path_lock);
     // Ends connections that are idle.
-    void collect_garbage();
+    void collect_garbage() TA_EXCLUDES(path_lock);
     // All receives of the connection's queue pair were given back. CONTEXT: any.
     void flushed(PassiveConnection& connection);
-    // A receive or a drain completed. CONTEXT: the poll.
-    void received(const shim_wc* wc);
+    // A receive or a drain completed.
+    void received(const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
 
-    // CONTEXT: under the path table's lock.
-    kernel::List<PassiveConnection>& list() { return list_; }
-    unsigned int count() const { return count_; }
+    kernel::List<PassiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
+    unsigned int count() const TA_REQUIRES(path_lock) { return count_; }
 
     kernel::SharedCounter taken, turned_away, malformed;
 
@@ -112,34 +112,33 @@ private:
     static int on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
     static int on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
 
-    kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason);
-    kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn);
-    void destroy(PassiveConnection& connection);
+    kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
+        TA_EXCLUDES(mutex_, path_lock);
+    kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_);
+    void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
     // False: no connection has newly replaced older ones.
-    bool end_replaced();
+    bool end_replaced() TA_EXCLUDES(path_lock);
     void pause_polls();
-    PassiveConnection* next_due(PassiveLife::Action& action);
-    void perform(PassiveConnection& connection, PassiveLife::Action action);
+    PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);
+    void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);
 
-    // CONTEXT: under the path table's lock.
-    bool admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason);
-    void end_older(PassiveConnection& connection);
-    void advance(PassiveConnection& connection, PassiveLife::Event event);
+    bool admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason) TA_REQUIRES(path_lock);
+    void end_older(PassiveConnection& connection) TA_REQUIRES(path_lock);
+    void advance(PassiveConnection& connection, PassiveLife::Event event) TA_REQUIRES(path_lock);
 
     static kernel::LockClass mutex_class_;
 
     Interface& interface_;
     Listener listener_;
-    ib_cm_id* listen_id_ = nullptr;
-    // One REQ at a time. Taken before the path table's lock.
-    kernel::Mutex mutex_{mutex_class_, "ipoib_accept"};
-    // Under the path table's lock.
-    kernel::List<PassiveConnection> list_;
-    unsigned int count_ = 0, draining_ = 0;
-    bool accepting_ = false;
+    kernel::Handle<ib_cm_id, shim_cm_destroy> listen_id_ TA_GUARDED(kernel::rtnl);
+    // One REQ at a time.
+    kernel::Mutex mutex_ TA_ACQUIRED_BEFORE(path_lock){mutex_class_, "ipoib_accept"};
+    kernel::List<PassiveConnection> list_ TA_GUARDED(path_lock);
+    unsigned int count_ TA_GUARDED(path_lock) = 0, draining_ TA_GUARDED(path_lock) = 0;
+    bool accepting_ TA_GUARDED(path_lock) = false;
     // REQs that may still be accepted, and the time when more were added, in jiffies.
-    unsigned int requests_left_ = 0;
-    unsigned long requests_since_ = 0;
+    unsigned int requests_left_ TA_GUARDED(path_lock) = 0;
+    unsigned long requests_since_ TA_GUARDED(path_lock) = 0;
 };
 
 } // namespace ipoib

@@ -9,6 +9,7 @@
 #include <ipoib/cm_active.hpp>
 #include <ipoib/cm_passive.hpp>
 #include <ipoib/cm_private_data.hpp>
+#include <ipoib/path_lock.hpp>
 #include <ipoib/shared_receive_queue.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
@@ -28,9 +29,9 @@ public:
 
     explicit Connections(Interface& interface);
 
-    // Connections are accepted and made between start() and stop(). CONTEXT: RTNL; the polls run.
-    kernel::Status start();
-    void stop();
+    // Connections are accepted and made between start() and stop(). CONTEXT: the polls run.
+    kernel::Status start() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(service_mutex_, path_lock);
+    void stop() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(service_mutex_, path_lock);
     // Queues service(). CONTEXT: any.
     void service_soon();
     // The private data of our REQs and REPs.
@@ -44,16 +45,16 @@ public:
 
 private:
     // True if no connection is left.
-    bool idle();
+    bool idle() TA_EXCLUDES(path_lock);
     void run();
     // Does what is due on all connections. Returns the time until the next call in jiffies, 0: none is needed.
-    unsigned long service();
+    unsigned long service() TA_EXCLUDES(service_mutex_, path_lock);
 
     static kernel::LockClass service_class_;
 
     Interface& interface_;
     // One service() at a time: the work queue's, or stop()'s.
-    kernel::Mutex service_mutex_{service_class_, "ipoib_connections"};
+    kernel::Mutex service_mutex_ TA_ACQUIRED_BEFORE(path_lock){service_class_, "ipoib_connections"};
     kernel::Work<&Connections::run> work_;
 };
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // An interface's files in debugfs, which have the interface's name.
 #pragma once
+#include <kernel/handle.hpp>
+#include <kernel/lock.hpp>
 #include <shim/debugfs.h>
 
 namespace ipoib {
 
-// All functions: CONTEXT: RTNL.
 class DebugFiles {
 public:
     explicit DebugFiles(net_device* dev) : dev_(dev) {}
-    void create();
-    void remove();
+    void create() TA_REQUIRES(kernel::rtnl);
+    void remove() TA_REQUIRES(kernel::rtnl);
     // Creates the files anew under the interface's present name.
-    void rename();
+    void rename() TA_REQUIRES(kernel::rtnl);
 
 private:
     net_device* const dev_;
-    bool created_ = false;
-    dentry* files_[IPOIB_DEBUG_FILES] = {};
+    bool created_ TA_GUARDED(kernel::rtnl) = false;
+    kernel::Handle<dentry, shim_debug_file_remove> files_[IPOIB_DEBUG_FILES] TA_GUARDED(kernel::rtnl);
 };
 
 } // namespace ipoib

@@ -23,24 +23,24 @@ class FabricEvents {
 public:
     explicit FabricEvents(Interface& interface) : interface_(interface) {}
 
-    // Events are received from now on; the port is read once for those before. CONTEXT: RTNL.
-    void start();
-    // No event is received any more. CONTEXT: RTNL.
-    void stop();
-    // Cancels the work items. CONTEXT: process, no RTNL, stopped.
-    void cancel();
+    // Events are received from now on; the port is read once for those before.
+    void start() TA_REQUIRES(kernel::rtnl);
+    // No event is received any more.
+    void stop() TA_REQUIRES(kernel::rtnl);
+    // Cancels the work items. CONTEXT: process, stopped.
+    void cancel() TA_EXCLUDES(kernel::rtnl);
     // Rejoins the groups, as after a GID change. CONTEXT: any.
     void flush_light() { light_.queue(); }
 
 private:
     static void on_event(void* context, shim_event event, std::uint32_t port);
-    void run_light() { run("light", InterfaceLife::Event::reregister); }
-    void run_normal() { run("normal", InterfaceLife::Event::port_changed); }
-    void run_heavy() { run("heavy", InterfaceLife::Event::unchanged); }
-    void run(const char* level, InterfaceLife::Event event);
+    void run_light() TA_REQUIRES(kernel::rtnl) { run("light", InterfaceLife::Event::reregister); }
+    void run_normal() TA_REQUIRES(kernel::rtnl) { run("normal", InterfaceLife::Event::port_changed); }
+    void run_heavy() TA_REQUIRES(kernel::rtnl) { run("heavy", InterfaceLife::Event::unchanged); }
+    void run(const char* level, InterfaceLife::Event event) TA_REQUIRES(kernel::rtnl);
     // Reads the port; a failed reading is repeated later. Returns the event for the interface's state machine: event,
     // if nothing else changed.
-    InterfaceLife::Event read_port(InterfaceLife::Event event);
+    InterfaceLife::Event read_port(InterfaceLife::Event event) TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     kernel::Opaque<shim_event_handler> handler_{};

@@ -105,10 +105,10 @@ private:
         return {State::joined, Action::send_waiting, 0};
     }
     // A send-only group gives up after send_only_attempts: packets that wait longer are useless to their receivers, and
-    // the next packet sends a join again. If the group was a member, no packets wait: they are sent to the multicast LID
-    // of that membership until the SA refuses a join. A full member uses its multicast LID even then, and joins again:
-    // an SA that has just started may refuse at first. Members of another group to which the SA gave that LID drop the
-    // packets, because they compare the MGID in the GRH (IBA 10.5).
+    // the next packet sends a join again. If the group was a member, no packets wait: they are sent to the multicast
+    // LID of that membership until the SA refuses a join. A full member uses its multicast LID even then, and joins
+    // again: an SA that has just started may refuse at first. Members of another group to which the SA gave that LID
+    // drop the packets, because they compare the MGID in the GRH (IBA 10.5).
     constexpr Step fail(unsigned int max_s, bool gives_up)
     {
         if (gives_up && attempts_ >= send_only_attempts) {

@@ -22,18 +22,18 @@ public:
     // True if its rdma_netdev, if it has one, is used: see ipoib_enhanced and ipoib_enhanced_except.
     bool accelerates() const { return accelerates_; }
 
-    // Interfaces of ports. CONTEXT: RTNL.
-    kernel::List<Interface> parents;
+    // Interfaces of ports.
+    kernel::List<Interface> parents TA_GUARDED(kernel::rtnl);
 
-    // Completion vectors for the receives of new interfaces, in turn. CONTEXT: RTNL.
-    void begin_vectors(unsigned int first) { next_vector_ = first; }
-    unsigned int take_vector() { return next_vector_++; }
+    // Completion vectors for the receives of new interfaces, in turn.
+    void begin_vectors(unsigned int first) TA_REQUIRES(kernel::rtnl) { next_vector_ = first; }
+    unsigned int take_vector() TA_REQUIRES(kernel::rtnl) { return next_vector_++; }
 
-    // Adds an interface to, or removes it from, those that find() looks at. CONTEXT: RTNL.
-    void add(Interface& interface) TA_EXCLUDES(lock_);
-    void remove(Interface& interface) TA_EXCLUDES(lock_);
-    // Changes an interface's GID, which find() compares. CONTEXT: RTNL.
-    void change_gid(PublishedGid& gid, const Gid& to) TA_EXCLUDES(lock_);
+    // Adds an interface to, or removes it from, those that find() looks at.
+    void add(Interface& interface) TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(lock_);
+    void remove(Interface& interface) TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(lock_);
+    // Changes an interface's GID, which find() compares.
+    void change_gid(PublishedGid& gid, const Gid& to) TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(lock_);
     // Returns the netdev for a request on the port with this P_Key, GID (nullptr: any) and, if several match, IP
     // address (nullptr: any), with a reference; its layer 2 master, if it has one. nullptr: none. CONTEXT: process,
     // with or without RTNL.
@@ -44,10 +44,9 @@ private:
 
     ib_device* const ca_;
     const bool accelerates_;
-    // Under RTNL; modulo the number of vectors.
-    unsigned int next_vector_ = 0;
-    // Taken inside RTNL.
-    kernel::Mutex lock_{lock_class_, "ipoib_interfaces"};
+    // Modulo the number of vectors.
+    unsigned int next_vector_ TA_GUARDED(kernel::rtnl) = 0;
+    kernel::Mutex lock_ TA_ACQUIRED_AFTER(kernel::rtnl){lock_class_, "ipoib_interfaces"};
     kernel::List<Interface, OfHca> interfaces_ TA_GUARDED(lock_);
 };
 

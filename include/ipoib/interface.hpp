@@ -48,33 +48,33 @@ public:
     Interface(net_device* dev, Interface& parent, PKey pkey);
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_owner(dev)); }
 
-    // Registers the netdev. On failure nothing has changed. CONTEXT: RTNL.
-    kernel::Status attach();
-    // Unregisters the netdev and its children's, at once or with batch's. CONTEXT: RTNL.
-    void detach(void* batch);
-    // Cancels all work items; afterwards nothing refers to the interface. CONTEXT: process, no RTNL, detached.
-    void cancel_work();
+    // Registers the netdev. On failure nothing has changed.
+    kernel::Status attach() TA_REQUIRES(kernel::rtnl);
+    // Unregisters the netdev and its children's, at once or with batch's.
+    void detach(void* batch) TA_REQUIRES(kernel::rtnl);
+    // Cancels all work items; afterwards nothing refers to the interface. CONTEXT: process, detached.
+    void cancel_work() TA_EXCLUDES(kernel::rtnl);
 
-    // The netdev's operations. CONTEXT: RTNL; transmit(): softirq, under the transmit lock.
-    kernel::Status init();
-    void uninit();
-    kernel::Status open();
-    void stop();
-    void transmit(sk_buff* skb);
+    // The netdev's operations.
+    kernel::Status init() TA_REQUIRES(kernel::rtnl);
+    void uninit() TA_REQUIRES(kernel::rtnl);
+    kernel::Status open() TA_REQUIRES(kernel::rtnl);
+    void stop() TA_REQUIRES(kernel::rtnl);
+    void transmit(sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
     // CONTEXT: any.
     void tx_timed_out();
     // Sets the GUID, for it and its children. -EBUSY: it is up. -EINVAL: other bytes of the address differ.
-    kernel::Status set_address(const HwAddr& address);
+    kernel::Status set_address(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
     void sum_statistics(shim_stats& stats) const;
 
-    // True between init() and uninit(). CONTEXT: RTNL.
-    bool alive() const { return alive_; }
+    // True between init() and uninit().
+    bool alive() const TA_REQUIRES(kernel::rtnl) { return alive_; }
     // Attaches the UD queue pair, or the rdma_netdev's, to a group. CONTEXT: process.
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
-    // Adds to the netdev's features (bits of shim_ability). CONTEXT: RTNL.
-    void add_abilities(unsigned int abilities);
+    // Adds to the netdev's features (bits of shim_ability).
+    void add_abilities(unsigned int abilities) TA_REQUIRES(kernel::rtnl);
     // True if the driver segments TCP's large packets, as the HCA can't.
     bool cuts_segments() const { return abilities_ & SHIM_CUT_BY_DRIVER; }
     // True if the HCA fills in checksums.
@@ -115,15 +115,14 @@ public:
     DebugFiles debug_files{dev_};
     // Packets dropped before they reached a table.
     kernel::SharedCounter tx_dropped;
-    // Created by writing to create_child, which allows one child of each partition. Under RTNL.
-    bool created_by_sysfs = false;
+    // Created by writing to create_child, which allows one child of each partition.
+    bool created_by_sysfs TA_GUARDED(kernel::rtnl) = false;
 
 private:
-    kernel::Status prepare();
-    void destroy();
-    // Under RTNL.
-    bool alive_ = false;
-    bool paths_created_ = false, groups_created_ = false;
+    kernel::Status prepare() TA_REQUIRES(kernel::rtnl);
+    void destroy() TA_REQUIRES(kernel::rtnl);
+
+    bool alive_ TA_GUARDED(kernel::rtnl) = false;
     unsigned int abilities_ = 0;
 };
 

@@ -15,38 +15,37 @@ public:
     explicit InterfaceState(Interface& interface) : interface_(interface), garbage_(*this) {}
 
     // Performs the actions of an event. On failure the interface has no queues; unless the event is that the user
-    // opened it, they are started again later. CONTEXT: RTNL and the interface's ops_lock.
-    kernel::Status perform(InterfaceLife::Event event);
+    // opened it, they are started again later. CONTEXT: under the interface's ops_lock.
+    kernel::Status perform(InterfaceLife::Event event) TA_REQUIRES(kernel::rtnl);
 
-    // Opens the interface for the user. On failure it is closed. CONTEXT: RTNL.
-    kernel::Status open();
+    // Opens the interface for the user. On failure it is closed.
+    kernel::Status open() TA_REQUIRES(kernel::rtnl);
     // Closes the interface, for the user, or to change its settings, after which reopen() follows. Returns true if it
-    // was open. CONTEXT: RTNL.
-    bool close();
-    // As open(), but on failure the queues are started again later. CONTEXT: RTNL.
-    kernel::Status reopen();
+    // was open.
+    bool close() TA_REQUIRES(kernel::rtnl);
+    // As open(), but on failure the queues are started again later.
+    kernel::Status reopen() TA_REQUIRES(kernel::rtnl);
     // Closes and opens the queues, from the flush queue. CONTEXT: any.
     void restart_queues() { restart_.queue(); }
     // CONTEXT: process, no RTNL.
     void cancel() { restart_.cancel(); }
 
-    // The queues are in service. CONTEXT: RTNL.
-    bool started() const { return life_.started(); }
-    bool has_carrier() const { return life_.state() == InterfaceLife::State::running; }
+    // The queues are in service.
+    bool started() const TA_REQUIRES(kernel::rtnl) { return life_.started(); }
+    bool has_carrier() const TA_REQUIRES(kernel::rtnl) { return life_.state() == InterfaceLife::State::running; }
 
 private:
-    kernel::Status start_queues();
-    void stop_queues();
+    kernel::Status start_queues() TA_REQUIRES(kernel::rtnl);
+    void stop_queues() TA_REQUIRES(kernel::rtnl);
     // Starts the queues from the flush queue: there was no memory, or the HCA refused.
-    void start_later();
-    void bring_up();
-    void bring_down();
-    void run_restart();
+    void start_later() TA_REQUIRES(kernel::rtnl);
+    void bring_up() TA_REQUIRES(kernel::rtnl);
+    void bring_down() TA_REQUIRES(kernel::rtnl);
+    void run_restart() TA_REQUIRES(kernel::rtnl);
     void run_garbage();
 
     Interface& interface_;
-    // Under RTNL.
-    InterfaceLife life_;
+    InterfaceLife life_ TA_GUARDED(kernel::rtnl);
     kernel::RtnlWork<&InterfaceState::run_restart> restart_{*this, flush_queue};
     // On the interface's work queue, while it is up.
     kernel::Work<&InterfaceState::run_garbage> garbage_;

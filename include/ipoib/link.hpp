@@ -22,8 +22,8 @@ public:
     kernel::Status apply(const shim_mcmember& broadcast);
     // The broadcast group is joined and attached: there may be carrier. CONTEXT: process.
     void broadcast_joined();
-    // The groups are left. Afterwards a pending broadcast_joined() has no effect. CONTEXT: RTNL.
-    void broadcast_left() { joined_.store(false); }
+    // The groups are left. Afterwards a pending broadcast_joined() has no effect.
+    void broadcast_left() TA_REQUIRES(kernel::rtnl) { joined_.store(false); }
     // CONTEXT: process, no RTNL.
     void cancel() { bring_carrier_.cancel(); }
 
@@ -35,7 +35,7 @@ public:
     std::uint8_t traffic_class() const { return traffic_class_.load_relaxed(); }
 
 private:
-    void run_bring_carrier();
+    void run_bring_carrier() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     shim_mcmember parameters_{};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // An interface's MTU. In datagram mode it is what the user asked for, up to the MTU of the broadcast group's link; in
 // connected mode, what the user asked for, up to that of connections (RFC 4391 section 7, RFC 4755 section 6). MTUs are
-// bytes of IP, frames bytes with the encapsulation. Written under RTNL.
+// bytes of IP, frames bytes with the encapsulation.
 #pragma once
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 
@@ -18,30 +19,30 @@ public:
     explicit LinkMtu(Interface& interface) : interface_(interface) {}
 
     // Before registration; max_frame: the largest that the port may ever carry.
-    void begin(unsigned int max_frame);
+    void begin(unsigned int max_frame) TA_REQUIRES(kernel::rtnl);
     // The broadcast group's link carries frames of this size. CONTEXT: process.
     void set_link(unsigned int frame);
     // The largest datagram of the link. CONTEXT: any.
     unsigned int max_frame() const { return max_frame_.load_relaxed(); }
 
     // ndo_change_mtu. -EINVAL: not between min_mtu and the largest of the mode.
-    kernel::Status change(unsigned int mtu);
+    kernel::Status change(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
     // Sets the netdev's MTU in datagram mode, after set_link().
-    void apply();
+    void apply() TA_REQUIRES(kernel::rtnl);
     // Sets the netdev's MTU for the mode that was just entered.
-    int enter_connected_mode();
-    int enter_datagram_mode();
+    int enter_connected_mode() TA_REQUIRES(kernel::rtnl);
+    int enter_datagram_mode() TA_REQUIRES(kernel::rtnl);
 
 private:
-    unsigned int datagram_mtu() const { return std::min(admin_mtu_, ip_mtu(max_frame())); }
+    unsigned int datagram_mtu() const TA_REQUIRES(kernel::rtnl) { return std::min(admin_mtu_, ip_mtu(max_frame())); }
     // Sets the netdev's MTU without taking it for the user's choice. Returns 0 or a negative errno.
-    int set_netdev_mtu(unsigned int mtu);
+    int set_netdev_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     unsigned int max_port_frame_ = 0;
     // The user's choice.
-    unsigned int admin_mtu_ = 0;
-    bool setting_ = false;
+    unsigned int admin_mtu_ TA_GUARDED(kernel::rtnl) = 0;
+    bool setting_ TA_GUARDED(kernel::rtnl) = false;
     kernel::Published<unsigned int> max_frame_;
 };
 

@@ -7,6 +7,7 @@
 #include <ipoib/address.hpp>
 #include <ipoib/group_join.hpp>
 #include <ipoib/reaper.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/hash_table.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
@@ -28,6 +29,7 @@ public:
     // broadcast: the group whose parameters are the link's (RFC 4391 section 4); full_member: another group that the
     // stack listens to; send_only: a group that packets are sent to.
     enum class Kind { broadcast, full_member, send_only };
+    using Membership = kernel::Handle<ib_sa_multicast, shim_sa_leave>;
 
     Group(GroupSet& set, const Gid& mgid, Kind kind)
         : Hashed(mgid), Retirable(free_retired<Group>, Until::grace_period), set(set), kind(kind),
@@ -46,7 +48,7 @@ public:
     // In the stack's list, during sync_with_stack().
     bool listed = false;
     // Under the set's mutex.
-    ib_sa_multicast* membership = nullptr;
+    Membership membership;
     kernel::Owned<AddressHandle> handle;
     bool attached = false;
     std::uint16_t mlid = 0;
@@ -69,14 +71,13 @@ public:
     kernel::Status create();
     void destroy();
 
-    // Sends the packet, which begins with its hard header, to a group of this link; consumes it. CONTEXT: under the
-    // transmit lock.
-    void send(sk_buff* skb, const HwAddr& to);
+    // Sends the packet, which begins with its hard header, to a group of this link; consumes it.
+    void send(sk_buff* skb, const HwAddr& to) TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(lock_);
 
     // Groups are joined between start() and leave_all(). CONTEXT: process.
     void start() TA_EXCLUDES(lock_);
-    // Waits for pending joins. CONTEXT: RTNL.
-    void leave_all() TA_EXCLUDES(mutex_, lock_);
+    // Waits for pending joins.
+    void leave_all() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(mutex_, lock_);
     // The SA may have lost our memberships: joins all groups again, and continues to send meanwhile.
     void rejoin_all() TA_EXCLUDES(lock_);
     // The stack's list of groups changed: queues sync_with_stack(). CONTEXT: any.
@@ -122,8 +123,8 @@ private:
     // Moves the state machine after a response. Returns the packets that can be sent.
     kernel::PacketQueue finish_join(Group& group, GroupJoin::Event answer) TA_REQUIRES(mutex_);
     void transmit(kernel::PacketQueue packets);
-    // Returns false if the group has no address handle yet. CONTEXT: as send(), and an RcuGuard.
-    bool send_now(Group& group, sk_buff* skb);
+    // Returns false if the group has no address handle yet. CONTEXT: under an RcuGuard.
+    bool send_now(Group& group, sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
     void unlink(Group& group) TA_REQUIRES(lock_);
     // Leaves and frees an unlinked group.
     void leave(Group& group) TA_EXCLUDES(mutex_, lock_);
@@ -132,9 +133,9 @@ private:
     Interface& interface_;
     static kernel::LockClass lock_class_;
     static kernel::LockClass mutex_class_;
-    // Serialises joins with their responses. Taken before lock_. Not held while leaving, which waits for responses.
-    kernel::Mutex mutex_{mutex_class_, "ipoib_joins"};
-    kernel::SpinLock lock_{lock_class_, "ipoib_groups"};
+    // Serialises joins with their responses. Not held while leaving, which waits for responses.
+    kernel::Mutex mutex_ TA_ACQUIRED_AFTER(kernel::rtnl) TA_ACQUIRED_BEFORE(lock_){mutex_class_, "ipoib_joins"};
+    kernel::SpinLock lock_ TA_ACQUIRED_AFTER(kernel::transmit_lock){lock_class_, "ipoib_groups"};
     kernel::HashTable<Gid, Group> groups_;
     kernel::List<Group> all_ TA_GUARDED(lock_);
     Group* broadcast_ TA_GUARDED(lock_) = nullptr;

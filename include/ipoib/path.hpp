@@ -6,6 +6,7 @@
 
 #include <ipoib/address.hpp>
 #include <ipoib/path_life.hpp>
+#include <ipoib/path_lock.hpp>
 #include <ipoib/reaper.hpp>
 #include <kernel/hash_table.hpp>
 #include <kernel/opaque.hpp>
@@ -32,10 +33,10 @@ public:
     // nullptr unless established.
     kernel::Published<ActiveConnection*> connection;
     kernel::Published<unsigned long> last_used;
-    // Under PathTable's lock. attempt: the connection, in any state. refused: the peer refused one; packets go as
-    // datagrams until the back-off ends.
-    ActiveConnection* attempt = nullptr;
-    bool refused = false;
+    // The connection, in any state.
+    ActiveConnection* attempt TA_GUARDED(path_lock) = nullptr;
+    // The peer refused a connection: packets go as datagrams until the back-off ends.
+    bool refused TA_GUARDED(path_lock) = false;
 };
 
 // The path to a port: one for each GID.
@@ -43,24 +44,24 @@ class Path : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNo
 public:
     explicit Path(const Gid& gid) : Hashed(gid), Retirable(free_retired<Path>, Until::grace_period) {}
 
-    // Under PathTable's lock, except for the hash node, ah and last_used.
-    PathLife life;
-    // The SA's record; valid if the path is usable.
-    sa_path_rec* record() { return record_.get(); }
-    kernel::Owned<AddressHandle> handle;
-    kernel::List<Neighbour> neighbours;
-    kernel::PacketQueue waiting;
-    // Counted in idle_count_.
-    bool idle = false;
-    ib_sa_query* query = nullptr;
-    int query_id = 0;
     class PathTable* table = nullptr;
+    PathLife life TA_GUARDED(path_lock);
+    // The SA's record; valid if the path is usable.
+    sa_path_rec* record() TA_REQUIRES(path_lock) { return record_.get(); }
+    kernel::List<Neighbour> neighbours TA_GUARDED(path_lock);
+    // Counted in idle_count_.
+    bool idle TA_GUARDED(path_lock) = false;
+    ib_sa_query* query TA_GUARDED(path_lock) = nullptr;
+    int query_id TA_GUARDED(path_lock) = 0;
+    // Under the lock while the path is in the table.
+    kernel::Owned<AddressHandle> handle;
+    kernel::PacketQueue waiting;
     // handle's AH for the transmit path; nullptr also if the path was invalidated.
     kernel::Published<ib_ah*> ah;
     kernel::Published<unsigned long> last_used;
 
 private:
-    kernel::Opaque<sa_path_rec> record_{};
+    kernel::Opaque<sa_path_rec> record_ TA_GUARDED(path_lock){};
 };
 
 class PathTable {
@@ -77,39 +78,39 @@ public:
 
     explicit PathTable(Interface& interface) : interface_(interface) {}
 
-    // CONTEXT: process.
+    // destroy() also undoes a create() that failed. CONTEXT: process.
     kernel::Status create();
     void destroy();
 
-    // Sends the packet, which begins with its hard header, to a unicast address; consumes it. CONTEXT: under the
-    // transmit lock.
-    void send(sk_buff* skb, const HwAddr& to);
+    // Sends the packet, which begins with its hard header, to a unicast address; consumes it.
+    void send(sk_buff* skb, const HwAddr& to) TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
     // The same for ARP and RARP, which create no neighbour.
-    void send_address_resolution(sk_buff* skb, const HwAddr& to);
+    void send_address_resolution(sk_buff* skb, const HwAddr& to) TA_REQUIRES(kernel::transmit_lock)
+        TA_EXCLUDES(path_lock);
 
     // Packets are accepted between start() and flush(). CONTEXT: process.
-    void start() TA_EXCLUDES(lock);
-    // Removes all paths and neighbours, and waits for pending queries. CONTEXT: RTNL.
-    void flush() TA_EXCLUDES(lock);
+    void start() TA_EXCLUDES(path_lock);
+    // Removes all paths and neighbours, and waits for pending queries.
+    void flush() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(path_lock);
     // Every path is queried again when it is next used, or at once if packets wait for it.
-    void invalidate_all() TA_EXCLUDES(lock);
+    void invalidate_all() TA_EXCLUDES(path_lock);
     // Removes neighbours that were not used for more than idle jiffies, and unusable paths; drops packets that wait for
     // too long, and queries paths that others wait for. Unused paths are queried again when they are used; max_idle of
     // them are kept.
-    void collect_garbage(unsigned long idle) TA_EXCLUDES(lock);
+    void collect_garbage(unsigned long idle) TA_EXCLUDES(path_lock);
     // Calls visit(Path&) for each path, under the lock.
     template <class Visit>
-    void for_each(Visit visit) TA_EXCLUDES(lock)
+    void for_each(Visit visit) TA_EXCLUDES(path_lock)
     {
-        kernel::Guard guard(lock);
+        Guard guard(*this);
         for (Path& path : all_)
             visit(path);
     }
 
     // Sets a neighbour's ah according to the mode and its connection.
-    void publish(Neighbour& neighbour) TA_REQUIRES(lock);
-    // Sends a packet, with its hard header, as a datagram. CONTEXT: under the transmit lock.
-    void send_datagram(sk_buff* skb, const HwAddr& to, Path& path) TA_REQUIRES(lock);
+    void publish(Neighbour& neighbour) TA_REQUIRES(path_lock);
+    // Sends a packet, with its hard header, as a datagram.
+    void send_datagram(sk_buff* skb, const HwAddr& to, Path& path) TA_REQUIRES(kernel::transmit_lock, path_lock);
 
     // Packets that could not be sent.
     kernel::SharedCounter dropped;
@@ -117,53 +118,63 @@ public:
     // Times that a limit of paths, neighbours or queries was reached.
     kernel::SharedCounter refusals;
 
-private:
-    static kernel::LockClass lock_class_;
+    // Holds path_lock: the lock of this table.
+    class [[nodiscard]] TA_SCOPED Guard {
+    public:
+        explicit Guard(PathTable& table) TA_ACQUIRE(path_lock) : guard_(table.lock_) {}
+        ~Guard() TA_RELEASE() {}
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
 
-public:
-    // Guards paths, neighbours and connections.
-    kernel::SpinLock lock{lock_class_, "ipoib_paths"};
+    private:
+        kernel::Guard<kernel::SpinLock> guard_;
+    };
 
 private:
     static void query_completed(int status, sa_path_rec* record, void* context);
-    void complete_query(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(lock);
+    void complete_query(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(path_lock);
 
-    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_EXCLUDES(lock);
-    bool goes_by_datagram(const Neighbour& neighbour) const;
+    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_REQUIRES(kernel::transmit_lock)
+        TA_EXCLUDES(path_lock);
+    bool goes_by_datagram(const Neighbour& neighbour) const TA_REQUIRES(path_lock);
     // Returns false, and counts, if the limit is reached.
     bool allows(unsigned int count, unsigned int max, const char* what);
-    bool may_query() TA_REQUIRES(lock);
-    Path* path_to(const Gid& gid) TA_REQUIRES(lock);
-    Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(lock);
-    PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(lock);
+    bool may_query() TA_REQUIRES(path_lock);
+    Path* path_to(const Gid& gid) TA_REQUIRES(path_lock);
+    Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(path_lock);
+    PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(path_lock);
     // Sends a query if the path's state machine says so. Returns false if no query is pending and the path is not
     // usable.
-    bool request(Path& path) TA_REQUIRES(lock);
-    bool send_query(Path& path) TA_REQUIRES(lock);
+    bool request(Path& path) TA_REQUIRES(path_lock);
+    bool send_query(Path& path) TA_REQUIRES(path_lock);
     // Moves the state machine after a query that brought no record.
-    PathLife::Action finish_query(Path& path, PathLife::Event event) TA_REQUIRES(lock);
+    PathLife::Action finish_query(Path& path, PathLife::Event event) TA_REQUIRES(path_lock);
     // Publishes the path's AH to the path and its neighbours.
-    void publish(Path& path) TA_REQUIRES(lock);
+    void publish(Path& path) TA_REQUIRES(path_lock);
     // Replaces the path's AH (nullptr: none), publishes it, and returns the former one.
-    kernel::Owned<AddressHandle> set_address_handle(Path& path, kernel::Owned<AddressHandle> handle) TA_REQUIRES(lock);
-    void remove(Neighbour& neighbour) TA_REQUIRES(lock);
-    void remove_neighbours(Path& path) TA_REQUIRES(lock);
-    void set_idle(Path& path, bool idle) TA_REQUIRES(lock);
+    kernel::Owned<AddressHandle> set_address_handle(Path& path, kernel::Owned<AddressHandle> handle)
+        TA_REQUIRES(path_lock);
+    void remove(Neighbour& neighbour) TA_REQUIRES(path_lock);
+    void remove_neighbours(Path& path) TA_REQUIRES(path_lock);
+    void set_idle(Path& path, bool idle) TA_REQUIRES(path_lock);
     // The path is queried again when it is next used.
-    void invalidate(Path& path, PathLife::Event why) TA_REQUIRES(lock);
-    void unlink(Path& path) TA_REQUIRES(lock);
+    void invalidate(Path& path, PathLife::Event why) TA_REQUIRES(path_lock);
+    void unlink(Path& path) TA_REQUIRES(path_lock);
     void release(Path& path);
 
+    static kernel::LockClass lock_class_;
+
     Interface& interface_;
+    kernel::SpinLock lock_{lock_class_, "ipoib_paths"};
     kernel::HashTable<HwAddr, Neighbour> neighbours_;
     kernel::HashTable<Gid, Path> paths_;
-    kernel::List<Path> all_ TA_GUARDED(lock);
-    unsigned int path_count_ TA_GUARDED(lock) = 0;
-    unsigned int neighbour_count_ TA_GUARDED(lock) = 0;
-    unsigned int idle_count_ TA_GUARDED(lock) = 0;
-    bool accepting_ TA_GUARDED(lock) = false;
-    unsigned int open_queries_ TA_GUARDED(lock) = 0;
-    bool waiting_for_queries_ TA_GUARDED(lock) = false;
+    kernel::List<Path> all_ TA_GUARDED(path_lock);
+    unsigned int path_count_ TA_GUARDED(path_lock) = 0;
+    unsigned int neighbour_count_ TA_GUARDED(path_lock) = 0;
+    unsigned int idle_count_ TA_GUARDED(path_lock) = 0;
+    bool accepting_ TA_GUARDED(path_lock) = false;
+    unsigned int open_queries_ TA_GUARDED(path_lock) = 0;
+    bool waiting_for_queries_ TA_GUARDED(path_lock) = false;
     kernel::Completion no_open_queries_;
 };
 

@@ -3,6 +3,7 @@
 // connection's.
 #pragma once
 #include <ipoib/encapsulation.hpp>
+#include <ipoib/path_lock.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/thread_safety.hpp>
@@ -30,7 +31,7 @@ private:
 
     Interface& interface_;
     static kernel::LockClass lock_class_;
-    kernel::SpinLock lock_{lock_class_, "ipoib_too_long"};
+    kernel::SpinLock lock_ TA_ACQUIRED_AFTER(path_lock){lock_class_, "ipoib_too_long"};
     // Packets whose senders are not told yet.
     kernel::PacketQueue packets_ TA_GUARDED(lock_);
     kernel::Work<&PmtuNotifier::send> send_;

@@ -40,38 +40,38 @@ public:
     // True if the port says that it is not active. False if it does not answer. CONTEXT: process.
     bool port_down() const;
 
-    // The functions below write. CONTEXT: RTNL.
+    // The functions below write.
 
     // Reads GID, GUID and P_Key before the netdev is registered. Honours a GUID that was requested for the interface.
-    void begin();
+    void begin() TA_REQUIRES(kernel::rtnl);
     // Reads GID, P_Key, LID and the link's MTU, in bytes, until a query fails: a query of an HCA that does not answer
     // may take long, and RTNL is held. On failure the values that were not read are unchanged.
     // -EAGAIN: the port has another GID than ib_core's copy, which is being updated.
-    kernel::Status read(unsigned int& active_mtu);
+    kernel::Status read(unsigned int& active_mtu) TA_REQUIRES(kernel::rtnl);
     // Delay before a failed read() is repeated, in seconds: 1, 2, 4, ... 64; 1 again after a success.
-    unsigned int next_retry_s();
-    void set_lid(std::uint16_t lid) { lid_.store(lid); }
+    unsigned int next_retry_s() TA_REQUIRES(kernel::rtnl);
+    void set_lid(std::uint16_t lid) TA_REQUIRES(kernel::rtnl) { lid_.store(lid); }
     // Sets QPN and flags of the hardware address.
-    void set_queue_pair(std::uint32_t qpn, std::uint8_t flags);
+    void set_queue_pair(std::uint32_t qpn, std::uint8_t flags) TA_REQUIRES(kernel::rtnl);
     // Replaces the GUID by the one in address, whose other bytes must be the present ones: -EINVAL.
-    kernel::Status set_guid(const HwAddr& address);
+    kernel::Status set_guid(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
     // Adopts the parent's GUID, which was set.
-    void follow_guid(const PortIdentity& parent);
+    void follow_guid(const PortIdentity& parent) TA_REQUIRES(kernel::rtnl);
 
 private:
     static constexpr unsigned int first_retry_s = 1, max_retry_s = 64;
 
-    kernel::Status read_pkey();
+    kernel::Status read_pkey() TA_REQUIRES(kernel::rtnl);
     // Reads ib_core's copy of the port's GID.
-    kernel::Status read_gid();
+    kernel::Status read_gid() TA_REQUIRES(kernel::rtnl);
     // Compares ib_core's copy with the port's own GID. -EAGAIN: as read().
-    kernel::Status compare_gid();
+    kernel::Status compare_gid() TA_REQUIRES(kernel::rtnl);
     // On failure, as the GID table cannot be read, the GUID is unchanged.
-    kernel::Status choose_guid(const Gid& like);
+    kernel::Status choose_guid(const Gid& like) TA_REQUIRES(kernel::rtnl);
     // Logs the first of consecutive failures. Returns error.
-    int unanswered(const char* what, int error) const;
-    HwAddr address() const { return HwAddr::of(flags_, qpn_, gid()); }
-    void show_address();
+    int unanswered(const char* what, int error) const TA_REQUIRES(kernel::rtnl);
+    HwAddr address() const TA_REQUIRES(kernel::rtnl) { return HwAddr::of(flags_, qpn_, gid()); }
+    void show_address() TA_REQUIRES(kernel::rtnl);
 
     net_device* const dev_;
     Hca& hca_;
@@ -82,10 +82,10 @@ private:
     kernel::Published<bool> has_pkey_;
     PublishedGid gid_;
     // The GUID is the administrator's choice, not the port's first.
-    bool guid_chosen_ = false;
+    bool guid_chosen_ TA_GUARDED(kernel::rtnl) = false;
     std::uint32_t qpn_ = 0;
-    std::uint8_t flags_ = 0;
-    unsigned int retry_s_ = first_retry_s;
+    std::uint8_t flags_ TA_GUARDED(kernel::rtnl) = 0;
+    unsigned int retry_s_ TA_GUARDED(kernel::rtnl) = first_retry_s;
 };
 
 } // namespace ipoib

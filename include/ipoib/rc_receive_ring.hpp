@@ -9,6 +9,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
@@ -39,8 +40,8 @@ public:
     // Frees all buffers. CONTEXT: process; none is posted, and the poll does not use the ring.
     void empty();
 
-    // A receive completed. CONTEXT: the poll.
-    void complete(const shim_wc* wc, PassiveConnection& from);
+    // A receive completed.
+    void complete(const shim_wc* wc, PassiveConnection& from) TA_REQUIRES(kernel::receive_poll);
 
     bool created() const { return static_cast<bool>(slots_); }
     unsigned int outstanding() const { return reposts_.outstanding(); }
@@ -64,13 +65,13 @@ private:
     bool add_piece(Slot& slot, unsigned int index, std::byte* fresh);
     void remove_piece(Slot& slot, unsigned int index);
     kernel::Status post();
-    void repost(Slot& slot);
-    void deliver(Slot& slot, unsigned int bytes, bool without_checksum);
-    sk_buff* copy(const Slot& slot, unsigned int bytes);
-    sk_buff* take(Slot& slot, unsigned int bytes);
+    void repost(Slot& slot) TA_REQUIRES(kernel::receive_poll);
+    void deliver(Slot& slot, unsigned int bytes, bool without_checksum) TA_REQUIRES(kernel::receive_poll);
+    sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    sk_buff* take(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Allocates and maps replacements for the first count pieces of a slot. False: there is no memory for all.
-    bool get_fresh(const Slot& slot, unsigned int count);
-    void put_fresh(unsigned int count);
+    bool get_fresh(const Slot& slot, unsigned int count) TA_REQUIRES(kernel::receive_poll);
+    void put_fresh(unsigned int count) TA_REQUIRES(kernel::receive_poll);
 
     Interface& interface_;
     unsigned int size_ = 0;
@@ -86,8 +87,8 @@ private:
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
     // The pieces of get_fresh(). Not on the stack, which kernels zero.
-    std::byte* fresh_[MessageBuffer::max_pieces];
-    shim_sge fresh_sge_[MessageBuffer::max_pieces];
+    std::byte* fresh_[MessageBuffer::max_pieces] TA_GUARDED(kernel::receive_poll);
+    shim_sge fresh_sge_[MessageBuffer::max_pieces] TA_GUARDED(kernel::receive_poll);
 };
 
 } // namespace ipoib

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <ipoib/mapped_packet.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
@@ -28,13 +29,13 @@ public:
     unsigned int free() const { return available_.used(); }
     bool half_free() const { return free() >= size() / 2; }
     unsigned int used() const { return size() - free(); }
-    // Sends the packet, which begins with its encapsulation; consumes it. CONTEXT: under the transmit lock and an
-    // RcuGuard that covers the connection.
-    void send(ActiveConnection& to, sk_buff* skb);
-    // Posts what was built. CONTEXT: under the transmit lock.
-    void ring_doorbell();
-    // A send completed. CONTEXT: the poll.
-    void complete(const shim_wc* wc, int budget);
+    // Sends the packet, which begins with its encapsulation; consumes it. CONTEXT: under an RcuGuard that covers the
+    // connection.
+    void send(ActiveConnection& to, sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
+    // Posts what was built.
+    void ring_doorbell() TA_REQUIRES(kernel::transmit_lock);
+    // A send completed.
+    void complete(const shim_wc* wc, int budget) TA_REQUIRES(kernel::transmit_poll);
     // Frees the sends of a connection whose queue pair is destroyed. CONTEXT: process.
     void reclaim(ActiveConnection& connection);
 
@@ -50,7 +51,7 @@ private:
     // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
 
-    void finish(ActiveConnection& connection, std::uint32_t slot, int budget);
+    void finish(ActiveConnection& connection, std::uint32_t slot, int budget) TA_REQUIRES(kernel::transmit_poll);
 
     Interface& interface_;
     TxQueue& queue_;
@@ -60,9 +61,9 @@ private:
     kernel::Array<std::uint32_t> free_slots_;
     kernel::RingIndex available_;
     // Built and not posted: sends of one connection, from first to last.
-    ActiveConnection* open_ = nullptr;
-    Slot* first_ = nullptr;
-    Slot* last_ = nullptr;
+    ActiveConnection* open_ TA_GUARDED(kernel::transmit_lock) = nullptr;
+    Slot* first_ TA_GUARDED(kernel::transmit_lock) = nullptr;
+    Slot* last_ TA_GUARDED(kernel::transmit_lock) = nullptr;
 };
 
 } // namespace ipoib

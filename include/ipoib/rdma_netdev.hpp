@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include <ipoib/address.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
 #include <shim/rdma_netdev.h>
@@ -25,8 +26,8 @@ public:
     RdmaNetdev(const RdmaNetdev&) = delete;
     RdmaNetdev& operator=(const RdmaNetdev&) = delete;
 
-    // Creates the HCA's rdma_netdev, if it has one. CONTEXT: RTNL, before registration.
-    kernel::Status start();
+    // Creates the HCA's rdma_netdev, if it has one. CONTEXT: before registration.
+    kernel::Status start() TA_REQUIRES(kernel::rtnl);
     // True if there is one; it sends all datagrams then. CONTEXT: any.
     bool present() const { return present_; }
     // True if the interface has no queues of its own. Valid from init() on.
@@ -34,30 +35,30 @@ public:
     // For netdev operations that the shims pass on; nullptr: there is none.
     const shim_rdma_netdev* native() const { return present_ ? state_.get() : nullptr; }
 
-    // Called by the netdev operations of the same names. CONTEXT: RTNL.
-    kernel::Status init();
-    void uninit();
-    kernel::Status open();
-    void stop();
-    kernel::Status change_mtu(unsigned int mtu);
+    // Called by the netdev operations of the same names.
+    kernel::Status init() TA_REQUIRES(kernel::rtnl);
+    void uninit() TA_REQUIRES(kernel::rtnl);
+    kernel::Status open() TA_REQUIRES(kernel::rtnl);
+    void stop() TA_REQUIRES(kernel::rtnl);
+    kernel::Status change_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: any.
     void tx_timed_out();
     void add_statistics(shim_stats& stats) const;
 
     // Sets the largest IP packet of the link, in bytes.
     void set_mtu(unsigned int mtu);
-    // Sends the packet, which begins with its encapsulation, to qpn over ah; consumes it. CONTEXT: under the transmit
-    // lock and an RcuGuard that covers ah.
-    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
+    // Sends the packet, which begins with its encapsulation, to qpn over ah; consumes it. CONTEXT: under an RcuGuard
+    // that covers ah.
+    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
     // CONTEXT: process.
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
-    // Operations of the interface's queues, called by an rdma_netdev that filters them. CONTEXT: RTNL.
-    kernel::Status init_queues();
-    void uninit_queues();
-    kernel::Status open_queues();
-    void stop_queues();
+    // Operations of the interface's queues, called by an rdma_netdev that filters them.
+    kernel::Status init_queues() TA_REQUIRES(kernel::rtnl);
+    void uninit_queues() TA_REQUIRES(kernel::rtnl);
+    kernel::Status open_queues() TA_REQUIRES(kernel::rtnl);
+    void stop_queues() TA_REQUIRES(kernel::rtnl);
 
 private:
     Interface& interface_;

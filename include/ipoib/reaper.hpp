@@ -5,10 +5,13 @@
 #pragma once
 #include <cstdint>
 
+#include <ipoib/path_lock.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/verbs.h>
 
@@ -40,12 +43,17 @@ void free_retired(Retirable& object)
 // The owner of an AH.
 class AddressHandle : public Retirable {
 public:
-    explicit AddressHandle(ib_ah* ah) : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(ah) {}
-    ~AddressHandle() { shim_ah_destroy(ah_); }
-    ib_ah* get() const { return ah_; }
+    using Handle = kernel::Handle<ib_ah, shim_ah_destroy>;
+    explicit AddressHandle(Handle ah)
+        : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(std::move(ah))
+    {
+    }
+    // Takes what a shim returned: an AH, or the error in its pointer. CONTEXT: process.
+    static kernel::Result<kernel::Owned<AddressHandle>> own(ib_ah* created);
+    ib_ah* get() const { return ah_.get(); }
 
 private:
-    ib_ah* ah_;
+    Handle ah_;
 };
 
 class Reaper {
@@ -60,17 +68,17 @@ public:
             take(*object.release());
     }
     // Frees all objects; no send may be outstanding. CONTEXT: process.
-    void drain();
+    void drain() TA_EXCLUDES(lock_);
 
 private:
     void take(Retirable& object) TA_EXCLUDES(lock_);
-    void run();
+    void run() TA_EXCLUDES(lock_);
     // Moves objects whose sends have completed from pending to done.
     void collect(kernel::List<Retirable>& done, bool all);
 
     Interface& interface_;
     static kernel::LockClass lock_class_;
-    kernel::SpinLock lock_{lock_class_, "ipoib_reaper"};
+    kernel::SpinLock lock_ TA_ACQUIRED_AFTER(path_lock){lock_class_, "ipoib_reaper"};
     kernel::List<Retirable> fresh_ TA_GUARDED(lock_);
     // Objects after their grace period, which wait for sends. Used by run() and drain() only.
     kernel::List<Retirable> pending_;

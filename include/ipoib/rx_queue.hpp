@@ -37,23 +37,21 @@ public:
     // Whether DIM adjusts the moderation of the completion queue.
     void set_adaptive(bool adaptive) { adaptive_.store(adaptive); }
     bool adaptive() const { return adaptive_.load_relaxed(); }
-    int poll(int budget);
+    int poll(int budget) TA_REQUIRES(kernel::receive_poll);
     kernel::Napi<&RxQueue::poll>& napi() { return napi_; }
 
-    // The functions below: CONTEXT: the poll.
-
     // Allocates an empty packet with space for `bytes` bytes from the link header on. nullptr: no memory.
-    sk_buff* allocate(unsigned int bytes);
+    sk_buff* allocate(unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Copies a message into a packet of its own, with space for the link header before it. nullptr: no memory.
-    sk_buff* copy(const void* message, unsigned int bytes);
+    sk_buff* copy(const void* message, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Passes a packet to the stack.
-    void pass_up(sk_buff* skb) { napi_.receive(skb, alone_); }
+    void pass_up(sk_buff* skb) TA_REQUIRES(kernel::receive_poll) { napi_.receive(skb, alone_); }
     // The same for a packet that the merger was not given; it must not overtake packets that the merger holds. ip: its
     // IP header, of which `bytes` bytes can be read.
-    void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes);
+    void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
 
     UdReceiveRing ring;
-    SegmentMerger merger{*this};
+    SegmentMerger merger TA_GUARDED(kernel::receive_poll){*this};
     // Written by the poll; merged: packets that became part of another.
     kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged, copied;
     // Written by the completion queue's event, which comes once between two polls.
@@ -61,9 +59,9 @@ public:
 
 private:
     Interface& interface_;
-    Completions completions_;
+    Completions completions_ TA_GUARDED(kernel::receive_poll);
     // The poll has one completion to handle.
-    bool alone_ = false;
+    bool alone_ TA_GUARDED(kernel::receive_poll) = false;
     kernel::Published<bool> adaptive_;
     kernel::Opaque<shim_dim> dim_{};
     kernel::Napi<&RxQueue::poll> napi_;

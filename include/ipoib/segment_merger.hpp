@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Large receive offload: merges consecutive TCP segments of a flow, whose checksums the HCA verified, into one packet.
-// The result is that of GRO, but only the first segment needs an skb. CONTEXT: the receive queue's poll, at whose end
-// it is empty.
+// The result is that of GRO, but only the first segment needs an skb. At the end of a poll it is empty.
 #pragma once
 #include <cstdint>
 
 #include <ipoib/tcp.hpp>
+#include <kernel/lock.hpp>
 
 struct sk_buff;
 
@@ -35,13 +35,13 @@ public:
 
     // Appends the segment's data to its flow's packet, and returns true; the packet owns the buffer of buffer_bytes
     // then. Otherwise delivers the flow's packet, if any, so that the segment can follow.
-    bool append(const Segment& segment, unsigned int buffer_bytes);
+    bool append(const Segment& segment, unsigned int buffer_bytes) TA_REQUIRES(kernel::receive_poll);
     // Keeps a packet, whose data begins with the segment, as a flow's first. False: it is not kept.
-    bool hold(const Segment& segment, sk_buff* skb);
+    bool hold(const Segment& segment, sk_buff* skb) TA_REQUIRES(kernel::receive_poll);
     // A packet that append() was not given, and begins with these bytes, is about to be delivered: delivers all flows
     // between its two hosts first. It may belong to one of them; a fragment has no ports.
-    void make_way(const void* packet, unsigned int bytes);
-    void deliver_all();
+    void make_way(const void* packet, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    void deliver_all() TA_REQUIRES(kernel::receive_poll);
 
 private:
     struct Flow {
@@ -55,16 +55,16 @@ private:
     // Segments of a packet behind the first: MAX_SKB_FRAGS.
     static constexpr unsigned int max_segments = 17;
 
-    Flow* flow_of(const Segment& segment);
+    Flow* flow_of(const Segment& segment) TA_REQUIRES(kernel::receive_poll);
     static bool fits(const Flow& flow, const Segment& segment);
-    void deliver(Flow& flow);
+    void deliver(Flow& flow) TA_REQUIRES(kernel::receive_poll);
 
     RxQueue& queue_;
-    Flow flows_[max_flows];
+    Flow flows_[max_flows] TA_GUARDED(kernel::receive_poll);
     // Flows that are not free.
-    unsigned int held_ = 0;
+    unsigned int held_ TA_GUARDED(kernel::receive_poll) = 0;
     // The flow to deliver if all are used and another begins.
-    unsigned int oldest_ = 0;
+    unsigned int oldest_ TA_GUARDED(kernel::receive_poll) = 0;
 };
 
 } // namespace ipoib

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface's settings, which the user changes through sysfs, netlink and ethtool. Setters: CONTEXT: RTNL. Getters:
-// CONTEXT: any.
+// An interface's settings, which the user changes through sysfs, netlink and ethtool. Getters: CONTEXT: any.
 #pragma once
 #include <ipoib/ud_queues.hpp>
 #include <kernel/rcu.hpp>
@@ -15,25 +14,25 @@ public:
     explicit Settings(Interface& interface) : interface_(interface) {}
 
     // Connected or datagram mode. -EINVAL: an rdma_netdev has no connected mode.
-    kernel::Status set_connected(bool connected);
+    kernel::Status set_connected(bool connected) TA_REQUIRES(kernel::rtnl);
     bool connected() const { return connected_.load_relaxed(); }
     // Whether connections to peers that want the same carry no checksums of TCP and UDP. Present connections end.
     // -EOPNOTSUPP: an rdma_netdev has no connections.
-    kernel::Status set_icrc_as_checksum(bool wanted);
+    kernel::Status set_icrc_as_checksum(bool wanted) TA_REQUIRES(kernel::rtnl);
     bool icrc_as_checksum() const { return icrc_as_checksum_.load_relaxed(); }
     // Groups that user space joined directly are not joined for the stack.
-    void set_umcast(bool umcast);
+    void set_umcast(bool umcast) TA_REQUIRES(kernel::rtnl);
     bool umcast() const { return umcast_.load_relaxed(); }
     // Sets interrupt moderation. If adaptive, DIM adjusts it from these values on. -EINVAL: more than 65535.
-    kernel::Status set_moderation(Moderation wanted, bool adaptive);
+    kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
     // Rounds up to powers of two. A running interface gets another queue pair; see UdQueues::replace(). On failure the
     // sizes are unchanged. -EBUSY: the interface is a bond's port.
-    kernel::Status set_ring_sizes(RingSizes wanted);
+    kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
 
 private:
     // Connections are sent to by the first of the transmit queues that an rdma_netdev may have.
-    kernel::Status use_one_tx_queue();
-    void use_all_tx_queues();
+    kernel::Status use_one_tx_queue() TA_REQUIRES(kernel::rtnl);
+    void use_all_tx_queues() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     kernel::Published<bool> connected_, icrc_as_checksum_, umcast_;

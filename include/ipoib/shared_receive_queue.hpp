@@ -4,6 +4,8 @@
 #pragma once
 #include <ipoib/pieces.hpp>
 #include <ipoib/rc_receive_ring.hpp>
+#include <kernel/handle.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
@@ -17,21 +19,21 @@ public:
     explicit SharedReceiveQueue(Interface& interface) : ring(interface), interface_(interface) {}
 
     // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
-    // the HCA grants an SRQ. CONTEXT: RTNL.
-    void create(unsigned int receives);
-    void destroy();
-    // Creates an SRQ that was dropped anew. CONTEXT: RTNL.
-    kernel::Status start();
+    // the HCA grants an SRQ.
+    void create(unsigned int receives) TA_REQUIRES(kernel::rtnl);
+    void destroy() TA_REQUIRES(kernel::rtnl);
+    // Creates an SRQ that was dropped anew.
+    kernel::Status start() TA_REQUIRES(kernel::rtnl);
     // Creates the page pool, and fills and posts the ring, when the first connection needs them. CONTEXT: process.
     kernel::Status fill();
     // Posting to the SRQ failed: schedules a restart of the queues, which creates another. CONTEXT: any.
     void broke();
-    // CONTEXT: RTNL; no polls, and no connections.
-    void drop_if_broken();
+    // CONTEXT: no polls, and no connections.
+    void drop_if_broken() TA_REQUIRES(kernel::rtnl);
 
     // nullptr: the HCA has none.
-    ib_srq* srq() const { return srq_; }
-    page_pool* pool() const { return pool_; }
+    ib_srq* srq() const { return srq_.get(); }
+    page_pool* pool() const { return pool_.get(); }
     // Buffers that were asked for.
     unsigned int receives() const { return receives_; }
     // Entries of the receive completion queue for a ring of this size.
@@ -45,14 +47,14 @@ public:
     RcReceiveRing ring;
 
 private:
-    kernel::Status create_srq();
-    void drop();
+    kernel::Status create_srq() TA_REQUIRES(kernel::rtnl);
+    void drop() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
-    ib_srq* srq_ = nullptr;
+    kernel::Handle<ib_srq, shim_srq_destroy> srq_;
     // The HCA granted an SRQ. There is none for a while after it broke.
     bool shares_ = false;
-    page_pool* pool_ = nullptr;
+    kernel::Handle<page_pool, shim_pool_destroy> pool_;
     kernel::Published<bool> broken_;
     unsigned int receives_ = 0;
 };

@@ -37,8 +37,8 @@ public:
     bool closed() const { return closed_.load_relaxed(); }
 
     // A packet was built. Stops the queue if there is no space for another. Returns true if the doorbell must be rung
-    // now. CONTEXT: under the transmit lock.
-    bool account(unsigned int bytes)
+    // now.
+    bool account(unsigned int bytes) TA_REQUIRES(kernel::transmit_lock)
     {
         accounted_.store(accounted_.load_relaxed() + bytes);
         const bool ring_now = shim_tx_queue_sent(dev_, bytes, shim_xmit_more());
@@ -47,16 +47,16 @@ public:
         stop_stack();
         return true;
     }
-    // Rings the doorbells of ring and pool. CONTEXT: under the transmit lock.
-    void ring_doorbells()
+    // Rings the doorbells of ring and pool.
+    void ring_doorbells() TA_REQUIRES(kernel::transmit_lock)
     {
         ring.ring_doorbell();
         pool.ring_doorbell();
     }
     // Sends were posted: requests an event for their completions, or queues reap(). CONTEXT: bottom halves off.
     void expect_completions();
-    // Packets were freed; queued: their bytes as account() was given them. CONTEXT: the poll.
-    void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued);
+    // Packets were freed; queued: their bytes as account() was given them.
+    void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued) TA_REQUIRES(kernel::transmit_poll);
     // Sends that are posted and not freed.
     unsigned int outstanding() const { return ring.index().used() + pool.used(); }
     // The completion queue raised its event. CONTEXT: any.
@@ -70,7 +70,7 @@ public:
     {
         return closed() ? SHIM_DROP_CLOSED : has_room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
     }
-    int poll(int budget);
+    int poll(int budget) TA_REQUIRES(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll>& napi() { return napi_; }
 
     UdSendRing ring;
@@ -84,8 +84,8 @@ private:
     static constexpr unsigned int stall_seconds = 10;
 
     bool has_room() const { return ring.has_room() && pool.free() != 0; }
-    void stop_stack();
-    void wake_stack();
+    void stop_stack() TA_REQUIRES(kernel::transmit_lock);
+    void wake_stack() TA_REQUIRES(kernel::transmit_poll);
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
     bool prompt() const;
     void reap();
@@ -97,7 +97,7 @@ private:
     net_device* const dev_;
     // True from close() to start(), and after a failed post until the restart.
     kernel::Published<bool> closed_{true};
-    Completions completions_;
+    Completions completions_ TA_GUARDED(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll> napi_;
     // Bytes of packets that were built, under the transmit lock; and freed, by the poll.
     kernel::Published<std::uint32_t> accounted_, finished_;

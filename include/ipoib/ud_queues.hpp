@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include <kernel/handle.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
@@ -31,50 +32,49 @@ public:
     // vector: completion vector of the receives, modulo the HCA's number of vectors.
     UdQueues(Interface& interface, unsigned int vector) : interface_(interface), vector_(vector), recover_(*this) {}
 
-    ib_pd* pd() const { return pd_; }
-    ib_qp* qp() const { return qp_; }
-    ib_cq* send_cq() const { return send_cq_; }
-    ib_cq* recv_cq() const { return recv_cq_; }
+    ib_pd* pd() const { return pd_.get(); }
+    ib_qp* qp() const { return qp_.get(); }
+    ib_cq* send_cq() const { return send_cq_.get(); }
+    ib_cq* recv_cq() const { return recv_cq_.get(); }
     std::uint32_t lkey() const { return lkey_; }
     const RingSizes& sizes() const { return sizes_; }
     // Elements of a send, at most.
     unsigned int send_sges() const;
     Moderation moderation() const { return {moderation_usecs_.load_relaxed(), moderation_frames_.load_relaxed()}; }
 
-    // The protection domain, which outlives the queues. CONTEXT: RTNL.
-    kernel::Status create_pd();
-    void destroy_pd();
+    // The protection domain, which outlives the queues.
+    kernel::Status create_pd() TA_REQUIRES(kernel::rtnl);
+    void destroy_pd() TA_REQUIRES(kernel::rtnl) { pd_.reset(); }
 
     // The parts of ndo_init, ndo_uninit, ndo_open and ndo_stop that concern the queues; called by an rdma_netdev that
-    // filters them, or directly without one. On failure nothing has changed. CONTEXT: RTNL.
-    kernel::Status init();
-    void uninit();
-    kernel::Status open();
-    void close();
+    // filters them, or directly without one. On failure nothing has changed.
+    kernel::Status init() TA_REQUIRES(kernel::rtnl);
+    void uninit() TA_REQUIRES(kernel::rtnl);
+    kernel::Status open() TA_REQUIRES(kernel::rtnl);
+    void close() TA_REQUIRES(kernel::rtnl);
     // Creates other queues for rings of these sizes. They have another QPN, and so another hardware address, of which
-    // neighbours are told. On failure there are none. CONTEXT: RTNL, out of service.
-    kernel::Status replace(RingSizes sizes);
+    // neighbours are told. On failure there are none. CONTEXT: out of service.
+    kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: process.
     kernel::Status moderate(Moderation wanted);
     // Moves the queue pair from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
 
 private:
-    kernel::Status create();
-    void destroy();
-    kernel::Status move_to_rts();
+    kernel::Status create() TA_REQUIRES(kernel::rtnl);
+    void destroy() TA_REQUIRES(kernel::rtnl);
+    kernel::Status move_to_rts() TA_REQUIRES(kernel::rtnl);
     // Moves the queue pair to RESET and frees all posted buffers: the HCA does not access them afterwards.
-    void empty();
+    void empty() TA_REQUIRES(kernel::rtnl);
     // Waits until all that was posted is completed.
-    void drain();
+    void drain() TA_REQUIRES(kernel::rtnl);
     void run_recovery();
 
     Interface& interface_;
     const unsigned int vector_;
-    ib_pd* pd_ = nullptr;
-    ib_cq* send_cq_ = nullptr;
-    ib_cq* recv_cq_ = nullptr;
-    ib_qp* qp_ = nullptr;
+    kernel::Handle<ib_pd, shim_pd_destroy> pd_;
+    kernel::Handle<ib_cq, shim_cq_destroy> recv_cq_, send_cq_;
+    kernel::Handle<ib_qp, shim_qp_destroy> qp_;
     std::uint32_t lkey_ = 0;
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};

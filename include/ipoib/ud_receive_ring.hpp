@@ -7,6 +7,8 @@
 
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
+#include <kernel/handle.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
@@ -31,8 +33,8 @@ public:
     kernel::Status fill(unsigned int ib_mtu);
     // Frees every buffer. CONTEXT: process; the queue pair is in RESET and the poll stopped.
     void empty();
-    // A receive completed. CONTEXT: the poll.
-    void complete(const shim_wc* wc);
+    // A receive completed.
+    void complete(const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
 
     // Buffers that the HCA has.
     unsigned int outstanding() const { return reposts_.outstanding(); }
@@ -60,25 +62,25 @@ private:
 
     // Allocates and maps a buffer for the slot. False: there is no memory, and the slot is unchanged.
     bool refill(Slot& slot);
-    void repost(Slot& slot);
+    void repost(Slot& slot) TA_REQUIRES(kernel::receive_poll);
     kernel::Status post();
     // False: the datagram is a multicast of our own.
     bool read(Datagram& datagram, std::byte* buffer, const shim_wc* wc) const;
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
     // Passes a copy to the stack.
-    void deliver_copy(std::byte* buffer, const shim_wc* wc);
+    void deliver_copy(std::byte* buffer, const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
     // Passes the buffer to the stack. False: the buffer remains the caller's.
-    bool deliver_buffer(std::byte* buffer, const shim_wc* wc);
-    sk_buff* build(std::byte* buffer, unsigned int bytes);
+    bool deliver_buffer(std::byte* buffer, const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
+    sk_buff* build(std::byte* buffer, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Sets what the stack needs to know of a packet, and counts it.
-    void finish(sk_buff* skb, const Datagram& datagram);
+    void finish(sk_buff* skb, const Datagram& datagram) TA_REQUIRES(kernel::receive_poll);
 
     Interface& interface_;
     RxQueue& queue_;
     unsigned int size_ = 0;
     unsigned int ib_mtu_ = 0;
     DatagramBuffer shape_{};
-    page_pool* pool_ = nullptr;
+    kernel::Handle<page_pool, shim_pool_destroy> pool_;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
 };

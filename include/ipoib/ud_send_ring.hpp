@@ -6,6 +6,7 @@
 
 #include <ipoib/mapped_packet.hpp>
 #include <ipoib/segmenter.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
@@ -20,19 +21,19 @@ class UdSendRing {
 public:
     UdSendRing(Interface& interface, TxQueue& queue) : interface_(interface), queue_(queue) {}
 
-    // Allocates size slots of up to sges elements. CONTEXT: process.
-    kernel::Status create(unsigned int size, unsigned int sges);
+    // Allocates size slots of up to sges elements.
+    kernel::Status create(unsigned int size, unsigned int sges) TA_REQUIRES(kernel::rtnl);
     void destroy();
     // Frees sends that never completed. CONTEXT: process; the queue pair is in RESET and the poll stopped.
     void empty();
 
     // Sends the packet, which begins with its encapsulation, to qpn over ah; consumes it. It is posted by
-    // ring_doorbell(). CONTEXT: under the transmit lock and an RcuGuard that covers ah.
-    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn);
-    // Posts what was built. CONTEXT: under the transmit lock.
-    void ring_doorbell();
-    // A send completed. CONTEXT: the poll.
-    void complete(const shim_wc* wc, int budget);
+    // ring_doorbell(). CONTEXT: under an RcuGuard that covers ah.
+    void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
+    // Posts what was built.
+    void ring_doorbell() TA_REQUIRES(kernel::transmit_lock);
+    // A send completed.
+    void complete(const shim_wc* wc, int budget) TA_REQUIRES(kernel::transmit_poll);
 
     const kernel::RingIndex& index() const { return index_; }
     // True if the stack's largest packet finds enough free slots.
@@ -50,17 +51,18 @@ private:
     // Segments of one packet, at most, that the driver makes.
     static constexpr std::uint32_t max_segments = 64;
 
-    // Limits the segments of the stack's packets, below the user's own limit. CONTEXT: RTNL.
-    void limit_segments(unsigned int limit);
-    void drop(sk_buff* skb);
+    // Limits the segments of the stack's packets, below the user's own limit.
+    void limit_segments(unsigned int limit) TA_REQUIRES(kernel::rtnl);
+    void drop(sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
     // Writes the work request of a mapped packet or segment, and links it to the previous one.
-    void write_request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum);
+    void write_request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
+        TA_REQUIRES(kernel::transmit_lock);
     void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
-                       std::uint32_t qpn);
+                       std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
     // Maps count segments into the slots from head on. False: one could not be mapped, and none is.
-    bool map_segments(Segmenter& segmenter, std::uint32_t count);
+    bool map_segments(Segmenter& segmenter, std::uint32_t count) TA_REQUIRES(kernel::transmit_lock);
     // Frees all sends before end.
-    void finish_to(std::uint32_t end, int budget);
+    void finish_to(std::uint32_t end, int budget) TA_REQUIRES(kernel::transmit_poll);
 
     Interface& interface_;
     TxQueue& queue_;
@@ -72,9 +74,9 @@ private:
     // Slots that the stack's largest packet takes.
     std::uint32_t min_free_ = 1;
     // The limit that the stack was last given, and the one that it has without the driver's.
-    unsigned int max_segments_ = 0, wanted_segments_ = 0;
-    // Built and not posted: from this index to head. Under the transmit lock.
-    std::uint32_t unposted_ = 0;
+    unsigned int max_segments_ TA_GUARDED(kernel::rtnl) = 0, wanted_segments_ TA_GUARDED(kernel::rtnl) = 0;
+    // Built and not posted: from this index to head.
+    std::uint32_t unposted_ TA_GUARDED(kernel::transmit_lock) = 0;
     // Sends at the end of the ring that a failed post did not give to the HCA.
     kernel::Published<std::uint32_t> refused_;
 };

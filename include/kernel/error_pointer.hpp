@@ -6,14 +6,13 @@
 
 namespace kernel {
 
-// Returns the error in a pointer as a Status, and sets the pointer to nullptr in that case.
+// Returns the object, or the error in the pointer.
 template <class T>
-Status check(T*& pointer)
+Result<T*> check(T* pointer)
 {
-    const int error = shim_pointer_error(pointer);
-    if (error)
-        pointer = nullptr;
-    return error;
+    if (const Status status = shim_pointer_error(pointer); !status.ok())
+        return status;
+    return pointer;
 }
 
 } // namespace kernel

@@ -3,6 +3,7 @@
 // grace period after its removal.
 #pragma once
 #include <type_traits>
+#include <utility>
 
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
@@ -35,9 +36,19 @@ public:
     HashTable(const HashTable&) = delete;
     HashTable& operator=(const HashTable&) = delete;
 
-    // The table exists between create() and destroy(), which requires it to be empty. CONTEXT: process.
-    Status create() { return shim_hash_init(native(), sizeof(Key)); }
-    void destroy() { shim_hash_destroy(native()); }
+    // The table exists from create() to destroy(), which requires it to be empty, and ignores a table that was not
+    // created. CONTEXT: process.
+    Status create()
+    {
+        TRY(shim_hash_init(native(), sizeof(Key)));
+        created_ = true;
+        return {};
+    }
+    void destroy()
+    {
+        if (std::exchange(created_, false))
+            shim_hash_destroy(native());
+    }
 
     // Returns nullptr if there is none. The element is valid as long as the caller's guard, or the lock that serialises
     // changes.
@@ -55,6 +66,7 @@ private:
     static shim_hash_node* node_of(T& element) { return static_cast<Hashed<Key>&>(element).node_.get(); }
     shim_hash* native() { return storage_.get(); }
     Opaque<shim_hash> storage_;
+    bool created_ = false;
 };
 
 } // namespace kernel

@@ -27,8 +27,6 @@ public:
     SpinLock& operator=(const SpinLock&) = delete;
     void lock() TA_ACQUIRE() { shim_spinlock_lock_bh(native()); }
     void unlock() TA_RELEASE() { shim_spinlock_unlock_bh(native()); }
-    // Tells clang, and lockdep checks, that the caller holds the lock.
-    void assert_held() TA_ASSERT(this) { shim_spinlock_assert_held(native()); }
 
 private:
     shim_spinlock* native() { return storage_.get(); }
@@ -57,6 +55,17 @@ public:
     void unlock() TA_RELEASE() { shim_rtnl_unlock(); }
 };
 inline Rtnl rtnl;
+
+// A context in which the kernel calls the driver, for thread-safety attributes. Nothing at run time.
+class TA_CAPABILITY("context") Context {
+public:
+    // States that nothing runs in the context until the function returns.
+    void assume_excluded() const TA_ASSERT(this) {}
+};
+// The transmit lock of a netdev's queue, which the core holds around ndo_start_xmit.
+inline constexpr Context transmit_lock;
+// The NAPI poll of a receive queue, and of a transmit queue.
+inline constexpr Context receive_poll, transmit_poll;
 
 // The netdev's instance lock, which the core holds inside RTNL around the operations of a netdev whose rdma_netdev
 // requested it (request_ops_lock). For other netdevs it locks nothing.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kernel/opaque.hpp>
+#include <kernel/thread_safety.hpp>
 #include <shim/netdevice.h>
 #include <shim/sync.h>
 
@@ -58,7 +59,8 @@ public:
     shim_napi* native() { return storage_.get(); }
 
 private:
-    static int poll(void* owner, int budget) { return (static_cast<Owner*>(owner)->*Poll)(budget); }
+    // The kernel calls it in the context that Poll requires.
+    TA_UNCHECKED static int poll(void* owner, int budget) { return (static_cast<Owner*>(owner)->*Poll)(budget); }
     Opaque<shim_napi> storage_{};
 };
 

@@ -75,8 +75,8 @@ public:
     // See Work.
     void queue(unsigned long delay_jiffies = 0) { work_.queue(queue_, delay_jiffies); }
     void queue_now() { work_.queue_now(queue_); }
-    // CONTEXT: process, without RTNL.
-    void cancel() { work_.cancel(); }
+    // CONTEXT: process.
+    void cancel() TA_EXCLUDES(rtnl) { work_.cancel(); }
 
 private:
     void run()
