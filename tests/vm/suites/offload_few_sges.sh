@@ -40,7 +40,7 @@ PYTHON
     cmp /run/sent /run/got
 }
 
-test_segments_of_many_pieces_are_sent() {
+test_segments_of_many_fragments_are_sent() {
     local dropped made
     transfer 5
     dropped=$(statistic 1 tx_dropped)
