@@ -5,7 +5,7 @@
 # service, sends by itself, and takes unicast datagrams; groups and connections are the driver's.
 FABRIC=rdma_netdev=2
 # shellcheck source=/dev/null
-. suites/accelerated.sh
+. suites/rdma_netdev.sh
 filters() { true; }
 skippable_address_of_a_virtual_function_cannot_be_set='it has no virtual functions'
 skippable_address_has_no_connected_flag='there is'

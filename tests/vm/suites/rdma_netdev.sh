@@ -9,7 +9,7 @@ HOSTS=1
 FABRIC=${FABRIC:-rdma_netdev=1 functions=1}
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-# The datapath leaves the driver its queue pair, and works on top of it (accelerated_filter.sh).
+# The datapath leaves the driver its queue pair, and works on top of it (rdma_netdev_filter.sh).
 filters() { false; }
 devices_are() { [ "$(counter "$1" accelerated_devices)" = "$2" ]; }
 # Children that several tests use: blue of both hosts, at 10.1.0.1 and 10.1.0.2.
