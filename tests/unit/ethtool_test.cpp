@@ -51,12 +51,12 @@ TEST_F(EthtoolTest, statistics_count_packets_queries_and_joins)
     EXPECT_EQ(value("group_joins"), 1U);
     world.transmit(world.packet(peer(2)));
     world.answer_path(-22);
-    EXPECT_EQ(value("path_failures"), 1U);
+    EXPECT_EQ(value("path_query_failures"), 1U);
     EXPECT_EQ(value("tx_dropped_no_path"), 1U);
     for (int i = 0; i < 128; ++i)
         world.transmit(world.packet(peer(1)), i < 127);
     EXPECT_EQ(value("tx_doorbells"), 2U);
-    EXPECT_EQ(value("tx_ring_stops"), 1U);
+    EXPECT_EQ(value("tx_queue_stopped"), 1U);
 }
 
 TEST_F(EthtoolTest, speed_is_lane_speed_times_lanes)

@@ -192,12 +192,12 @@ test_adaptive_moderation_follows_the_traffic() {
     stop_traffic
     wait_for 20 is_still 2
     # The library decides once in 64 events: what lacked one event is decided upon, and nothing after it.
-    moderation_was=$(moderation 2 rx-usecs) moderation_changed=0 events=$(statistic_of 2 rx_events)
+    moderation_was=$(moderation 2 rx-usecs) moderation_changed=0 events=$(statistic_of 2 rx_cq_events)
     for _ in $(seq 20); do
         reaches 1 10.0.0.2
         ! moderation_changes 2 2 || fail "it changed twice without traffic"
     done
-    events=$(($(statistic_of 2 rx_events) - events))
+    events=$(($(statistic_of 2 rx_cq_events) - events))
     echo "# $moderation_changed changes in $events events"
     [ "$events" -ge 20 ]
     [ "$events" -le 64 ]

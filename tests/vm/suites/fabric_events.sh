@@ -109,7 +109,7 @@ test_paths_change_with_a_full_ring() {
     before=$(on 1 cat $limit)
     # Byte queue limits would keep the ring from ever being full.
     on 1 sh -c "echo 1000000 >$limit"
-    [ "$DRIVER" = stock ] || { stops=$(statistic_of 1 tx_ring_stops) queries=$(statistic_of 1 path_queries); }
+    [ "$DRIVER" = stock ] || { stops=$(statistic_of 1 tx_queue_stopped) queries=$(statistic_of 1 path_queries); }
     knob 1 delay_us 3000
     storm 1
     on 1 timeout 60 ping -q -f -l 200 10.0.0.2 >/dev/null 2>&1 &
@@ -123,7 +123,7 @@ for _ in range(100000):
     knob 1 delay_us 0
     on 1 sh -c "echo $before >$limit"
     if [ "$DRIVER" = ours ]; then
-        stops=$(($(statistic_of 1 tx_ring_stops) - stops)) queries=$(($(statistic_of 1 path_queries) - queries))
+        stops=$(($(statistic_of 1 tx_queue_stopped) - stops)) queries=$(($(statistic_of 1 path_queries) - queries))
         echo "# the ring was full $stops times, $queries path queries"
         [ $stops -ge 10 ]
         [ $queries -ge 10 ]

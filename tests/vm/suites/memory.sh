@@ -44,9 +44,9 @@ learns_500_paths() { # FIRST
 }
 questions_have_ended() {
     local failures
-    failures=$(statistic_of 2 path_failures)
+    failures=$(statistic_of 2 path_query_failures)
     sleep 1
-    [ "$(statistic_of 2 path_failures)" = "$failures" ]
+    [ "$(statistic_of 2 path_query_failures)" = "$failures" ]
 }
 test_path_and_neighbour_take_the_documented_memory() {
     [ "$DRIVER" = ours ] || return 77

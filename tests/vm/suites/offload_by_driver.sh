@@ -14,9 +14,9 @@ segments_made_by() { # COMMAND...
     local before
     # It runs in a command substitution, which does not inherit it.
     set -e
-    before=$(statistic_of 1 tx_segmented)
+    before=$(statistic_of 1 tx_tso_segments)
     "$@" >&2
-    echo $(($(statistic_of 1 tx_segmented) - before))
+    echo $(($(statistic_of 1 tx_tso_segments) - before))
 }
 
 test_only_send_offloads_are_on() {
