@@ -13,7 +13,7 @@ namespace {
 
 class Corpus : public testing::TestWithParam<Target> {};
 
-TEST_P(Corpus, is_played_without_finding)
+TEST_P(Corpus, replays_without_a_finding)
 {
     unsigned int played = 0;
     for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(CORPUS) / GetParam().name)) {

@@ -84,7 +84,7 @@ TEST_F(ThreadTest, datagrams_are_sent_and_completed)
 }
 
 // A port's event, as often as the flush that it asks for is done.
-TEST_F(ThreadTest, address_changes_while_packets_come_and_go)
+TEST_F(ThreadTest, address_changes_under_traffic)
 {
     std::atomic<bool> over{false};
     std::thread port([&, this] {
@@ -115,7 +115,7 @@ TEST_F(ThreadTest, full_ring_wakes_its_queue)
     EXPECT_TRUE(comes([this] { return !shim_tx_queue_stopped(&machine.dev()); }));
 }
 
-TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
+TEST_F(ThreadTest, neighbours_are_removed_under_traffic)
 {
     std::thread forgetful([this] {
         for (int n = 0; n < 100; ++n) {
@@ -162,7 +162,7 @@ TEST_F(ThreadTest, rings_change_under_traffic)
 }
 
 // One side fills a ring and posts it; the other adds again what comes back, before the post has returned.
-TEST(ReceiveChainTest, ring_is_filled_while_receives_come_back)
+TEST(ReceiveChainTest, ring_is_refilled_while_receives_complete)
 {
     Fifo<shim_recv_wr*, 64> posted;
     ReceiveChain chain;
@@ -221,7 +221,7 @@ protected:
     }
 };
 
-TEST_F(ConnectedThreadTest, connections_share_the_pool_of_sends)
+TEST_F(ConnectedThreadTest, connections_share_the_send_pool)
 {
     connect(2);
     on_threads(2, 8000, [this](unsigned int thread, unsigned int n) { EXPECT_TRUE(send_message(thread, n % 8 != 7)); });

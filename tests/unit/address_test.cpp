@@ -23,7 +23,7 @@ TEST(HwAddr, carries_flags_qpn_and_gid)
     EXPECT_FALSE(address.multicast());
 }
 
-TEST(HwAddr, ignores_nothing_beyond_24_bits_of_qpn)
+TEST(HwAddr, keeps_24_bit_qpn)
 {
     EXPECT_EQ(HwAddr::of(0, 0xff123456, {}).qpn(), 0x123456U);
     EXPECT_EQ(HwAddr::of(0, HwAddr::multicast_qpn, {}).qpn(), 0xffffffU);
@@ -53,14 +53,14 @@ TEST(Gid, compares_interface_ids)
     EXPECT_FALSE(a.same_interface_id(b));
 }
 
-TEST(Mgid, broadcast_is_that_of_rfc_4391)
+TEST(Mgid, broadcast_group_matches_rfc_4391)
 {
     const Gid expected{{0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}};
     EXPECT_EQ(broadcast_gid(PKey(0x0001)), expected);
     EXPECT_EQ(broadcast_gid(PKey(0x8001)), expected);
 }
 
-TEST(Mgid, pkey_is_put_into_a_group)
+TEST(Mgid, set_pkey_writes_the_full_member_pkey)
 {
     Gid group = broadcast_gid(PKey(0xffff));
     set_pkey(group, PKey(0x1234));
@@ -77,7 +77,7 @@ HwAddr group_of(const char* kind, PKey pkey)
     return HwAddr::of(0, HwAddr::multicast_qpn, gid);
 }
 
-TEST(Mgid, groups_of_the_link_belong_to_it)
+TEST(Mgid, groups_with_the_links_signature_and_scope_belong_to_the_link)
 {
     const HwAddr broadcast = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(PKey(0xffff)));
     EXPECT_TRUE(belongs_to_link(group_of("4", PKey(0xffff)), broadcast));

@@ -61,7 +61,7 @@ protected:
     unsigned int initial_mtu = 0;
 };
 
-TEST_F(ChildrenTest, interfaces_of_an_hca_take_turns_on_its_completion_vectors)
+TEST_F(ChildrenTest, interfaces_of_an_hca_are_spread_over_its_completion_vectors)
 {
     using Vectors = std::pair<unsigned int, unsigned int>;
     const auto vectors_of = [](const net_device* dev) {
@@ -86,7 +86,7 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_take_turns_on_its_completion_vectors)
     EXPECT_EQ(vectors_of(child(1)), before);
 }
 
-TEST_F(ChildrenTest, an_hca_of_one_completion_vector_serves_all)
+TEST_F(ChildrenTest, one_completion_vector_serves_all_interfaces)
 {
     for (const unsigned int vectors : {1U, 0U}) {
         world.ca.comp_vectors = vectors;
@@ -96,7 +96,7 @@ TEST_F(ChildrenTest, an_hca_of_one_completion_vector_serves_all)
     }
 }
 
-TEST_F(ChildrenTest, an_hca_begins_on_the_vector_behind_those_of_earlier_ports)
+TEST_F(ChildrenTest, first_completion_vector_follows_those_of_earlier_ports)
 {
     world.stop();
     world.ca.comp_vectors = 64;
@@ -108,7 +108,7 @@ TEST_F(ChildrenTest, an_hca_begins_on_the_vector_behind_those_of_earlier_ports)
     EXPECT_EQ(interface().queues.recv_cq()->vector, (before + 1) % 64);
 }
 
-TEST_F(ChildrenTest, a_file_makes_one_named_after_the_key_as_written)
+TEST_F(ChildrenTest, create_child_names_the_child_after_the_written_pkey)
 {
     EXPECT_EQ(create("0x8001\n"), 7);
     EXPECT_EQ(create("2\n"), 2);
@@ -121,7 +121,7 @@ TEST_F(ChildrenTest, a_file_makes_one_named_after_the_key_as_written)
     EXPECT_EQ(child(0)->broadcast[9], 0x01);
 }
 
-TEST_F(ChildrenTest, keys_that_no_child_can_have_are_refused)
+TEST_F(ChildrenTest, invalid_and_duplicate_pkeys_are_refused)
 {
     for (const char* wrong : {"0", "0x8000", "-1", "65536", "0x18001"})
         EXPECT_EQ(create(wrong), -22) << wrong;
@@ -139,7 +139,7 @@ TEST_F(ChildrenTest, keys_that_no_child_can_have_are_refused)
     EXPECT_EQ(children(), 1U);
 }
 
-TEST_F(ChildrenTest, a_file_deletes_what_a_file_made)
+TEST_F(ChildrenTest, delete_child_deletes_only_children_of_create_child)
 {
     EXPECT_EQ(create("0x8001"), 6);
     ASSERT_EQ(add_link(request(0x8002)), 0);
@@ -150,7 +150,7 @@ TEST_F(ChildrenTest, a_file_deletes_what_a_file_made)
     EXPECT_EQ(children(), 1U);
 }
 
-TEST_F(ChildrenTest, files_are_there_for_whom_they_mean_something)
+TEST_F(ChildrenTest, sysfs_files_match_parent_or_child)
 {
     EXPECT_EQ(create("0x8001"), 6);
     ASSERT_EQ(add_link(request(0x8002)), 0);
@@ -159,7 +159,7 @@ TEST_F(ChildrenTest, files_are_there_for_whom_they_mean_something)
     EXPECT_FALSE(world.dev().child);
 }
 
-TEST_F(ChildrenTest, rtnetlink_makes_several_of_one_key_and_takes_the_parents)
+TEST_F(ChildrenTest, rtnetlink_creates_several_children_of_one_pkey_and_of_the_parents)
 {
     ASSERT_EQ(add_link(request(0x8001), "a"), 0);
     ASSERT_EQ(add_link(request(0x8001), "b"), 0);
@@ -173,7 +173,7 @@ TEST_F(ChildrenTest, rtnetlink_makes_several_of_one_key_and_takes_the_parents)
     EXPECT_EQ(ipoib_link_parent(&world.dev()), &world.dev());
 }
 
-TEST_F(ChildrenTest, rtnetlink_says_what_was_wrong)
+TEST_F(ChildrenTest, rtnetlink_errors_have_extack_messages)
 {
     auto wrong = request(0x8001);
     wrong.has_link = false;
@@ -229,7 +229,7 @@ TEST_F(ChildrenTest, rtnetlink_sets_and_shows_mode_and_umcast)
     EXPECT_EQ(info.umcast, 0);
 }
 
-TEST_F(ChildrenTest, an_mtu_at_creation_is_kept_within_bounds)
+TEST_F(ChildrenTest, mtu_given_at_creation_is_kept_within_bounds)
 {
     initial_mtu = 1500;
     ASSERT_EQ(add_link(request(0x8001), "a"), 0);
@@ -239,7 +239,7 @@ TEST_F(ChildrenTest, an_mtu_at_creation_is_kept_within_bounds)
     EXPECT_EQ(child(1)->mtu, 4092U);
 }
 
-TEST_F(ChildrenTest, dellink_takes_children_and_leaves_parents)
+TEST_F(ChildrenTest, dellink_deletes_children_and_ignores_parents)
 {
     ASSERT_EQ(add_link(request(0x8001)), 0);
     world.rtnl = true;
@@ -260,7 +260,7 @@ TEST_F(ChildrenTest, children_go_up_and_down_with_their_parent)
     EXPECT_FALSE(child()->up);
 }
 
-TEST_F(ChildrenTest, a_key_that_is_absent_is_waited_for_and_followed)
+TEST_F(ChildrenTest, child_joins_when_its_pkey_appears_and_leaves_when_the_pkey_goes)
 {
     EXPECT_EQ(create("0x8009"), 6);
     bring(child(), true);
@@ -276,7 +276,7 @@ TEST_F(ChildrenTest, a_key_that_is_absent_is_waited_for_and_followed)
     EXPECT_EQ(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
 }
 
-TEST_F(ChildrenTest, a_key_that_moves_in_the_table_restarts_the_queues)
+TEST_F(ChildrenTest, pkey_that_moves_in_the_table_restarts_the_queues)
 {
     EXPECT_EQ(create("0x8001"), 6);
     bring(child(), true);
@@ -287,7 +287,7 @@ TEST_F(ChildrenTest, a_key_that_moves_in_the_table_restarts_the_queues)
     EXPECT_GT(world.join_questions, joins);
 }
 
-TEST_F(ChildrenTest, the_parent_takes_its_children_along)
+TEST_F(ChildrenTest, children_end_with_their_parent)
 {
     EXPECT_EQ(create("0x8001"), 6);
     ASSERT_EQ(add_link(request(0x8001)), 0);
@@ -296,7 +296,7 @@ TEST_F(ChildrenTest, the_parent_takes_its_children_along)
     // TearDown removes the HCA; the World checks that nothing is left.
 }
 
-TEST_F(ChildrenTest, failing_to_make_one_leaves_nothing)
+TEST_F(ChildrenTest, failed_child_creation_leaks_nothing)
 {
     for (int i = 1; i <= 6; ++i) {
         world.fail_allocation = i;
@@ -308,7 +308,7 @@ TEST_F(ChildrenTest, failing_to_make_one_leaves_nothing)
     }
 }
 
-TEST_F(ChildrenTest, umcast_leaves_groups_of_user_space_alone)
+TEST_F(ChildrenTest, umcast_ignores_groups_joined_by_user_space)
 {
     EXPECT_EQ(write(IPOIB_ATTRIBUTE_UMCAST, "1\n"), 2);
     EXPECT_EQ(read(&world.dev(), IPOIB_ATTRIBUTE_UMCAST), "1\n");
@@ -323,7 +323,7 @@ TEST_F(ChildrenTest, umcast_leaves_groups_of_user_space_alone)
     EXPECT_NE(world.join_of(group(7)), nullptr);
 }
 
-TEST_F(ChildrenTest, without_a_netdev_there_is_no_child)
+TEST_F(ChildrenTest, create_child_fails_without_memory_for_a_netdev)
 {
     world.refused = "netdev_create_child";
     EXPECT_EQ(create("0x8001"), -12);
@@ -332,7 +332,7 @@ TEST_F(ChildrenTest, without_a_netdev_there_is_no_child)
     EXPECT_EQ(create("0x8001"), 6);
 }
 
-TEST_F(ChildrenTest, what_happened_before_its_end_finds_nothing_to_do)
+TEST_F(ChildrenTest, work_queued_before_unregister_is_a_no_op)
 {
     EXPECT_EQ(create("0x8001"), 6);
     open();
@@ -354,7 +354,7 @@ TEST_F(ChildrenTest, what_happened_before_its_end_finds_nothing_to_do)
     world.going = going;
 }
 
-TEST_F(ChildrenTest, all_go_with_their_hca_in_one_batch)
+TEST_F(ChildrenTest, parent_and_children_are_unregistered_in_one_batch)
 {
     ASSERT_EQ(create("0x8001"), 6);
     ASSERT_EQ(add_link(request(0x0002)), 0);

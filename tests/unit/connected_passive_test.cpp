@@ -71,7 +71,7 @@ protected:
     ib_cm_id* id = nullptr;
 };
 
-TEST_F(PassiveTest, a_request_is_accepted_in_any_mode)
+TEST_F(PassiveTest, request_is_accepted_in_datagram_mode)
 {
     ib_qp* qp = accept(1, 0x100);
     ASSERT_NE(qp, nullptr);
@@ -86,7 +86,7 @@ TEST_F(PassiveTest, a_request_is_accepted_in_any_mode)
     EXPECT_TRUE(shows("passive"));
 }
 
-TEST_F(PassiveTest, buffers_are_made_for_the_first_connection_only)
+TEST_F(PassiveTest, first_connection_allocates_the_shared_buffers)
 {
     EXPECT_TRUE((*world.srqs.begin())->receives.empty());
     EXPECT_TRUE(world.loose_pages.empty());
@@ -101,7 +101,7 @@ TEST_F(PassiveTest, buffers_are_made_for_the_first_connection_only)
 
 TEST_F(PassiveTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096 - 64 - 20 - 320); }
 
-TEST_F(PassiveTest, the_ring_goes_round)
+TEST_F(PassiveTest, ring_wraps_around)
 {
     ib_qp* qp = accept(1, 0x100);
     for (int i = 0; i < 1000; ++i)
@@ -109,7 +109,7 @@ TEST_F(PassiveTest, the_ring_goes_round)
     EXPECT_EQ(statistics().rx_packets, 1000U);
 }
 
-TEST_F(PassiveTest, without_memory_a_message_is_dropped_and_the_ring_stays)
+TEST_F(PassiveTest, message_without_memory_is_dropped_and_its_buffer_reposted)
 {
     ib_qp* qp = accept(1, 0x100);
     world.fail_pages = true;
@@ -124,7 +124,7 @@ TEST_F(PassiveTest, without_memory_a_message_is_dropped_and_the_ring_stays)
     EXPECT_EQ(statistics().rx_packets, 1U);
 }
 
-TEST_F(PassiveTest, messages_without_content_are_counted_and_dropped)
+TEST_F(PassiveTest, empty_messages_are_counted_and_dropped)
 {
     ib_qp* qp = accept(1, 0x100);
     ASSERT_TRUE(world.receive_message(*qp, {}));
@@ -140,7 +140,7 @@ TEST_F(PassiveTest, messages_without_content_are_counted_and_dropped)
         ASSERT_TRUE(world.receive_message(*qp, {8, 0, 0, 0})) << i;
 }
 
-TEST_F(PassiveTest, a_peer_that_leaves_is_released)
+TEST_F(PassiveTest, dreq_releases_the_connection)
 {
     accept(1, 0x100);
     world.message(id, SHIM_CM_DREQ);
@@ -152,7 +152,7 @@ TEST_F(PassiveTest, a_peer_that_leaves_is_released)
     EXPECT_FALSE(logged("RX drain timing out"));
 }
 
-TEST_F(PassiveTest, every_way_to_end_releases)
+TEST_F(PassiveTest, every_ending_cm_event_releases_the_connection)
 {
     for (const auto event : {SHIM_CM_REJ, SHIM_CM_DREP, SHIM_CM_REP_ERROR, SHIM_CM_DREQ_ERROR, SHIM_CM_TIMEWAIT_EXIT}) {
         accept(1, 0x100);
@@ -164,7 +164,7 @@ TEST_F(PassiveTest, every_way_to_end_releases)
     }
 }
 
-TEST_F(PassiveTest, a_queue_pair_that_breaks_by_itself_is_released)
+TEST_F(PassiveTest, broken_queue_pair_is_released)
 {
     ib_qp* qp = accept(1, 0x100);
     shim_qp_to_error(qp);
@@ -172,7 +172,7 @@ TEST_F(PassiveTest, a_queue_pair_that_breaks_by_itself_is_released)
     EXPECT_EQ(connections(), 0U);
 }
 
-TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had_with_its_first_message)
+TEST_F(PassiveTest, first_message_of_a_new_connection_ends_the_peers_older_ones)
 {
     accept(1, 0x100);
     accept(1, 0x200);
@@ -189,7 +189,7 @@ TEST_F(PassiveTest, who_asks_anew_replaces_what_it_had_with_its_first_message)
 }
 
 // GID and queue pair of the victim are in every ARP reply.
-TEST_F(PassiveTest, a_request_in_anothers_name_ends_no_connection)
+TEST_F(PassiveTest, forged_request_ends_no_connection)
 {
     ib_qp* const old = accept(1, 0x100);
     ASSERT_TRUE(world.receive_message(*old, message(10)));
@@ -205,7 +205,7 @@ TEST_F(PassiveTest, a_request_in_anothers_name_ends_no_connection)
     EXPECT_TRUE(world.receive_message(*old, message(10)));
 }
 
-TEST_F(PassiveTest, an_older_connection_ends_none_that_is_newer)
+TEST_F(PassiveTest, message_of_an_older_connection_keeps_newer_ones)
 {
     accept(1, 0x100);
     ib_qp* const second = accept(1, 0x100);
@@ -215,7 +215,7 @@ TEST_F(PassiveTest, an_older_connection_ends_none_that_is_newer)
     EXPECT_EQ(connections(), 2U);
 }
 
-TEST_F(PassiveTest, a_connection_that_ends_itself_ends_none_that_is_older)
+TEST_F(PassiveTest, ending_connection_keeps_older_ones)
 {
     accept(1, 0x100);
     ib_qp* const newest = accept(1, 0x100);
@@ -238,7 +238,7 @@ TEST_F(PassiveTest, messages_longer_than_announced_are_counted_and_dropped)
     EXPECT_EQ(statistics().rx_packets, 1U);
 }
 
-TEST_F(PassiveTest, a_mute_queue_pair_is_given_up_after_five_seconds)
+TEST_F(PassiveTest, unresponsive_queue_pair_is_destroyed_after_five_seconds)
 {
     accept(1, 0x100);
     world.mute = true;
@@ -246,7 +246,7 @@ TEST_F(PassiveTest, a_mute_queue_pair_is_given_up_after_five_seconds)
     is_given_up_after_five_seconds();
 }
 
-TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
+TEST_F(PassiveTest, drain_times_out_after_five_seconds)
 {
     const ib_qp* qp = accept(1, 0x100);
     world.mute = true;
@@ -258,7 +258,7 @@ TEST_F(PassiveTest, a_drain_that_never_completes_is_given_up_after_five_seconds)
 }
 
 // 64 drain at a time: the completion queue has room for so many.
-TEST_F(PassiveTest, a_connection_that_waits_for_its_turn_to_drain_is_not_given_up)
+TEST_F(PassiveTest, drain_timeout_excludes_the_wait_for_other_drains)
 {
     std::vector<ib_cm_id*> ids;
     std::vector<void*> contexts;
@@ -282,7 +282,7 @@ TEST_F(PassiveTest, a_connection_that_waits_for_its_turn_to_drain_is_not_given_u
     world.mute = false;
 }
 
-TEST_F(PassiveTest, the_five_seconds_begin_when_the_end_does)
+TEST_F(PassiveTest, drain_timeout_starts_when_the_queue_pair_enters_error)
 {
     accept(1, 0x100);
     ib_cm_id* const first = id;
@@ -300,7 +300,7 @@ TEST_F(PassiveTest, the_five_seconds_begin_when_the_end_does)
 }
 
 // A flood of REQs leaves as many of them.
-TEST_F(PassiveTest, a_connection_that_is_wanted_does_not_wait_until_all_that_end_have_ended)
+TEST_F(PassiveTest, request_is_sent_while_other_connections_end)
 {
     set_mode("connected");
     std::vector<ib_cm_id*> ids;
@@ -345,7 +345,7 @@ TEST_F(PassiveTest, completions_are_polled_before_their_queue_pair_is_destroyed)
 }
 
 // Other queue pairs' completions may never end.
-TEST_F(PassiveTest, a_completion_queue_that_is_never_empty_keeps_no_queue_pair)
+TEST_F(PassiveTest, busy_completion_queue_does_not_delay_destruction)
 {
     accept(1, 0x100);
     world.mute = true;
@@ -360,7 +360,7 @@ TEST_F(PassiveTest, a_completion_queue_that_is_never_empty_keeps_no_queue_pair)
 }
 
 // The poll may not have looked yet at what was received before.
-TEST_F(PassiveTest, a_drain_that_the_hca_refuses_is_given_up_after_five_seconds)
+TEST_F(PassiveTest, refused_drain_times_out_after_five_seconds)
 {
     accept(1, 0x100);
     world.sends_until_failure = 0;
@@ -369,7 +369,7 @@ TEST_F(PassiveTest, a_drain_that_the_hca_refuses_is_given_up_after_five_seconds)
     EXPECT_EQ(world.sends_until_failure, -1);
 }
 
-TEST_F(PassiveTest, as_many_drain_at_a_time_as_the_completion_queue_has_room_for)
+TEST_F(PassiveTest, concurrent_drains_are_limited_by_the_completion_queue)
 {
     world.mute = true;
     std::vector<const ib_qp*> all;
@@ -383,7 +383,7 @@ TEST_F(PassiveTest, as_many_drain_at_a_time_as_the_completion_queue_has_room_for
     world.mute = false;
 }
 
-TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
+TEST_F(PassiveTest, srq_with_a_failed_post_is_recreated)
 {
     ib_qp* const qp = accept(1, 0x100);
     const std::size_t all = qp->srq->receives.size();
@@ -398,7 +398,7 @@ TEST_F(PassiveTest, a_shared_queue_that_takes_no_receives_is_made_anew)
     EXPECT_EQ(world.qps.back()->srq->receives.size(), all);
 }
 
-TEST_F(PassiveTest, a_shared_queue_that_cannot_be_filled_is_made_anew)
+TEST_F(PassiveTest, srq_that_cannot_be_filled_is_recreated)
 {
     world.receives_until_failure = 0;
     EXPECT_EQ(accept(1, 0x100), nullptr);
@@ -408,7 +408,7 @@ TEST_F(PassiveTest, a_shared_queue_that_cannot_be_filled_is_made_anew)
     EXPECT_EQ(world.qps.back()->srq->receives.size(), 256U);
 }
 
-TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
+TEST_F(PassiveTest, idle_connection_is_closed_after_512_seconds)
 {
     ib_qp* qp = accept(1, 0x100);
     run_for(50000);
@@ -420,7 +420,7 @@ TEST_F(PassiveTest, an_idle_connection_is_closed_after_512_seconds)
     EXPECT_EQ(connections(), 0U);
 }
 
-TEST_F(PassiveTest, a_connection_that_receives_while_garbage_is_collected_is_kept)
+TEST_F(PassiveTest, connection_that_receives_during_garbage_collection_is_kept)
 {
     ib_qp* qp = accept(1, 0x100);
     // Another processor polls in the tick after the collector has read the clock.
@@ -433,7 +433,7 @@ TEST_F(PassiveTest, a_connection_that_receives_while_garbage_is_collected_is_kep
     EXPECT_EQ(connections(), 1U);
 }
 
-TEST_F(PassiveTest, malformed_introductions_are_turned_away)
+TEST_F(PassiveTest, malformed_private_data_is_rejected)
 {
     EXPECT_EQ(world.request(gid(1), 0x100, 0), nullptr);
     EXPECT_EQ(world.turned_away, 28U);
@@ -447,7 +447,7 @@ TEST_F(PassiveTest, malformed_introductions_are_turned_away)
     EXPECT_NE(world.request(gid(1), 0xff000100), nullptr);
 }
 
-TEST_F(PassiveTest, a_flood_of_requests_is_limited)
+TEST_F(PassiveTest, request_flood_is_limited)
 {
     unsigned int taken = 0;
     for (std::uint32_t i = 1; i <= 2000; ++i)
@@ -460,7 +460,7 @@ TEST_F(PassiveTest, a_flood_of_requests_is_limited)
     EXPECT_EQ(taken, 1024U + 256U);
 }
 
-TEST_F(PassiveTest, their_number_is_limited_and_the_idle_one_makes_room)
+TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_one)
 {
     constexpr unsigned int limit = 8192;
     for (std::uint32_t i = 1; i <= limit; ++i) {
@@ -500,7 +500,7 @@ TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
     }
 }
 
-TEST_F(PassiveTest, a_completion_of_no_buffer_is_told_and_ignored)
+TEST_F(PassiveTest, completion_without_a_buffer_is_logged_and_ignored)
 {
     ib_qp* qp = accept(1, 0x100);
     qp->recv_cq->push({WrId::of(WrId::Kind::rc, 256), 0, 100, 0, 0, false, qp});
@@ -509,7 +509,7 @@ TEST_F(PassiveTest, a_completion_of_no_buffer_is_told_and_ignored)
     EXPECT_EQ(world.log.back(), "cm receive completion for index %u of %u");
 }
 
-TEST_F(PassiveTest, the_listener_hears_requests_alone)
+TEST_F(PassiveTest, listener_handles_only_requests)
 {
     for (const shim_cm_event event : {SHIM_CM_DREQ, SHIM_CM_REJ, SHIM_CM_TIMEWAIT_EXIT})
         world.message(listener(), event);
@@ -517,7 +517,7 @@ TEST_F(PassiveTest, the_listener_hears_requests_alone)
     EXPECT_EQ(connections(), 0U);
 }
 
-TEST_F(PassiveTest, a_request_that_comes_while_the_interface_closes_is_turned_away)
+TEST_F(PassiveTest, request_during_close_is_rejected)
 {
     void* const context = listener()->context;
     close();
@@ -534,7 +534,7 @@ TEST_F(PassiveTest, a_request_that_comes_while_the_interface_closes_is_turned_aw
 
 // Without a shared receive queue
 
-class OwnRingTest : public PassiveTest {
+class NoSrqTest : public PassiveTest {
 protected:
     void SetUp() override
     {
@@ -544,7 +544,7 @@ protected:
     }
 };
 
-TEST_F(OwnRingTest, each_connection_has_its_own_buffers)
+TEST_F(NoSrqTest, each_connection_has_its_own_buffers)
 {
     ib_qp* one = accept(1, 0x100);
     ib_qp* two = accept(2, 0x100);
@@ -558,7 +558,7 @@ TEST_F(OwnRingTest, each_connection_has_its_own_buffers)
     EXPECT_EQ(connections(), 1U);
 }
 
-TEST_F(OwnRingTest, requests_in_one_name_have_no_more_places_than_others)
+TEST_F(NoSrqTest, requests_of_one_peer_count_toward_the_limit)
 {
     for (int i = 0; i < 3; ++i)
         ASSERT_NE(accept(1, 0x100), nullptr);
@@ -566,7 +566,7 @@ TEST_F(OwnRingTest, requests_in_one_name_have_no_more_places_than_others)
     EXPECT_EQ(connections(), 3U);
 }
 
-TEST_F(OwnRingTest, requests_that_fail_take_no_place)
+TEST_F(NoSrqTest, failed_requests_do_not_count_toward_the_limit)
 {
     world.fail_pages = true;
     for (int i = 0; i < 3; ++i)
@@ -577,9 +577,9 @@ TEST_F(OwnRingTest, requests_that_fail_take_no_place)
     EXPECT_EQ(accept(4, 0x100), nullptr);
 }
 
-TEST_F(OwnRingTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }
+TEST_F(NoSrqTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }
 
-TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
+TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_one)
 {
     for (std::uint8_t i = 1; i <= 3; ++i)
         ASSERT_NE(accept(i, 0x100), nullptr);
@@ -591,7 +591,7 @@ TEST_F(OwnRingTest, their_number_is_limited_and_the_idle_one_makes_room)
     EXPECT_NE(accept(4, 0x100), nullptr);
 }
 
-TEST_F(OwnRingTest, the_oldest_makes_room_across_the_wrap_of_jiffies)
+TEST_F(NoSrqTest, longest_idle_one_is_evicted_across_the_wrap_of_jiffies)
 {
     world.now = ~0UL - 500;
     ib_qp* oldest = accept(1, 0x100);
@@ -607,7 +607,7 @@ TEST_F(OwnRingTest, the_oldest_makes_room_across_the_wrap_of_jiffies)
 
 // With one that the HCA has and does not give
 
-class RefusedQueueTest : public PassiveTest {
+class RefusedSrqTest : public PassiveTest {
 protected:
     void SetUp() override
     {
@@ -617,7 +617,7 @@ protected:
     }
 };
 
-TEST_F(RefusedQueueTest, each_connection_has_its_own_buffers_and_their_completions_room)
+TEST_F(RefusedSrqTest, completion_queue_has_space_for_each_connections_buffers)
 {
     const ib_qp* one = accept(1, 0x100);
     const ib_qp* two = accept(2, 0x100);

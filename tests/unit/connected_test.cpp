@@ -9,7 +9,7 @@
 namespace ipoib {
 namespace {
 
-TEST_F(ConnectedTest, mode_sets_the_mtu_of_connections_and_back)
+TEST_F(ConnectedTest, mode_changes_set_the_mtu)
 {
     EXPECT_EQ(world.dev().mtu, 65520U);
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 9000), 0);
@@ -33,7 +33,7 @@ TEST_F(ConnectedTest, mtu_follows_a_larger_group_after_connected_mode)
     EXPECT_EQ(world.dev().mtu, 4092U);
 }
 
-TEST_F(ConnectedTest, first_packet_asks_once_and_goes_when_the_peer_accepts)
+TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
 {
     ib_cm_id* id = ask(capable(1), 100);
     ASSERT_NE(id, nullptr);
@@ -59,14 +59,14 @@ TEST_F(ConnectedTest, first_packet_asks_once_and_goes_when_the_peer_accepts)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(ConnectedTest, peers_without_the_flag_get_datagrams)
+TEST_F(ConnectedTest, peers_without_the_connected_flag_get_datagrams)
 {
     meet(peer(1));
     EXPECT_EQ(connections(), 0U);
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-TEST_F(ConnectedTest, datagram_mode_asks_nobody)
+TEST_F(ConnectedTest, datagram_mode_sends_no_request)
 {
     set_mode("datagram");
     meet(capable(1));
@@ -74,7 +74,7 @@ TEST_F(ConnectedTest, datagram_mode_asks_nobody)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-TEST_F(ConnectedTest, doorbells_are_batched_and_only_the_last_send_is_signalled)
+TEST_F(ConnectedTest, burst_rings_one_doorbell_and_signals_its_last_send)
 {
     ib_qp* qp = connect(capable(1));
     const unsigned int before = world.doorbells;
@@ -89,7 +89,7 @@ TEST_F(ConnectedTest, doorbells_are_batched_and_only_the_last_send_is_signalled)
     EXPECT_EQ(statistics().tx_packets, 11U);
 }
 
-TEST_F(ConnectedTest, a_batch_to_several_peers_rings_for_each)
+TEST_F(ConnectedTest, burst_to_several_peers_rings_each_doorbell)
 {
     ib_qp* one = connect(capable(1));
     ib_qp* two = connect(capable(2));
@@ -102,7 +102,7 @@ TEST_F(ConnectedTest, a_batch_to_several_peers_rings_for_each)
     EXPECT_EQ(statistics().tx_packets, 8U);
 }
 
-TEST_F(ConnectedTest, what_is_built_goes_when_datagrams_stop_the_queue)
+TEST_F(ConnectedTest, pending_sends_are_posted_when_datagrams_stop_the_queue)
 {
     ib_qp* qp = connect(capable(1));
     meet(peer(2));
@@ -114,7 +114,7 @@ TEST_F(ConnectedTest, what_is_built_goes_when_datagrams_stop_the_queue)
     EXPECT_EQ(qp->outstanding.size(), 1U);
 }
 
-TEST_F(ConnectedTest, the_pool_of_sends_bounds_all_connections_together)
+TEST_F(ConnectedTest, send_pool_limits_all_connections_together)
 {
     ib_qp* one = connect(capable(1));
     ib_qp* two = connect(capable(2));
@@ -133,7 +133,7 @@ TEST_F(ConnectedTest, the_pool_of_sends_bounds_all_connections_together)
     EXPECT_EQ(statistics().tx_packets, 2U + 256U);
 }
 
-TEST_F(ConnectedTest, a_packet_longer_than_the_peer_takes_is_sent_back)
+TEST_F(ConnectedTest, packet_longer_than_the_peers_mtu_gets_an_icmp_error)
 {
     world.reply(ask(capable(1)), 4096);
     world.transmit(world.packet(capable(1), 0x0800, 4093));
@@ -143,7 +143,7 @@ TEST_F(ConnectedTest, a_packet_longer_than_the_peer_takes_is_sent_back)
     EXPECT_EQ(world.sent.back().bytes.size(), 4096U);
 }
 
-TEST_F(ConnectedTest, only_64_senders_at_a_time_are_told_that_their_packets_are_too_long)
+TEST_F(ConnectedTest, at_most_64_icmp_errors_are_pending)
 {
     world.reply(ask(capable(1)), 4096);
     for (int i = 0; i < 70; ++i)
@@ -153,7 +153,7 @@ TEST_F(ConnectedTest, only_64_senders_at_a_time_are_told_that_their_packets_are_
     EXPECT_EQ(world.rejected_mtus.size(), 64U);
 }
 
-TEST_F(ConnectedTest, packets_beyond_the_queue_go_as_datagrams_if_they_fit)
+TEST_F(ConnectedTest, packets_beyond_the_full_queue_are_sent_as_datagrams_if_short_enough)
 {
     ib_cm_id* id = ask(capable(1));
     for (int i = 0; i < 63; ++i)
@@ -169,7 +169,7 @@ TEST_F(ConnectedTest, packets_beyond_the_queue_go_as_datagrams_if_they_fit)
 }
 
 // A softirq runs where the work unlocks: between its last look at the connections and its queuing for later, too.
-TEST_F(ConnectedTest, a_packet_that_comes_at_any_moment_of_the_work_is_not_put_off)
+TEST_F(ConnectedTest, packet_during_the_work_item_is_served_at_once)
 {
     world.message(ask(capable(1)), SHIM_CM_REJ, 8);
     world.run_work();
@@ -194,7 +194,7 @@ TEST_F(ConnectedTest, a_packet_that_comes_at_any_moment_of_the_work_is_not_put_o
 
 class ConnectedRejection : public ConnectedTest, public testing::WithParamInterface<unsigned int> {};
 
-TEST_P(ConnectedRejection, falls_back_to_datagrams_and_asks_again_later)
+TEST_P(ConnectedRejection, falls_back_to_datagrams_and_retries_later)
 {
     ib_cm_id* id = ask(capable(1), 100);
     world.transmit(world.packet(capable(1), 0x0800, 3000));
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Reasons, ConnectedRejection,
                                          24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 0, 65535));
 
 // A message that arrived there would find no passive connection, and have a buffer of everybody's.
-TEST_F(ConnectedTest, what_a_peer_sends_on_a_connection_of_ours_finds_no_buffer)
+TEST_F(ConnectedTest, active_connection_has_no_receive_buffers)
 {
     ASSERT_NE(world.request(gid(1), 0x100), nullptr);
     ib_qp* const theirs = world.qps.back();
@@ -245,7 +245,7 @@ TEST_F(ConnectedTest, what_a_peer_sends_on_a_connection_of_ours_finds_no_buffer)
     EXPECT_EQ(statistics().tx_packets, 2U);
 }
 
-TEST_F(ConnectedTest, closing_does_not_wait_until_a_refused_connection_may_be_asked_for_again)
+TEST_F(ConnectedTest, close_does_not_wait_for_the_back_off)
 {
     world.message(ask(capable(1)), SHIM_CM_REJ, 8);
     world.run_work();
@@ -255,7 +255,7 @@ TEST_F(ConnectedTest, closing_does_not_wait_until_a_refused_connection_may_be_as
     EXPECT_LT(world.now - before, 50U);
 }
 
-TEST_F(ConnectedTest, connections_are_made_without_waiting_for_io)
+TEST_F(ConnectedTest, connections_are_set_up_without_io_allocations)
 {
     world.transmit(world.packet(capable(1)));
     world.answer_path();
@@ -267,7 +267,7 @@ TEST_F(ConnectedTest, connections_are_made_without_waiting_for_io)
     EXPECT_EQ(world.no_io, 0U);
 }
 
-TEST_F(ConnectedTest, a_peer_that_is_stale_for_ever_is_asked_less_and_less_often)
+TEST_F(ConnectedTest, stale_rejections_back_off)
 {
     unsigned int requests = 0;
     const auto refuse_for = [&](unsigned long ticks) {
@@ -294,7 +294,7 @@ TEST_F(ConnectedTest, a_peer_that_is_stale_for_ever_is_asked_less_and_less_often
 }
 
 // The answers take longer than the spacing of REQs.
-TEST_F(ConnectedTest, a_peer_that_is_slow_to_be_stale_is_asked_less_and_less_often_too)
+TEST_F(ConnectedTest, slow_stale_rejections_back_off)
 {
     world.transmit(world.packet(capable(1)));
     world.answer_path();
@@ -315,7 +315,7 @@ TEST_F(ConnectedTest, a_peer_that_is_slow_to_be_stale_is_asked_less_and_less_oft
     EXPECT_LE(requests, 7U * 4);
 }
 
-TEST_F(ConnectedTest, a_peer_that_leaves_each_connection_at_once_is_asked_ten_times_a_second)
+TEST_F(ConnectedTest, requests_to_a_peer_that_disconnects_are_limited_to_ten_a_second)
 {
     world.transmit(world.packet(capable(1)));
     world.answer_path();
@@ -333,7 +333,7 @@ TEST_F(ConnectedTest, a_peer_that_leaves_each_connection_at_once_is_asked_ten_ti
     EXPECT_LE(requests, 4U + 100);
 }
 
-TEST_F(ConnectedTest, a_stale_connection_is_asked_for_again_at_once)
+TEST_F(ConnectedTest, stale_rejection_is_retried_at_once)
 {
     ib_cm_id* id = ask(capable(1));
     world.message(id, SHIM_CM_REJ, 10);
@@ -345,7 +345,7 @@ TEST_F(ConnectedTest, a_stale_connection_is_asked_for_again_at_once)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-TEST_F(ConnectedTest, no_answer_falls_back_too)
+TEST_F(ConnectedTest, unanswered_request_falls_back_to_datagrams)
 {
     world.message(ask(capable(1)), SHIM_CM_REQ_ERROR);
     world.run_work();
@@ -353,7 +353,7 @@ TEST_F(ConnectedTest, no_answer_falls_back_too)
     EXPECT_EQ(world.qp().outstanding.size(), 1U);
 }
 
-TEST_F(ConnectedTest, a_reply_without_a_usable_mtu_is_rejected)
+TEST_F(ConnectedTest, reply_with_an_unusable_mtu_is_rejected)
 {
     std::uint8_t peer = 0;
     for (const std::uint32_t mtu : {0U, 4U, 5U, 75U}) {
@@ -370,7 +370,7 @@ TEST_F(ConnectedTest, a_reply_without_a_usable_mtu_is_rejected)
     EXPECT_EQ(lowest->sent.back(), "RTU");
 }
 
-TEST_F(ConnectedTest, failures_while_asking_fall_back_and_leak_nothing)
+TEST_F(ConnectedTest, failed_requests_fall_back_to_datagrams_and_leak_nothing)
 {
     for (int i = 1; i <= 3; ++i) {
         world.transmit(world.packet(capable(1)));
@@ -388,7 +388,7 @@ TEST_F(ConnectedTest, failures_while_asking_fall_back_and_leak_nothing)
     EXPECT_NE(ask(capable(1)), nullptr);
 }
 
-TEST_F(ConnectedTest, a_queue_pair_that_will_not_be_ready_ends_the_attempt)
+TEST_F(ConnectedTest, failed_queue_pair_transition_ends_the_attempt)
 {
     ib_cm_id* id = ask(capable(1));
     world.fail_cm = 1;
@@ -398,7 +398,7 @@ TEST_F(ConnectedTest, a_queue_pair_that_will_not_be_ready_ends_the_attempt)
     EXPECT_EQ(world.qp().outstanding.size(), 1U);
 }
 
-TEST_F(ConnectedTest, a_broken_connection_is_made_again_and_packets_wait)
+TEST_F(ConnectedTest, broken_connection_is_reestablished_and_packets_wait)
 {
     ib_qp* qp = connect(capable(1));
     for (int i = 0; i < 3; ++i)
@@ -416,7 +416,7 @@ TEST_F(ConnectedTest, a_broken_connection_is_made_again_and_packets_wait)
     EXPECT_EQ(statistics().tx_errors, 3U);
 }
 
-TEST_F(ConnectedTest, a_peer_that_leaves_is_answered_and_asked_again_when_needed)
+TEST_F(ConnectedTest, dreq_is_answered_and_the_next_packet_reconnects)
 {
     world.reply(ask(capable(1)));
     world.complete_messages(*world.qps.back(), 1);
@@ -432,7 +432,7 @@ TEST_F(ConnectedTest, a_peer_that_leaves_is_answered_and_asked_again_when_needed
     EXPECT_NE(ask(capable(1)), nullptr);
 }
 
-TEST_F(ConnectedTest, events_after_the_end_change_nothing)
+TEST_F(ConnectedTest, cm_events_after_the_end_are_ignored)
 {
     ib_cm_id* id = ask(capable(1));
     world.message(id, SHIM_CM_REQ_ERROR);
@@ -447,7 +447,7 @@ TEST_F(ConnectedTest, events_after_the_end_change_nothing)
 }
 
 // By the slow path, whoever posts holds the lock that the end of a connection takes.
-TEST_F(ConnectedTest, a_post_that_fails_breaks_the_connection)
+TEST_F(ConnectedTest, failed_post_breaks_the_connection)
 {
     ib_qp* qp = connect(capable(1));
     world.sends_until_failure = 0;
@@ -463,7 +463,7 @@ TEST_F(ConnectedTest, a_post_that_fails_breaks_the_connection)
     EXPECT_EQ(world.dev().queued_bytes, 0) << "the sends were reclaimed";
 }
 
-TEST_F(ConnectedTest, a_release_goes_on_when_another_connection_has_work_meanwhile)
+TEST_F(ConnectedTest, release_continues_while_another_connection_has_work)
 {
     connect(capable(1));
     world.sends_until_failure = 0;
@@ -478,7 +478,7 @@ TEST_F(ConnectedTest, a_release_goes_on_when_another_connection_has_work_meanwhi
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(ConnectedTest, changing_the_mode_releases_every_connection)
+TEST_F(ConnectedTest, mode_change_releases_every_connection)
 {
     ib_qp* qp = connect(capable(1));
     ask(capable(2));
@@ -491,7 +491,7 @@ TEST_F(ConnectedTest, changing_the_mode_releases_every_connection)
     EXPECT_EQ(connections(), 0U);
 }
 
-TEST_F(ConnectedTest, sends_under_way_are_given_time_when_nobody_needs_the_connection)
+TEST_F(ConnectedTest, release_waits_for_sends_in_flight)
 {
     ib_qp* qp = connect(capable(1));
     world.transmit(world.packet(capable(1)));
@@ -504,7 +504,7 @@ TEST_F(ConnectedTest, sends_under_way_are_given_time_when_nobody_needs_the_conne
 }
 
 // The poll finds that the last send failed, and before it takes the lock the work has released the connection.
-TEST_F(ConnectedTest, a_connection_that_is_released_while_its_last_send_is_handled_is_not_looked_at)
+TEST_F(ConnectedTest, connection_released_during_its_last_completion_is_not_accessed)
 {
     ib_qp* qp = connect(capable(1));
     world.transmit(world.packet(capable(1)));
@@ -517,7 +517,7 @@ TEST_F(ConnectedTest, a_connection_that_is_released_while_its_last_send_is_handl
     EXPECT_EQ(statistics().tx_errors, 1U);
 }
 
-TEST_F(ConnectedTest, an_unused_neighbour_takes_its_connection_along)
+TEST_F(ConnectedTest, unused_neighbour_ends_its_connection)
 {
     connect(capable(1));
     run_for(10000);
@@ -525,7 +525,7 @@ TEST_F(ConnectedTest, an_unused_neighbour_takes_its_connection_along)
     EXPECT_FALSE(shows("active"));
 }
 
-TEST_F(ConnectedTest, a_used_connection_is_kept)
+TEST_F(ConnectedTest, used_connection_is_kept)
 {
     ib_qp* qp = connect(capable(1));
     for (int i = 0; i < 10; ++i) {
@@ -537,7 +537,7 @@ TEST_F(ConnectedTest, a_used_connection_is_kept)
     EXPECT_TRUE(shows("asked 1 "));
 }
 
-TEST_F(ConnectedTest, a_peer_that_refuses_is_asked_less_and_less_until_it_accepts)
+TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)
 {
     // Asked in vain, it is not asked again within so many seconds, but soon after.
     const auto is_refused_for = [&](unsigned int seconds) {
@@ -564,7 +564,7 @@ TEST_F(ConnectedTest, a_peer_that_refuses_is_asked_less_and_less_until_it_accept
     EXPECT_NE(ask(capable(1)), nullptr);
 }
 
-TEST_F(ConnectedTest, closing_the_interface_ends_everything_in_every_state)
+TEST_F(ConnectedTest, close_ends_connections_in_every_state)
 {
     connect(capable(1));
     ask(capable(2));
@@ -577,7 +577,7 @@ TEST_F(ConnectedTest, closing_the_interface_ends_everything_in_every_state)
     EXPECT_TRUE(world.cm_ids.empty());
 }
 
-TEST_F(ConnectedTest, a_packet_that_finds_its_connection_made_meanwhile_goes_by_it)
+TEST_F(ConnectedTest, packet_uses_a_connection_established_during_its_lookup)
 {
     ib_cm_id* id = ask(capable(1));
     // When it was looked up, there was none.
@@ -589,7 +589,7 @@ TEST_F(ConnectedTest, a_packet_that_finds_its_connection_made_meanwhile_goes_by_
     world.complete_messages(*qp, 2);
 }
 
-TEST_F(ConnectedTest, a_send_that_completes_again_is_not_freed_again)
+TEST_F(ConnectedTest, duplicate_completion_frees_nothing)
 {
     ib_qp* qp = connect(capable(1));
     world.transmit(world.packet(capable(1)));
@@ -643,7 +643,7 @@ protected:
     }
 };
 
-TEST_F(IcrcTest, nobody_is_trusted_by_default)
+TEST_F(IcrcTest, flag_is_off_by_default)
 {
     EXPECT_EQ(ipoib_ethtool_get_flags(&world.dev()), 0U);
     EXPECT_FALSE(ipoib_leaves_checksums(&world.dev()));
@@ -651,7 +651,7 @@ TEST_F(IcrcTest, nobody_is_trusted_by_default)
     EXPECT_FALSE(taken_as_verified(IcrcOffer::make()));
 }
 
-TEST_F(IcrcTest, the_flag_has_a_name)
+TEST_F(IcrcTest, flag_has_a_name)
 {
     std::vector<char> names(std::size_t{IPOIB_FLAGS} * SHIM_ETHTOOL_NAME_BYTES);
     ipoib_ethtool_flag_names(names.data());
@@ -660,7 +660,7 @@ TEST_F(IcrcTest, the_flag_has_a_name)
     EXPECT_EQ(ipoib_ethtool_get_flags(&world.dev()), 1U);
 }
 
-TEST_F(IcrcTest, who_wants_it_says_so_in_req_and_rep)
+TEST_F(IcrcTest, req_and_rep_carry_the_offer)
 {
     trust(true);
     EXPECT_TRUE(ipoib_leaves_checksums(&world.dev()));
@@ -671,7 +671,7 @@ TEST_F(IcrcTest, who_wants_it_says_so_in_req_and_rep)
     EXPECT_EQ(world.request(gid(3), 0x300)->private_data.size(), 8U);
 }
 
-TEST_F(IcrcTest, checksums_are_left_out_where_both_want_it)
+TEST_F(IcrcTest, checksums_are_omitted_if_both_ends_offer)
 {
     trust(true);
     EXPECT_TRUE(sent_without_checksum(IcrcOffer::make()));
@@ -679,7 +679,7 @@ TEST_F(IcrcTest, checksums_are_left_out_where_both_want_it)
     EXPECT_TRUE(shows("icrc"));
 }
 
-TEST_F(IcrcTest, a_peer_that_offers_nothing_gets_its_checksums)
+TEST_F(IcrcTest, peer_without_an_offer_gets_checksums)
 {
     trust(true);
     EXPECT_FALSE(sent_without_checksum({}));
@@ -687,7 +687,7 @@ TEST_F(IcrcTest, a_peer_that_offers_nothing_gets_its_checksums)
     EXPECT_FALSE(shows("icrc"));
 }
 
-TEST_F(IcrcTest, an_offer_needs_its_signature_its_version_and_its_bit)
+TEST_F(IcrcTest, offer_needs_signature_version_and_bit)
 {
     EXPECT_TRUE(offer(0x2211, 0x1ff1).valid());
     EXPECT_FALSE(offer(0x1122, 0x1001).valid());
@@ -696,7 +696,7 @@ TEST_F(IcrcTest, an_offer_needs_its_signature_its_version_and_its_bit)
     EXPECT_FALSE(offer(0x2211, 0x1002).valid());
 }
 
-TEST_F(IcrcTest, connections_from_before_end_with_a_change)
+TEST_F(IcrcTest, flag_change_ends_connections)
 {
     connect(capable(1));
     world.request(gid(2), 0x200);
@@ -709,7 +709,7 @@ TEST_F(IcrcTest, connections_from_before_end_with_a_change)
     EXPECT_FALSE(sent_without_checksum(IcrcOffer::make()));
 }
 
-TEST_F(IcrcTest, a_datagram_to_a_peer_without_connections_has_its_checksum)
+TEST_F(IcrcTest, datagrams_have_checksums)
 {
     trust(true);
     meet(peer(1));

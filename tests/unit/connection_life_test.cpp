@@ -53,7 +53,7 @@ using A = ActiveLife;
 using S = A::State;
 using E = A::Event;
 
-TEST(ActiveLife, edges_are_those_of_the_table)
+TEST(ActiveLife, edges_match_the_table)
 {
     const std::vector<std::pair<S, std::vector<E>>> ways = {
         {S::idle, {}},
@@ -88,7 +88,7 @@ using P = PassiveLife;
 using PS = P::State;
 using PE = P::Event;
 
-TEST(PassiveLife, edges_are_those_of_the_table)
+TEST(PassiveLife, edges_match_the_table)
 {
     const std::vector<std::pair<PS, std::vector<PE>>> ways = {
         {PS::accepting, {}},

@@ -25,7 +25,7 @@ protected:
     }
 };
 
-TEST_F(DatagramTest, a_burst_rings_one_doorbell_and_its_last_send_reports)
+TEST_F(DatagramTest, burst_rings_one_doorbell_and_signals_its_last_send)
 {
     for (int i = 0; i < 10; ++i)
         world.transmit(world.packet(peer(1)), i < 9);
@@ -37,7 +37,7 @@ TEST_F(DatagramTest, a_burst_rings_one_doorbell_and_its_last_send_reports)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(DatagramTest, a_burst_that_ends_with_a_dropped_packet_is_sent)
+TEST_F(DatagramTest, burst_that_ends_with_a_dropped_packet_is_sent)
 {
     world.transmit(world.packet(peer(1)), true);
     EXPECT_EQ(world.doorbells, 0U);
@@ -46,7 +46,7 @@ TEST_F(DatagramTest, a_burst_that_ends_with_a_dropped_packet_is_sent)
     EXPECT_EQ(world.drops, 1U);
 }
 
-TEST_F(DatagramTest, only_the_encapsulation_goes_on_the_wire)
+TEST_F(DatagramTest, encapsulation_replaces_the_hard_header_on_the_wire)
 {
     world.transmit(world.packet(peer(1), 0x86dd, 10));
     const auto& bytes = world.sent.back().bytes;
@@ -71,7 +71,7 @@ TEST_F(DatagramTest, full_ring_stops_the_queue_and_completions_wake_it)
     EXPECT_FALSE(world.dev().stopped);
 }
 
-TEST_F(DatagramTest, few_sends_raise_no_event_and_are_reaped_with_what_is_received)
+TEST_F(DatagramTest, few_sends_raise_no_event_and_are_reaped_by_the_receive_poll)
 {
     const std::uint64_t before = statistics().tx_packets;
     world.transmit(world.packet(peer(1)));
@@ -81,7 +81,7 @@ TEST_F(DatagramTest, few_sends_raise_no_event_and_are_reaped_with_what_is_receiv
     EXPECT_EQ(statistics().tx_packets, before + 1);
 }
 
-TEST_F(DatagramTest, few_sends_are_reaped_soon_when_nothing_is_received)
+TEST_F(DatagramTest, few_sends_are_reaped_soon_without_received_packets)
 {
     const std::uint64_t before = statistics().tx_packets;
     for (std::uint64_t i = 1; i <= 5; ++i) {
@@ -114,7 +114,7 @@ TEST_F(DatagramTest, few_sends_that_never_complete_restart_the_queues)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(DatagramTest, sends_that_complete_in_time_restart_nothing)
+TEST_F(DatagramTest, sends_completed_in_time_restart_no_queue)
 {
     const unsigned int wakes = world.dev().wakes;
     // There are sends outstanding whenever it looks, but others.
@@ -152,7 +152,7 @@ TEST_F(DatagramTest, many_bytes_raise_an_event)
     EXPECT_EQ(statistics().tx_packets, before + 9) << "those are handled";
 }
 
-TEST_F(DatagramTest, sends_that_the_stack_waits_for_raise_an_event)
+TEST_F(DatagramTest, sends_at_the_byte_queue_limit_raise_an_event)
 {
     const std::uint64_t before = statistics().tx_packets;
     world.dev().limited = true;
@@ -161,7 +161,7 @@ TEST_F(DatagramTest, sends_that_the_stack_waits_for_raise_an_event)
     EXPECT_EQ(statistics().tx_packets, before + 1);
 }
 
-TEST_F(DatagramTest, ring_turns_many_times)
+TEST_F(DatagramTest, ring_wraps_around)
 {
     for (int round = 0; round < 50; ++round) {
         for (int i = 0; i < 100; ++i)
@@ -183,7 +183,7 @@ TEST_F(DatagramTest, failed_send_is_counted_and_the_queue_recovers)
     EXPECT_EQ(world.qp().state, "rts");
 }
 
-TEST_F(DatagramTest, stop_frees_what_was_never_completed)
+TEST_F(DatagramTest, stop_frees_sends_without_completions)
 {
     for (int i = 0; i < 20; ++i)
         world.transmit(world.packet(peer(1)));
@@ -207,7 +207,7 @@ TEST_F(DatagramTest, failed_post_restarts_the_queues)
     meet(peer(1));
 }
 
-TEST_F(DatagramTest, sends_that_the_hca_refused_are_not_waited_for)
+TEST_F(DatagramTest, refused_sends_are_not_waited_for)
 {
     world.sends_until_failure = 1;
     for (int i = 0; i < 3; ++i)
@@ -219,7 +219,7 @@ TEST_F(DatagramTest, sends_that_the_hca_refused_are_not_waited_for)
     EXPECT_EQ(world.log.size(), 1U) << "the failed post; no sends that were not completed";
 }
 
-TEST_F(DatagramTest, oversized_packet_is_dropped_and_its_sender_told)
+TEST_F(DatagramTest, oversized_packet_is_dropped_with_an_icmp_error)
 {
     world.transmit(world.packet(peer(1), 0x0800, 2045));
     EXPECT_EQ(world.updated_pmtus, std::vector<unsigned int>{2044});
@@ -233,7 +233,7 @@ TEST_F(DatagramTest, oversized_packet_is_dropped_and_its_sender_told)
 }
 
 // A head and three fragments: whichever mapping fails, those before it are undone and the packet is dropped once.
-TEST_F(DatagramTest, partly_mapped_packet_is_undone_and_dropped)
+TEST_F(DatagramTest, partly_mapped_packet_is_unmapped_and_dropped)
 {
     const std::size_t before = world.mappings.size();
     const auto fragmented = [&] {
@@ -279,7 +279,7 @@ TEST_F(DatagramTest, received_packet_loses_its_headers)
     EXPECT_EQ(statistics().rx_bytes, 33U);
 }
 
-TEST_F(DatagramTest, packet_types_come_from_the_destination)
+TEST_F(DatagramTest, packet_type_follows_from_the_destination)
 {
     world.receive(frame(), true, gid(7));
     world.receive(frame(), true, broadcast_gid(PKey(0xffff)));
@@ -317,14 +317,14 @@ TEST_F(DatagramTest, truncated_frames_are_counted_and_their_buffers_reused)
     EXPECT_EQ(world.qp().receives.size(), posted);
 }
 
-TEST_F(DatagramTest, receive_errors_cost_no_buffer)
+TEST_F(DatagramTest, receive_errors_repost_the_buffer)
 {
     for (int i = 0; i < 1024; ++i)
         ASSERT_TRUE(world.receive(frame(), false, {}, 99, 9, 1)) << i;
     EXPECT_EQ(statistics().rx_errors, 1024U);
 }
 
-TEST_F(DatagramTest, without_memory_the_packet_is_dropped_and_its_buffer_stays)
+TEST_F(DatagramTest, packet_without_memory_is_dropped_and_its_buffer_reposted)
 {
     world.fail_pages = true;
     for (int i = 0; i < 1000; ++i)
@@ -335,7 +335,7 @@ TEST_F(DatagramTest, without_memory_the_packet_is_dropped_and_its_buffer_stays)
     EXPECT_EQ(world.received.size(), 1U);
 }
 
-TEST_F(DatagramTest, short_messages_are_copied_and_their_buffers_stay)
+TEST_F(DatagramTest, short_packets_are_copied_and_their_buffers_reposted)
 {
     world.fail_pages = true;
     for (int i = 0; i < 1000; ++i)
@@ -349,7 +349,7 @@ TEST_F(DatagramTest, short_messages_are_copied_and_their_buffers_stay)
     EXPECT_EQ(statistics().rx_dropped, 1U);
 }
 
-TEST_F(DatagramTest, without_memory_for_a_copy_the_packet_is_dropped_and_its_buffer_stays)
+TEST_F(DatagramTest, short_packet_without_memory_is_dropped_and_its_buffer_reposted)
 {
     const std::size_t posted = world.qp().receives.size();
     for (int i = 0; i < 64; ++i) {
@@ -368,7 +368,7 @@ TEST_F(DatagramTest, receives_are_posted_in_batches)
     EXPECT_EQ(world.receive_posts - posts, 10U);
 }
 
-TEST_F(DatagramTest, receives_that_the_hca_refused_are_not_waited_for)
+TEST_F(DatagramTest, refused_receives_are_not_waited_for)
 {
     const std::size_t posted = world.qp().receives.size();
     world.receives_until_failure = 3;
@@ -380,7 +380,7 @@ TEST_F(DatagramTest, receives_that_the_hca_refused_are_not_waited_for)
     EXPECT_EQ(world.log.size(), 1U) << "the failed post; no receives that were not completed";
 }
 
-TEST_F(DatagramTest, only_packet_of_its_poll_goes_past_gro_unless_it_holds_others)
+TEST_F(DatagramTest, single_packet_of_a_poll_bypasses_an_empty_gro)
 {
     world.receive(frame());
     EXPECT_EQ(world.unmerged, 1U);
@@ -396,7 +396,7 @@ TEST_F(DatagramTest, only_packet_of_its_poll_goes_past_gro_unless_it_holds_other
     EXPECT_EQ(world.unmerged, 1U) << "nor the only one of the poll's second look";
 }
 
-TEST_F(DatagramTest, completion_that_comes_while_polling_is_not_lost)
+TEST_F(DatagramTest, completion_during_a_poll_is_handled)
 {
     for (int i = 0; i < 200; ++i)
         world.qp().recv_cq->entries.push_back({static_cast<std::uint64_t>(i), 1, 0, 0, 0, false});
@@ -408,7 +408,7 @@ TEST_F(DatagramTest, completion_that_comes_while_polling_is_not_lost)
     EXPECT_TRUE(world.qp().recv_cq->armed);
 }
 
-TEST_F(DatagramTest, packet_of_too_many_pieces_is_copied_or_dropped)
+TEST_F(DatagramTest, packet_of_too_many_fragments_is_linearized_or_dropped)
 {
     const auto in_pieces = [&] {
         sk_buff* skb = world.packet(peer(1));
@@ -426,7 +426,7 @@ TEST_F(DatagramTest, packet_of_too_many_pieces_is_copied_or_dropped)
     EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NO_MEMORY));
 }
 
-TEST_F(DatagramTest, room_that_is_made_while_the_queue_is_being_stopped_starts_it)
+TEST_F(DatagramTest, completion_while_the_queue_is_being_stopped_starts_the_queue)
 {
     for (int i = 0; i < 127; ++i)
         world.transmit(world.packet(peer(1)));
@@ -441,7 +441,7 @@ TEST_F(DatagramTest, room_that_is_made_while_the_queue_is_being_stopped_starts_i
 
 // The barrier in expect_completions(): a poll that ends there sees the send that was just posted, and what the sender
 // reads afterwards is from after that poll.
-TEST_F(DatagramTest, sends_meet_the_end_of_the_poll)
+TEST_F(DatagramTest, send_during_the_end_of_a_poll_is_reaped)
 {
     world.transmit(world.packet(peer(1)));
     bool met = false;
@@ -461,7 +461,7 @@ TEST_F(DatagramTest, sends_meet_the_end_of_the_poll)
     EXPECT_EQ(interface().tx.outstanding(), 0U);
 }
 
-TEST_F(DatagramTest, an_event_that_the_hca_does_not_promise_is_not_waited_for)
+TEST_F(DatagramTest, failed_arming_polls_again)
 {
     world.fail_arming = 1;
     for (int i = 0; i < 3; ++i)
@@ -474,7 +474,7 @@ TEST_F(DatagramTest, an_event_that_the_hca_does_not_promise_is_not_waited_for)
     EXPECT_TRUE(interface().tx.ring.index().empty());
 }
 
-TEST_F(DatagramTest, header_without_a_destination_is_left_unwritten)
+TEST_F(DatagramTest, header_create_without_a_destination_writes_nothing)
 {
     sk_buff* skb = world.packet(peer(1));
     const auto before = skb->start;
@@ -485,7 +485,7 @@ TEST_F(DatagramTest, header_without_a_destination_is_left_unwritten)
 }
 
 // What the stack keeps with a neighbour is what a packet's header would be.
-TEST_F(DatagramTest, header_of_a_neighbour_is_that_of_its_packets)
+TEST_F(DatagramTest, cached_header_matches_the_packets_header)
 {
     sk_buff* skb = world.packet(peer(1));
     std::array<std::uint8_t, IPOIB_HEADER_BYTES> kept{};

@@ -15,7 +15,7 @@ protected:
     }
 };
 
-TEST_F(DebugfsTest, paths_in_the_order_of_their_gids)
+TEST_F(DebugfsTest, paths_are_listed_in_order_of_gid)
 {
     open();
     meet(peer(2), 0x22);
@@ -31,7 +31,7 @@ TEST_F(DebugfsTest, paths_in_the_order_of_their_gids)
                                       "\n");
 }
 
-TEST_F(DebugfsTest, groups_in_the_order_of_their_mgids)
+TEST_F(DebugfsTest, groups_are_listed_in_order_of_mgid)
 {
     world.now = 4711;
     open();
@@ -58,7 +58,7 @@ TEST_F(DebugfsTest, groups_in_the_order_of_their_mgids)
                                      "\n");
 }
 
-TEST_F(DebugfsTest, neighbours_and_the_way_their_packets_go)
+TEST_F(DebugfsTest, neighbours_are_listed_with_state_and_idle_time)
 {
     open();
     meet(peer(2));
@@ -70,7 +70,7 @@ TEST_F(DebugfsTest, neighbours_and_the_way_their_packets_go)
     EXPECT_LT(text.find("waiting"), text.find("datagram"));
 }
 
-TEST_F(DebugfsTest, steps_reach_the_tracepoints)
+TEST_F(DebugfsTest, state_changes_reach_the_tracepoints)
 {
     open();
     meet(peer(2));
@@ -94,7 +94,7 @@ TEST_F(DebugfsTest, steps_reach_the_tracepoints)
     EXPECT_TRUE(traced("send woken"));
 }
 
-TEST_F(DebugfsTest, drops_say_why)
+TEST_F(DebugfsTest, drops_have_reasons)
 {
     open();
     meet(peer(1));

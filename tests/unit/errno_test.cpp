@@ -19,7 +19,7 @@ namespace sparc {
 #include <kernel/result.hpp>
 } // namespace sparc
 
-TEST(Errno, numbers_are_the_kernels)
+TEST(Errno, numbers_match_the_kernels)
 {
     EXPECT_EQ(sparc::kernel::not_supported, -45);
     EXPECT_EQ(sparc::kernel::timed_out, -60);

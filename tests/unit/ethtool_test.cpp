@@ -29,7 +29,7 @@ protected:
     }
 };
 
-TEST_F(EthtoolTest, the_first_eight_names_are_those_that_programs_know)
+TEST_F(EthtoolTest, first_eight_statistics_have_the_in_tree_names)
 {
     const std::vector<std::string> known = {"rx_packets", "tx_packets", "rx_bytes",   "tx_bytes",
                                             "tx_errors",  "rx_dropped", "tx_dropped", "multicast"};
@@ -41,7 +41,7 @@ TEST_F(EthtoolTest, the_first_eight_names_are_those_that_programs_know)
     EXPECT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end()) << "a name is there twice";
 }
 
-TEST_F(EthtoolTest, values_follow_what_happens)
+TEST_F(EthtoolTest, statistics_count_packets_queries_and_joins)
 {
     open();
     meet(peer(1));
@@ -51,15 +51,15 @@ TEST_F(EthtoolTest, values_follow_what_happens)
     EXPECT_EQ(value("group_joins"), 1U);
     world.transmit(world.packet(peer(2)));
     world.answer_path(-22);
-    EXPECT_EQ(value("path_failures"), 1U);
+    EXPECT_EQ(value("path_query_failures"), 1U);
     EXPECT_EQ(value("tx_dropped_no_path"), 1U);
     for (int i = 0; i < 128; ++i)
         world.transmit(world.packet(peer(1)), i < 127);
     EXPECT_EQ(value("tx_doorbells"), 2U);
-    EXPECT_EQ(value("tx_ring_stops"), 1U);
+    EXPECT_EQ(value("tx_queue_stopped"), 1U);
 }
 
-TEST_F(EthtoolTest, speed_is_that_of_a_lane_times_lanes)
+TEST_F(EthtoolTest, speed_is_lane_speed_times_lanes)
 {
     struct {
         unsigned int speed, width, result;
@@ -73,7 +73,7 @@ TEST_F(EthtoolTest, speed_is_that_of_a_lane_times_lanes)
     }
 }
 
-TEST_F(EthtoolTest, moderation_reaches_the_queue_and_is_remembered)
+TEST_F(EthtoolTest, moderation_is_set_on_the_queue_and_read_back)
 {
     const auto set = [&](unsigned int usecs, unsigned int frames) {
         const shim_moderation moderation{usecs, frames, false};
@@ -98,7 +98,7 @@ TEST_F(EthtoolTest, moderation_reaches_the_queue_and_is_remembered)
     EXPECT_EQ(usecs(), 1U);
 }
 
-TEST_F(EthtoolTest, adaptive_moderation_does_as_the_traffic_wants)
+TEST_F(EthtoolTest, adaptive_moderation_follows_the_traffic)
 {
     open();
     EXPECT_TRUE(world.dim_looks.empty());
@@ -159,7 +159,7 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
 }
 
 // While the link flaps the stack may not yet send what it announces.
-TEST_F(EthtoolTest, a_new_address_is_announced_in_full_once_the_link_stays_up)
+TEST_F(EthtoolTest, new_address_is_announced_again_after_link_flaps)
 {
     shim_rings rings;
     ipoib_ethtool_get_rings(&world.dev(), &rings);
@@ -183,7 +183,7 @@ TEST_F(EthtoolTest, a_new_address_is_announced_in_full_once_the_link_stays_up)
     EXPECT_GE(world.dev().announcements, before + 2);
 }
 
-TEST_F(EthtoolTest, rings_of_a_bonds_port_stay)
+TEST_F(EthtoolTest, ring_change_of_a_bond_port_is_refused)
 {
     open();
     world.dev().bonded = true;
@@ -196,7 +196,7 @@ TEST_F(EthtoolTest, rings_of_a_bonds_port_stay)
     world.rtnl = false;
 }
 
-TEST_F(EthtoolTest, rings_of_the_same_size_stay)
+TEST_F(EthtoolTest, unchanged_ring_sizes_keep_the_queue_pair)
 {
     open();
     const ib_qp* before = &world.qp();
@@ -207,7 +207,7 @@ TEST_F(EthtoolTest, rings_of_the_same_size_stay)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(EthtoolTest, rings_that_are_not_to_be_had_leave_those_there_were)
+TEST_F(EthtoolTest, failed_resize_keeps_the_old_rings)
 {
     open();
     world.fail_qps = 1;
@@ -223,7 +223,7 @@ TEST_F(EthtoolTest, rings_that_are_not_to_be_had_leave_those_there_were)
     meet(peer(1));
 }
 
-TEST_F(EthtoolTest, without_any_rings_the_next_open_makes_some)
+TEST_F(EthtoolTest, open_recreates_rings_lost_by_a_failed_resize)
 {
     open();
     world.fail_qps = 3;
@@ -252,7 +252,7 @@ TEST_F(EthtoolTest, rings_change_while_the_interface_is_down)
     EXPECT_EQ(world.qp().receives.size(), 1024U);
 }
 
-TEST_F(EthtoolTest, speed_is_unknown_while_the_port_does_not_answer)
+TEST_F(EthtoolTest, speed_is_unknown_if_the_port_query_fails)
 {
     EXPECT_NE(ipoib_ethtool_speed(&world.dev()), 0U);
     world.refused = "ib_query_port";

@@ -69,7 +69,7 @@ TEST_F(IdentityTest, only_the_guid_can_be_set)
     world.dev().up = false;
 }
 
-TEST_F(IdentityTest, nothing_is_joined_until_the_port_has_the_guid)
+TEST_F(IdentityTest, joins_wait_until_the_port_has_the_guid)
 {
     EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
     open_dev(world.dev());
@@ -90,7 +90,7 @@ TEST_F(IdentityTest, nothing_is_joined_until_the_port_has_the_guid)
     close();
 }
 
-TEST_F(IdentityTest, set_guid_outlives_what_the_table_says)
+TEST_F(IdentityTest, set_guid_survives_changes_of_the_gid_table)
 {
     EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
@@ -117,7 +117,7 @@ TEST_F(IdentityTest, children_have_their_parents_guid)
     EXPECT_EQ(after.identity.gid().bytes[15], 0x77);
 }
 
-TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
+TEST_F(IdentityTest, child_can_be_created_with_its_own_guid)
 {
     world.rtnl = true;
     const auto make = [&](const HwAddr& address) -> Interface& {
@@ -141,7 +141,7 @@ TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
 }
 
 // The HCA's own answer fails, but ib_core has the GID.
-TEST_F(IdentityTest, what_ib_core_knows_counts_though_the_hca_does_not_answer)
+TEST_F(IdentityTest, cached_gid_is_used_if_the_hcas_query_fails)
 {
     world.stop();
     world.refused = "ib_ask_gid";
@@ -161,7 +161,7 @@ TEST_F(IdentityTest, what_ib_core_knows_counts_though_the_hca_does_not_answer)
     world.refused.clear();
 }
 
-TEST_F(IdentityTest, a_guid_that_was_not_to_be_read_comes_later)
+TEST_F(IdentityTest, unreadable_guid_is_read_later)
 {
     world.stop();
     world.refused = "ib_query_gid";
@@ -177,7 +177,7 @@ TEST_F(IdentityTest, a_guid_that_was_not_to_be_read_comes_later)
     EXPECT_EQ(afterwards.identity.gid(), Gid::from(world.ca.gid));
 }
 
-TEST_F(IdentityTest, no_guid_is_set_while_the_table_cannot_be_read)
+TEST_F(IdentityTest, guid_is_refused_while_the_gid_table_is_unreadable)
 {
     const Gid before = interface().identity.gid();
     world.refused = "ib_query_gid";
@@ -188,7 +188,7 @@ TEST_F(IdentityTest, no_guid_is_set_while_the_table_cannot_be_read)
     EXPECT_EQ(interface().identity.gid(), before);
 }
 
-TEST_F(IdentityTest, a_change_that_the_hca_does_not_report_is_reported_by_the_parent)
+TEST_F(IdentityTest, parent_dispatches_an_unreported_gid_change)
 {
     Interface& blue = child(0x8001);
     world.ca.silent = true;
@@ -216,7 +216,7 @@ TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
 }
 
 // The RDMA core has the table, and rdma_cm asks with each REQ that comes to the HCA.
-TEST_F(IdentityTest, to_find_an_interface_the_hca_is_not_asked)
+TEST_F(IdentityTest, interface_lookup_does_not_query_the_hca)
 {
     const unsigned int before = world.pkey_queries;
     EXPECT_EQ(find(0xffff, nullptr, nullptr), &world.dev());
@@ -224,7 +224,7 @@ TEST_F(IdentityTest, to_find_an_interface_the_hca_is_not_asked)
     EXPECT_EQ(world.pkey_queries, before);
 }
 
-TEST_F(IdentityTest, one_of_several_is_found_by_its_ip_address)
+TEST_F(IdentityTest, ip_address_selects_among_several_interfaces)
 {
     child(0x8001);
     world.rtnl = true;

@@ -31,7 +31,7 @@ TEST_F(InterfaceTest, carrier_comes_with_the_broadcast_group)
     EXPECT_EQ(world.qp().qkey, 0xb1bU);
 }
 
-TEST_F(InterfaceTest, nothing_is_joined_while_the_port_is_down)
+TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
 {
     world.ca.port.active = false;
     world.rtnl = true;
@@ -48,7 +48,7 @@ TEST_F(InterfaceTest, nothing_is_joined_while_the_port_is_down)
 }
 
 // The answer's item waits for RTNL, and the link may go down meanwhile.
-TEST_F(InterfaceTest, carrier_comes_for_the_join_of_this_life_alone)
+TEST_F(InterfaceTest, join_from_before_a_reopen_brings_no_carrier)
 {
     world.rtnl = true;
     ipoib_ndo_open(&world.dev());
@@ -84,7 +84,7 @@ TEST_F(InterfaceTest, events_of_other_ports_are_ignored)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(InterfaceTest, mtu_is_the_smaller_of_the_users_and_the_groups)
+TEST_F(InterfaceTest, mtu_is_the_minimum_of_admin_and_group_mtu)
 {
     open();
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1500), 0);
@@ -101,7 +101,7 @@ TEST_F(InterfaceTest, mtu_out_of_range_is_refused)
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 72), 0);
 }
 
-TEST_F(InterfaceTest, users_mtu_survives_a_new_join)
+TEST_F(InterfaceTest, admin_mtu_survives_a_new_join)
 {
     open();
     ipoib_ndo_change_mtu(&world.dev(), 1280);
@@ -142,7 +142,7 @@ static void pkey_appears(World& world)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
+TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_the_pkey_appears)
 {
     open_without_pkey(world);
     world.advance(100);
@@ -150,7 +150,7 @@ TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_it_appears)
     pkey_appears(world);
 }
 
-TEST_F(InterfaceTest, nothing_but_its_pkey_starts_what_waits_for_it)
+TEST_F(InterfaceTest, lid_change_does_not_end_the_wait_for_the_pkey)
 {
     open_without_pkey(world);
     world.event(SHIM_EVENT_LID_CHANGE);
@@ -159,7 +159,7 @@ TEST_F(InterfaceTest, nothing_but_its_pkey_starts_what_waits_for_it)
     pkey_appears(world);
 }
 
-TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
+TEST_F(InterfaceTest, changed_pkey_restarts_with_another_broadcast_group)
 {
     open();
     world.ca.pkey = 0x8001;
@@ -172,7 +172,7 @@ TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
 }
 
 // The fake of shim_dim_cancel() looks which queues wait.
-TEST_F(InterfaceTest, a_restart_waits_for_the_work_of_moderation_without_a_rescuer)
+TEST_F(InterfaceTest, restart_cancels_moderation_work_outside_the_rescuer_queue)
 {
     open();
     const unsigned int cancels = world.dim_cancels;
@@ -182,7 +182,7 @@ TEST_F(InterfaceTest, a_restart_waits_for_the_work_of_moderation_without_a_rescu
     EXPECT_EQ(world.dim_cancels, cancels + 1);
 }
 
-TEST_F(InterfaceTest, same_pkey_changes_nothing)
+TEST_F(InterfaceTest, unchanged_pkey_restarts_nothing)
 {
     open();
     world.event(SHIM_EVENT_PKEY_CHANGE);
@@ -201,12 +201,12 @@ TEST_F(InterfaceTest, new_gid_changes_the_address)
 }
 
 // Changes that an HCA does not report are read at the events that it does report.
-class UnreportedTest : public InterfaceTest, public testing::WithParamInterface<shim_event> {};
-INSTANTIATE_TEST_SUITE_P(Events, UnreportedTest,
+class UnreportedChangeTest : public InterfaceTest, public testing::WithParamInterface<shim_event> {};
+INSTANTIATE_TEST_SUITE_P(Events, UnreportedChangeTest,
                          testing::Values(SHIM_EVENT_CLIENT_REREGISTER, SHIM_EVENT_PORT_ACTIVE, SHIM_EVENT_LID_CHANGE,
                                          SHIM_EVENT_PKEY_CHANGE));
 
-TEST_P(UnreportedTest, new_prefix_changes_the_address_and_the_memberships)
+TEST_P(UnreportedChangeTest, new_prefix_changes_the_address_and_the_memberships)
 {
     open();
     world.ca.silent = true;
@@ -225,7 +225,7 @@ TEST_P(UnreportedTest, new_prefix_changes_the_address_and_the_memberships)
     EXPECT_EQ(Gid::from(world.open_joins[0]->asked.port_gid), Gid::from(world.ca.gid));
 }
 
-TEST_P(UnreportedTest, new_pkey_restarts)
+TEST_P(UnreportedChangeTest, new_pkey_restarts_the_queues)
 {
     open();
     world.ca.pkey = 0x8001;
@@ -237,7 +237,7 @@ TEST_P(UnreportedTest, new_pkey_restarts)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_P(UnreportedTest, lid_is_the_ports)
+TEST_P(UnreportedChangeTest, lid_follows_the_port)
 {
     open();
     world.ca.port.lid = 77;
@@ -246,7 +246,7 @@ TEST_P(UnreportedTest, lid_is_the_ports)
     EXPECT_EQ(interface().identity.lid(), 77);
 }
 
-TEST_F(InterfaceTest, what_the_port_does_not_answer_is_asked_again_and_not_believed)
+TEST_F(InterfaceTest, failed_port_queries_are_retried_and_change_nothing)
 {
     open();
     for (const char* query : {"ib_query_gid", "ib_ask_gid", "ib_query_pkey", "ib_query_port"}) {
@@ -262,7 +262,7 @@ TEST_F(InterfaceTest, what_the_port_does_not_answer_is_asked_again_and_not_belie
     }
 }
 
-TEST_F(InterfaceTest, a_port_that_does_not_answer_is_left_alone_for_longer_each_time)
+TEST_F(InterfaceTest, failed_port_queries_back_off)
 {
     open();
     const auto flushes = [this] { return std::count(world.trace.begin(), world.trace.end(), "flush heavy"); };
@@ -291,7 +291,7 @@ TEST_F(InterfaceTest, a_port_that_does_not_answer_is_left_alone_for_longer_each_
     EXPECT_EQ(flushes(), expected + 1);
 }
 
-TEST_F(InterfaceTest, a_new_gid_that_is_seen_late_is_joined_with)
+TEST_F(InterfaceTest, gid_read_late_is_used_in_joins)
 {
     open();
     world.ca.gid.raw[0] = 0xfd;
@@ -304,7 +304,7 @@ TEST_F(InterfaceTest, a_new_gid_that_is_seen_late_is_joined_with)
     EXPECT_EQ(Gid::from(world.open_joins[0]->asked.port_gid), Gid::from(world.ca.gid));
 }
 
-TEST_F(InterfaceTest, a_new_pkey_that_is_seen_late_restarts)
+TEST_F(InterfaceTest, pkey_read_late_restarts_the_queues)
 {
     open();
     world.ca.pkey = 0x8001;
@@ -320,7 +320,7 @@ TEST_F(InterfaceTest, a_new_pkey_that_is_seen_late_restarts)
     EXPECT_EQ(interface().identity.pkey().value(), 0x8001);
 }
 
-TEST_F(InterfaceTest, carrier_comes_though_the_port_does_not_answer)
+TEST_F(InterfaceTest, carrier_comes_despite_a_failed_port_query)
 {
     open();
     world.event(SHIM_EVENT_PORT_ACTIVE);
@@ -354,7 +354,7 @@ TEST_F(InterfaceTest, transmit_timeout_restarts_the_queues)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(InterfaceTest, packets_that_the_stack_kept_during_a_restart_go_after_it)
+TEST_F(InterfaceTest, restart_wakes_the_transmit_queue)
 {
     open();
     const unsigned int wakes = world.dev().wakes;
@@ -363,7 +363,7 @@ TEST_F(InterfaceTest, packets_that_the_stack_kept_during_a_restart_go_after_it)
     EXPECT_EQ(world.dev().wakes, wakes + 1);
 }
 
-TEST_F(InterfaceTest, a_queue_that_a_poll_wakes_late_is_stopped_all_the_same)
+TEST_F(InterfaceTest, close_stops_a_queue_woken_late_by_a_poll)
 {
     open();
     // A poll on another processor has found room before the interface began to stop, and wakes the queue only now.
@@ -378,7 +378,7 @@ TEST_F(InterfaceTest, a_queue_that_a_poll_wakes_late_is_stopped_all_the_same)
     EXPECT_TRUE(world.dev().stopped);
 }
 
-TEST_F(InterfaceTest, a_send_that_fails_while_the_queues_stop_is_not_recovered_from)
+TEST_F(InterfaceTest, failed_send_during_close_queues_no_recovery)
 {
     open();
     meet(peer(1));
@@ -395,7 +395,7 @@ TEST_F(InterfaceTest, a_send_that_fails_while_the_queues_stop_is_not_recovered_f
     })) << "it would find the queue pair gone";
 }
 
-TEST_F(InterfaceTest, restart_without_memory_is_tried_again)
+TEST_F(InterfaceTest, restart_without_memory_is_retried)
 {
     open();
     world.fail_pages = true;
@@ -409,7 +409,7 @@ TEST_F(InterfaceTest, restart_without_memory_is_tried_again)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(InterfaceTest, lost_pkey_ends_the_tries_to_restart)
+TEST_F(InterfaceTest, lost_pkey_ends_the_retries_of_a_restart)
 {
     open();
     world.fail_pages = true;
@@ -422,7 +422,7 @@ TEST_F(InterfaceTest, lost_pkey_ends_the_tries_to_restart)
     EXPECT_EQ(world.qp().state, "reset");
 }
 
-TEST_F(InterfaceTest, opens_and_stops_again_and_again)
+TEST_F(InterfaceTest, opens_and_stops_repeatedly)
 {
     for (int i = 0; i < 20; ++i) {
         open();
@@ -442,7 +442,7 @@ TEST_F(InterfaceTest, failing_allocations_at_open_leak_nothing)
     open();
 }
 
-TEST_F(InterfaceTest, mode_takes_its_words_with_and_without_newline)
+TEST_F(InterfaceTest, mode_accepts_its_values_with_and_without_newline)
 {
     net_device* dev = &world.dev();
     EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "datagram\n", 9), 9);
@@ -458,7 +458,7 @@ TEST_F(InterfaceTest, mode_takes_its_words_with_and_without_newline)
 }
 
 // The file's owner is not asked: a container's root, or one that gave its capabilities up, may own it.
-TEST_F(InterfaceTest, files_are_written_by_those_who_may_administer)
+TEST_F(InterfaceTest, sysfs_writes_need_cap_net_admin)
 {
     net_device* dev = &world.dev();
     world.administrator = false;
@@ -471,7 +471,7 @@ TEST_F(InterfaceTest, files_are_written_by_those_who_may_administer)
 }
 
 // Warnings that a peer or a user provokes have a limit of their own.
-TEST_F(InterfaceTest, one_warning_hides_no_other)
+TEST_F(InterfaceTest, each_warning_has_its_own_rate_limit)
 {
     constexpr const char* often = "MTU %u is not between %u and %u";
     const auto count = [this](const char* format) { return std::count(world.log.begin(), world.log.end(), format); };
@@ -501,7 +501,7 @@ TEST(Module, parameters_out_of_range_are_clamped)
     world.stop();
 }
 
-TEST_F(InterfaceTest, a_qkey_that_the_hca_refuses_is_tried_again)
+TEST_F(InterfaceTest, refused_qkey_is_retried)
 {
     world.refused = "qp_set_qkey";
     world.rtnl = true;
@@ -518,7 +518,7 @@ TEST_F(InterfaceTest, a_qkey_that_the_hca_refuses_is_tried_again)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(InterfaceTest, an_mtu_that_the_stack_refuses_is_told_and_leaves_the_users)
+TEST_F(InterfaceTest, rejected_mtu_is_logged_and_admin_mtu_kept)
 {
     world.refused = "netdev_change_mtu";
     open();
@@ -533,7 +533,7 @@ TEST_F(InterfaceTest, an_mtu_that_the_stack_refuses_is_told_and_leaves_the_users
     EXPECT_EQ(world.dev().mtu, 1500U);
 }
 
-TEST_F(InterfaceTest, a_queue_pair_that_stays_in_service_is_told_and_given_up)
+TEST_F(InterfaceTest, queue_pair_that_fails_to_reset_is_logged_and_abandoned)
 {
     open();
     world.refused = "qp_to_error";
@@ -553,7 +553,7 @@ TEST_F(InterfaceTest, a_queue_pair_that_stays_in_service_is_told_and_given_up)
     EXPECT_EQ(world.qps.size(), 1U);
 }
 
-TEST_F(InterfaceTest, packets_that_were_never_sent_stay_until_the_hca_has_given_them_back)
+TEST_F(InterfaceTest, unsent_packets_stay_mapped_until_the_queue_pair_is_reset)
 {
     open();
     world.transmit(world.packet(peer(1)));
@@ -566,7 +566,7 @@ TEST_F(InterfaceTest, packets_that_were_never_sent_stay_until_the_hca_has_given_
     EXPECT_TRUE(world.mappings.empty());
 }
 
-TEST_F(InterfaceTest, without_a_pool_of_buffers_it_does_not_open)
+TEST_F(InterfaceTest, open_fails_without_a_page_pool)
 {
     world.refused = "pool_create";
     world.rtnl = true;
@@ -577,7 +577,7 @@ TEST_F(InterfaceTest, without_a_pool_of_buffers_it_does_not_open)
     open();
 }
 
-TEST_F(InterfaceTest, receives_that_the_hca_refuses_keep_it_from_opening)
+TEST_F(InterfaceTest, open_fails_if_the_hca_refuses_receives)
 {
     world.receives_until_failure = 20;
     world.rtnl = true;
@@ -590,7 +590,7 @@ TEST_F(InterfaceTest, receives_that_the_hca_refuses_keep_it_from_opening)
     open();
 }
 
-TEST_F(InterfaceTest, a_gid_that_is_not_to_be_had_leaves_the_address)
+TEST_F(InterfaceTest, unreadable_gid_keeps_the_address)
 {
     const auto before = world.dev().address;
     world.ca.gid.raw[15] = 0x77;
@@ -604,7 +604,7 @@ TEST_F(InterfaceTest, a_gid_that_is_not_to_be_had_leaves_the_address)
     EXPECT_EQ(world.dev().address[19], 0x77);
 }
 
-TEST_F(InterfaceTest, umcast_is_switched_on_by_numbers_above_zero_alone)
+TEST_F(InterfaceTest, umcast_is_enabled_only_by_numbers_above_zero)
 {
     for (const auto& [text, on] :
          {std::pair{"1", true}, {"0", false}, {"2", true}, {"-1", false}, {"1", true}, {"x", false}}) {

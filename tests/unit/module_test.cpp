@@ -24,7 +24,7 @@ protected:
     World world;
 };
 
-TEST_F(ModuleTest, a_start_that_fails_undoes_what_it_did)
+TEST_F(ModuleTest, failed_start_leaves_nothing_registered)
 {
     // Of the work queues, the second.
     for (const char* call : {"workqueue_create", "debugfs", "link", "client"}) {
@@ -40,13 +40,13 @@ TEST_F(ModuleTest, a_start_that_fails_undoes_what_it_did)
     world.stop();
 }
 
-TEST_F(ModuleTest, an_hca_without_infiniband_ports_gets_no_interface)
+TEST_F(ModuleTest, hca_without_infiniband_ports_gets_no_interface)
 {
     world.ca.infiniband = false;
     is_started_without_interface();
 }
 
-TEST_F(ModuleTest, an_interface_that_can_not_be_made_leaves_nothing)
+TEST_F(ModuleTest, failed_interface_creation_leaks_nothing)
 {
     // The module's own work queues are two.
     for (const auto& [call, granted] : {std::pair{"netdev_create", 0U},
@@ -64,7 +64,7 @@ TEST_F(ModuleTest, an_interface_that_can_not_be_made_leaves_nothing)
     }
 }
 
-TEST_F(ModuleTest, an_hca_without_memory_leaves_nothing)
+TEST_F(ModuleTest, failed_hca_creation_leaks_nothing)
 {
     for (int nth = 1; nth < 6; ++nth) {
         SCOPED_TRACE(nth);

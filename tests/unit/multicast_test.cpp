@@ -30,7 +30,7 @@ TEST_F(MulticastTest, joins_broadcast_group_before_others)
 }
 
 // "ip maddr add" takes any address.
-TEST_F(MulticastTest, broadcast_group_that_the_stack_lists_is_joined_as_such)
+TEST_F(MulticastTest, broadcast_group_in_the_stacks_list_is_joined_as_broadcast_group)
 {
     world.dev().multicast = {HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(PKey(0xffff)))};
     open_only();
@@ -78,7 +78,7 @@ TEST_F(MulticastTest, full_members_are_attached_and_send_only_ones_are_not)
     EXPECT_EQ(world.qp().attached.size(), 2U);
 }
 
-TEST_F(MulticastTest, sender_joins_send_only_and_waiting_packets_go)
+TEST_F(MulticastTest, sender_joins_send_only_and_waiting_packets_are_sent)
 {
     open();
     for (int i = 0; i < 3; ++i)
@@ -93,7 +93,7 @@ TEST_F(MulticastTest, sender_joins_send_only_and_waiting_packets_go)
     EXPECT_EQ(world.sent[0].qpn, HwAddr::multicast_qpn);
 }
 
-TEST_F(MulticastTest, a_packet_that_finds_its_group_joined_meanwhile_goes_at_once)
+TEST_F(MulticastTest, packet_is_sent_if_its_group_joins_during_the_lookup)
 {
     open();
     world.transmit(world.packet(to_group(7)));
@@ -105,7 +105,7 @@ TEST_F(MulticastTest, a_packet_that_finds_its_group_joined_meanwhile_goes_at_onc
     world.complete_sends(2);
 }
 
-TEST_F(MulticastTest, at_most_64_packets_wait)
+TEST_F(MulticastTest, at_most_64_packets_wait_for_a_group)
 {
     open();
     for (int i = 0; i < 70; ++i)
@@ -114,7 +114,7 @@ TEST_F(MulticastTest, at_most_64_packets_wait)
     EXPECT_EQ(statistics().tx_dropped, 6U);
 }
 
-TEST_F(MulticastTest, packets_wait_for_a_group_no_longer_than_a_minute)
+TEST_F(MulticastTest, packets_wait_at_most_a_minute_for_a_group)
 {
     open();
     reregister();
@@ -144,7 +144,7 @@ TEST_F(MulticastTest, send_only_group_drops_its_packets_after_the_second_refusal
     EXPECT_TRUE(world.open_joins.empty());
 }
 
-TEST_F(MulticastTest, refused_broadcast_is_asked_again_with_backoff)
+TEST_F(MulticastTest, refused_broadcast_join_is_retried_with_back_off)
 {
     open_only();
     for (const unsigned int seconds : {1U, 2U, 4U, 8U, 16U, 32U, 64U, 64U}) {
@@ -160,7 +160,7 @@ TEST_F(MulticastTest, refused_broadcast_is_asked_again_with_backoff)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(MulticastTest, hosts_that_were_refused_together_ask_at_different_times)
+TEST_F(MulticastTest, join_retries_have_jitter)
 {
     open_only();
     for (const std::uint32_t chance : {0U, 100U}) {
@@ -173,7 +173,7 @@ TEST_F(MulticastTest, hosts_that_were_refused_together_ask_at_different_times)
     }
 }
 
-TEST_F(MulticastTest, failing_join_call_is_retried)
+TEST_F(MulticastTest, failed_join_call_is_retried)
 {
     world.rtnl = true;
     ASSERT_EQ(ipoib_ndo_open(&world.dev()), 0);
@@ -186,7 +186,7 @@ TEST_F(MulticastTest, failing_join_call_is_retried)
     EXPECT_EQ(world.open_joins.size(), 1U);
 }
 
-TEST_F(MulticastTest, leaving_while_the_answer_is_out)
+TEST_F(MulticastTest, close_cancels_a_pending_join)
 {
     open_only();
     close();
@@ -194,7 +194,7 @@ TEST_F(MulticastTest, leaving_while_the_answer_is_out)
     EXPECT_TRUE(world.qp().attached.empty());
 }
 
-TEST_F(MulticastTest, answer_that_comes_while_leaving_is_ignored)
+TEST_F(MulticastTest, join_response_during_leave_is_ignored)
 {
     open_only();
     world.answer_while_leaving = true;
@@ -216,7 +216,7 @@ TEST_F(MulticastTest, failed_attachment_leaves_no_membership)
     EXPECT_EQ(world.qp().attached.size(), 2U);
 }
 
-TEST_F(MulticastTest, net_reset_changes_nothing)
+TEST_F(MulticastTest, net_reset_keeps_the_membership)
 {
     open();
     auto* broadcast = world.memberships.front();
@@ -227,7 +227,7 @@ TEST_F(MulticastTest, net_reset_changes_nothing)
     EXPECT_EQ(world.leaves, 0U);
 }
 
-TEST_F(MulticastTest, reregistration_joins_all_again_and_goes_on_sending)
+TEST_F(MulticastTest, reregistration_rejoins_all_groups_and_keeps_sending)
 {
     open();
     set_groups({1});
@@ -264,7 +264,7 @@ protected:
     }
 };
 
-TEST_F(SendOnlyTest, a_refused_group_is_not_sent_to_and_asked_for_by_the_next_packet)
+TEST_F(SendOnlyTest, refused_group_is_joined_again_by_the_next_packet)
 {
     world.answer_join(world.join_of(group(2)), -22);
     world.advance(110);
@@ -280,7 +280,7 @@ TEST_F(SendOnlyTest, a_refused_group_is_not_sent_to_and_asked_for_by_the_next_pa
     EXPECT_EQ(world.drops, 0U);
 }
 
-TEST_F(SendOnlyTest, an_unanswered_join_is_asked_again_while_packets_go_by_what_is_known)
+TEST_F(SendOnlyTest, unanswered_rejoin_is_retried_and_packets_use_the_old_record)
 {
     for (const unsigned int seconds : {1U, 2U, 4U, 8U}) {
         world.answer_join(world.join_of(group(2)), -110);
@@ -296,7 +296,7 @@ TEST_F(SendOnlyTest, an_unanswered_join_is_asked_again_while_packets_go_by_what_
     EXPECT_EQ(world.drops, 0U);
 }
 
-TEST_F(MulticastTest, there_is_no_carrier_before_the_broadcast_group_is_attached)
+TEST_F(MulticastTest, carrier_waits_for_the_broadcast_groups_attachment)
 {
     world.refused = "qp_attach";
     open_only();
@@ -310,7 +310,7 @@ TEST_F(MulticastTest, there_is_no_carrier_before_the_broadcast_group_is_attached
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(MulticastTest, reregistration_while_joining_joins_again)
+TEST_F(MulticastTest, reregistration_during_a_join_joins_again)
 {
     open();
     set_groups({1});
@@ -328,7 +328,7 @@ TEST_F(MulticastTest, reregistration_while_joining_joins_again)
     EXPECT_EQ(world.qp().attached.size(), 2U);
 }
 
-TEST_F(MulticastTest, listed_groups_outlive_a_change_of_the_links_pkey)
+TEST_F(MulticastTest, listed_groups_are_joined_again_with_a_new_pkey)
 {
     open();
     set_groups({1});
@@ -344,7 +344,7 @@ TEST_F(MulticastTest, listed_groups_outlive_a_change_of_the_links_pkey)
     EXPECT_NE(world.join_of(mgid), nullptr);
 }
 
-TEST_F(MulticastTest, group_off_the_list_is_left)
+TEST_F(MulticastTest, group_removed_from_the_list_is_left)
 {
     open();
     set_groups({1, 2});
@@ -369,7 +369,7 @@ TEST_F(MulticastTest, send_only_group_becomes_a_full_member)
     EXPECT_EQ(world.leaves, 1U);
 }
 
-TEST_F(MulticastTest, address_of_another_link_is_never_asked_for)
+TEST_F(MulticastTest, address_of_another_link_is_never_joined)
 {
     open();
     HwAddr wrong = to_group(1);
@@ -405,7 +405,7 @@ TEST_F(MulticastTest, used_send_only_group_is_kept)
     EXPECT_EQ(world.leaves, 0U);
 }
 
-TEST_F(MulticastTest, send_only_group_that_is_used_while_garbage_is_collected_is_kept)
+TEST_F(MulticastTest, send_only_group_used_during_garbage_collection_is_kept)
 {
     open();
     world.transmit(world.packet(to_group(2)));
@@ -420,7 +420,7 @@ TEST_F(MulticastTest, send_only_group_that_is_used_while_garbage_is_collected_is
     EXPECT_EQ(world.leaves, 0U);
 }
 
-TEST_F(MulticastTest, send_only_groups_have_a_limit_and_unused_ones_make_room)
+TEST_F(MulticastTest, limit_of_send_only_groups_evicts_unused_ones)
 {
     open();
     const std::size_t before = world.memory.size();
@@ -441,7 +441,7 @@ TEST_F(MulticastTest, send_only_groups_have_a_limit_and_unused_ones_make_room)
     EXPECT_EQ(world.drops, 1U + GroupSet::max_send_only);
 }
 
-TEST_F(MulticastTest, packet_gets_the_links_pkey)
+TEST_F(MulticastTest, multicast_packet_gets_the_links_pkey)
 {
     open();
     HwAddr other = to_group(3);
@@ -452,7 +452,7 @@ TEST_F(MulticastTest, packet_gets_the_links_pkey)
     EXPECT_NE(world.join_of(group(3)), nullptr);
 }
 
-TEST_F(MulticastTest, a_group_that_the_hca_does_not_take_is_asked_for_again)
+TEST_F(MulticastTest, group_that_fails_to_attach_is_joined_again)
 {
     open();
     world.refused = "qp_attach";

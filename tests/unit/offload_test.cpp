@@ -106,7 +106,7 @@ TEST_F(OffloadTest, checksum_is_left_to_the_hca)
     world.complete_sends(2);
 }
 
-TEST_F(OffloadTest, large_packet_goes_as_headers_and_data)
+TEST_F(OffloadTest, large_packet_is_posted_as_headers_and_data)
 {
     sk_buff* skb = world.packet(peer(1), 0x0800, 5040);
     skb->segment_bytes = 1000;
@@ -133,7 +133,7 @@ TEST_F(OffloadTest, large_packet_goes_as_headers_and_data)
     }
 }
 
-TEST_F(OffloadTest, segments_longer_than_the_link_allows_are_refused)
+TEST_F(OffloadTest, segments_longer_than_the_mtu_are_dropped_with_an_icmp_error)
 {
     sk_buff* skb = world.packet(peer(1), 0x0800, 9040);
     skb->segment_bytes = 3000;
@@ -146,7 +146,7 @@ TEST_F(OffloadTest, segments_longer_than_the_link_allows_are_refused)
 
 // Of an HCA that has no offloads.
 
-class CutTest : public OffloadTest {
+class DriverTsoTest : public OffloadTest {
 protected:
     void SetUp() override
     {
@@ -168,7 +168,7 @@ protected:
     }
 };
 
-TEST_F(CutTest, large_packet_goes_as_segments_with_headers_of_their_own)
+TEST_F(DriverTsoTest, large_packet_is_sent_as_segments_with_separate_headers)
 {
     const std::uint64_t before = statistics().tx_bytes, packets = statistics().tx_packets;
     const unsigned int doorbells = world.doorbells;
@@ -204,7 +204,7 @@ TEST_F(CutTest, large_packet_goes_as_segments_with_headers_of_their_own)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(CutTest, what_can_not_be_mapped_is_dropped_whole)
+TEST_F(DriverTsoTest, large_packet_that_cannot_be_mapped_is_dropped_whole)
 {
     for (int i = 1; i <= 11; ++i) {
         const unsigned int drops = world.drops;
@@ -219,7 +219,7 @@ TEST_F(CutTest, what_can_not_be_mapped_is_dropped_whole)
     world.complete_sends(3);
 }
 
-TEST_F(CutTest, segment_of_more_pieces_than_the_hca_takes_goes_from_linear_memory)
+TEST_F(DriverTsoTest, segment_of_too_many_fragments_is_linearized)
 {
     // The first segment's pieces are few, the second's too many.
     sk_buff* skb = large(2980, 980, 1000);
@@ -242,7 +242,7 @@ TEST_F(CutTest, segment_of_more_pieces_than_the_hca_takes_goes_from_linear_memor
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(CutTest, segment_of_too_many_pieces_is_dropped_without_memory)
+TEST_F(DriverTsoTest, segment_of_too_many_fragments_is_dropped_without_memory)
 {
     world.fail_allocation = 1;
     world.transmit(large(1000, 10, 1000));
@@ -253,7 +253,7 @@ TEST_F(CutTest, segment_of_too_many_pieces_is_dropped_without_memory)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(CutTest, larger_rings_send_more_segments_at_a_time)
+TEST_F(DriverTsoTest, larger_rings_allow_more_segments)
 {
     world.rtnl = true;
     EXPECT_EQ(world.dev().max_segments, 32U);
@@ -265,7 +265,7 @@ TEST_F(CutTest, larger_rings_send_more_segments_at_a_time)
     world.rtnl = false;
 }
 
-TEST_F(CutTest, number_of_segments_that_the_user_chose_outlasts_other_rings)
+TEST_F(DriverTsoTest, users_segment_limit_survives_ring_changes)
 {
     world.rtnl = true;
     ASSERT_TRUE(interface().settings.set_ring_sizes({8192, 128}).ok());
@@ -278,7 +278,7 @@ TEST_F(CutTest, number_of_segments_that_the_user_chose_outlasts_other_rings)
     world.rtnl = false;
 }
 
-TEST_F(CutTest, queue_stops_while_the_largest_packet_has_no_room)
+TEST_F(DriverTsoTest, queue_stops_without_space_for_the_largest_packet)
 {
     EXPECT_EQ(world.dev().max_segments, 32U);
     for (int i = 0; i < 3; ++i)
@@ -291,7 +291,7 @@ TEST_F(CutTest, queue_stops_while_the_largest_packet_has_no_room)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-TEST_F(CutTest, checksum_that_the_stack_left_open_is_filled_in)
+TEST_F(DriverTsoTest, partial_checksum_is_filled_in)
 {
     sk_buff* skb = world.packet(peer(1));
     skb->wants_checksum = true;
@@ -302,7 +302,7 @@ TEST_F(CutTest, checksum_that_the_stack_left_open_is_filled_in)
     world.complete_sends(1);
 }
 
-TEST_F(OffloadTest, following_segments_become_one_packet)
+TEST_F(OffloadTest, consecutive_segments_are_merged)
 {
     arrive({{.sequence = 1000},
             {.sequence = 1100, .acknowledgement = 9},
@@ -323,7 +323,7 @@ TEST_F(OffloadTest, following_segments_become_one_packet)
     EXPECT_EQ(interface().rx.merged.value(), 2U);
 }
 
-TEST_F(OffloadTest, nothing_is_held_back_when_the_poll_ends)
+TEST_F(OffloadTest, end_of_poll_delivers_merged_segments)
 {
     arrive({{.sequence = 1000}});
     EXPECT_EQ(received(), Sizes{100});
@@ -333,7 +333,7 @@ TEST_F(OffloadTest, nothing_is_held_back_when_the_poll_ends)
     EXPECT_EQ(received(), (Sizes{100, 100}));
 }
 
-TEST_F(OffloadTest, what_is_out_of_the_ordinary_goes_by_itself_and_in_order)
+TEST_F(OffloadTest, irregular_segments_are_delivered_alone_and_in_order)
 {
     // A gap; a flag; another time to live; less data, then more; an acknowledgement that goes back.
     arrive({{.sequence = 1000}, {.sequence = 1300}});
@@ -349,7 +349,7 @@ TEST_F(OffloadTest, what_is_out_of_the_ordinary_goes_by_itself_and_in_order)
 
 // Whatever else comes of a flow comes behind what is held of it: a segment with IP options, a fragment, one whose
 // checksum the HCA did not verify.
-TEST_F(OffloadTest, nothing_overtakes_the_segments_of_its_flow)
+TEST_F(OffloadTest, unmergeable_packets_stay_behind_the_segments_of_their_flow)
 {
     arrive({{.sequence = 1000}, {.sequence = 1100}, {.sequence = 1200, .data = 10, .ip_options = true}});
     arrive({{.sequence = 2000}, {.sequence = 2100}, {.sequence = 2200, .data = 11, .fragment = 0x2000}});
@@ -358,14 +358,14 @@ TEST_F(OffloadTest, nothing_overtakes_the_segments_of_its_flow)
 }
 
 // UDP and TCP have no order among themselves.
-TEST_F(OffloadTest, a_datagram_between_segments_does_not_end_their_merging)
+TEST_F(OffloadTest, datagram_between_segments_does_not_end_merging)
 {
     arrive({{.sequence = 1000}, {.data = 10, .protocol = 17}, {.sequence = 1100}});
     EXPECT_EQ(received(), (Sizes{10, 200}));
 }
 
 // Shared receive queues with few elements, so that packets of connections are not built in their page.
-class FewElementsTest : public OffloadTest {
+class FewSgesTest : public OffloadTest {
 protected:
     void SetUp() override
     {
@@ -374,7 +374,7 @@ protected:
     }
 };
 
-TEST_F(FewElementsTest, what_comes_by_a_connection_overtakes_no_segments_of_its_flow)
+TEST_F(FewSgesTest, connected_messages_stay_behind_the_segments_of_their_flow)
 {
     ASSERT_NE(world.request(gid(1), 0x100), nullptr);
     ib_qp* const connection = world.qps.back();
@@ -395,7 +395,7 @@ TEST_F(OffloadTest, segments_that_differ_in_reserved_bits_or_fragmentation_are_n
     EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 200}));
 }
 
-TEST_F(OffloadTest, congestion_marks_are_kept_apart)
+TEST_F(OffloadTest, segments_with_different_congestion_marks_are_not_merged)
 {
     // RFC 3168: ECT(0) in the two low bits of the service, then CE, which a router set.
     arrive({{.sequence = 1000, .service = 2}, {.sequence = 1100, .service = 2}, {.sequence = 1200, .service = 3}});
@@ -417,19 +417,19 @@ TEST_F(OffloadTest, fragments_are_not_merged)
     EXPECT_EQ(received(), (Sizes{100, 100}));
 }
 
-TEST_F(OffloadTest, shorter_segment_is_a_packets_last)
+TEST_F(OffloadTest, shorter_segment_ends_a_merged_packet)
 {
     arrive({{.sequence = 1000}, {.sequence = 1100, .data = 30}, {.sequence = 1130}});
     EXPECT_EQ(received(), (Sizes{130, 100}));
 }
 
-TEST_F(OffloadTest, flows_do_not_mix)
+TEST_F(OffloadTest, segments_of_different_flows_are_not_merged)
 {
     arrive({{.sequence = 1000, .port = 1}, {.sequence = 1100, .port = 2}, {.sequence = 1100, .port = 1}});
     EXPECT_EQ(received(), (Sizes{200, 100}));
 }
 
-TEST_F(OffloadTest, more_flows_than_are_kept)
+TEST_F(OffloadTest, excess_flows_lose_no_data)
 {
     world.polls_later = true;
     for (std::uint16_t round = 0; round < 2; ++round)
@@ -443,7 +443,7 @@ TEST_F(OffloadTest, more_flows_than_are_kept)
     EXPECT_EQ(sum, 40U * 100U);
 }
 
-TEST_F(OffloadTest, packet_has_room_for_so_many_segments)
+TEST_F(OffloadTest, merged_packet_holds_at_most_17_segments)
 {
     world.polls_later = true;
     for (std::uint32_t i = 0; i < 20; ++i)
@@ -453,7 +453,7 @@ TEST_F(OffloadTest, packet_has_room_for_so_many_segments)
     EXPECT_EQ(received(), (Sizes{1700, 300}));
 }
 
-TEST_F(OffloadTest, timestamps_move_forward)
+TEST_F(OffloadTest, segments_with_older_timestamps_are_not_merged)
 {
     arrive({{.sequence = 1000, .times = true, .time = 5}, {.sequence = 1100, .times = true, .time = 6}});
     arrive({{.sequence = 2000, .times = true, .time = 6}, {.sequence = 2100, .times = true, .time = 5}});
@@ -462,7 +462,7 @@ TEST_F(OffloadTest, timestamps_move_forward)
     EXPECT_EQ(reinterpret_cast<const TcpTimestamps*>(&tcp_of(0) + 1)->value.value(), 6U);
 }
 
-TEST_F(OffloadTest, without_verified_checksums_or_lro_nothing_is_merged)
+TEST_F(OffloadTest, merging_needs_lro_and_verified_checksums)
 {
     arrive({{.sequence = 1000, .unverified = true}, {.sequence = 1100, .unverified = true}});
     world.dev().rx_checksum = false;
@@ -474,7 +474,7 @@ TEST_F(OffloadTest, without_verified_checksums_or_lro_nothing_is_merged)
     EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 100, 100}));
 }
 
-TEST_F(OffloadTest, connections_take_no_offloads)
+TEST_F(OffloadTest, connected_mode_has_no_send_offloads)
 {
     world.rtnl = true;
     EXPECT_TRUE(ipoib_offloads_sends(&world.dev()));
@@ -486,7 +486,7 @@ TEST_F(OffloadTest, connections_take_no_offloads)
     world.rtnl = false;
 }
 
-TEST_F(OffloadTest, large_packet_whose_headers_are_out_of_reach_is_dropped)
+TEST_F(OffloadTest, large_packet_with_unreadable_headers_is_dropped)
 {
     sk_buff* skb = world.packet(peer(1), 0x0800, 5040);
     skb->segment_bytes = 1000;
@@ -497,7 +497,7 @@ TEST_F(OffloadTest, large_packet_whose_headers_are_out_of_reach_is_dropped)
     EXPECT_EQ(world.drops, 1U);
 }
 
-TEST_F(OffloadTest, segments_with_other_options_go_by_themselves)
+TEST_F(OffloadTest, segments_with_other_options_are_not_merged)
 {
     world.polls_later = true;
     for (const std::uint32_t sequence : {1000U, 1096U}) {

@@ -18,7 +18,7 @@ protected:
     }
 };
 
-TEST_F(PathTest, first_packet_asks_once_and_waits)
+TEST_F(PathTest, first_packet_sends_one_query_and_waits)
 {
     open();
     for (int i = 0; i < 5; ++i)
@@ -29,7 +29,7 @@ TEST_F(PathTest, first_packet_asks_once_and_waits)
     EXPECT_EQ(world.paths.front().asked.traffic_class, 2);
 }
 
-TEST_F(PathTest, answer_sends_what_waited_in_order)
+TEST_F(PathTest, response_sends_waiting_packets_in_order)
 {
     open();
     for (std::size_t i = 0; i < 5; ++i)
@@ -44,7 +44,7 @@ TEST_F(PathTest, answer_sends_what_waited_in_order)
     }
 }
 
-TEST_F(PathTest, known_neighbour_asks_nobody)
+TEST_F(PathTest, known_neighbour_sends_no_query)
 {
     open();
     meet(peer(1));
@@ -62,7 +62,7 @@ TEST_F(PathTest, neighbours_behind_one_port_share_a_path)
     EXPECT_EQ(world.sent.back().qpn, 0x200U);
 }
 
-TEST_F(PathTest, failure_drops_what_waited_and_the_next_packet_asks_again)
+TEST_F(PathTest, failed_query_drops_waiting_packets_and_the_next_packet_retries)
 {
     open();
     world.transmit(world.packet(peer(1)));
@@ -73,7 +73,7 @@ TEST_F(PathTest, failure_drops_what_waited_and_the_next_packet_asks_again)
     EXPECT_EQ(world.path_questions, 2U);
 }
 
-TEST_F(PathTest, a_silent_administrator_is_asked_again_and_packets_wait)
+TEST_F(PathTest, unanswered_query_is_repeated_and_packets_wait)
 {
     open();
     world.transmit(world.packet(peer(1)));
@@ -96,7 +96,7 @@ TEST_F(PathTest, a_silent_administrator_is_asked_again_and_packets_wait)
     EXPECT_EQ(world.drops, 2U);
 }
 
-TEST_F(PathTest, a_path_that_nobody_says_is_wrong_is_used_on)
+TEST_F(PathTest, invalidated_path_is_used_while_queries_time_out)
 {
     open();
     meet(peer(1), 5);
@@ -112,7 +112,7 @@ TEST_F(PathTest, a_path_that_nobody_says_is_wrong_is_used_on)
     EXPECT_EQ(world.drops, 0U);
 }
 
-TEST_F(PathTest, what_was_asked_of_a_former_administrator_is_asked_anew)
+TEST_F(PathTest, reregistration_repeats_pending_queries)
 {
     open();
     world.transmit(world.packet(peer(1)));
@@ -125,7 +125,7 @@ TEST_F(PathTest, what_was_asked_of_a_former_administrator_is_asked_anew)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-TEST_F(PathTest, packets_wait_for_an_administrator)
+TEST_F(PathTest, packets_wait_until_an_sa_is_known)
 {
     open();
     world.sa_unknown = true;
@@ -140,7 +140,7 @@ TEST_F(PathTest, packets_wait_for_an_administrator)
     EXPECT_EQ(world.sent.size(), 3U);
 }
 
-TEST_F(PathTest, what_waits_is_asked_for_when_there_is_an_administrator)
+TEST_F(PathTest, reregistration_queries_for_waiting_packets)
 {
     open();
     world.sa_unknown = true;
@@ -152,7 +152,7 @@ TEST_F(PathTest, what_waits_is_asked_for_when_there_is_an_administrator)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-TEST_F(PathTest, what_waits_is_asked_for_without_another_packet)
+TEST_F(PathTest, garbage_collection_queries_for_waiting_packets)
 {
     open();
     world.sa_unknown = true;
@@ -171,7 +171,7 @@ TEST_F(PathTest, what_waits_is_asked_for_without_another_packet)
     world.complete_sends(2);
 }
 
-TEST_F(PathTest, packets_wait_for_an_administrator_no_longer_than_a_minute)
+TEST_F(PathTest, packets_wait_at_most_a_minute_for_an_sa)
 {
     open();
     world.sa_unknown = true;
@@ -186,7 +186,7 @@ TEST_F(PathTest, packets_wait_for_an_administrator_no_longer_than_a_minute)
     EXPECT_TRUE(world.reasons.contains(SHIM_DROP_UNREACHABLE));
 }
 
-TEST_F(PathTest, a_packet_that_waits_gives_user_space_its_pages_back)
+TEST_F(PathTest, waiting_packet_holds_no_user_space_pages)
 {
     open();
     sk_buff* waiting = world.packet(peer(1));
@@ -204,7 +204,7 @@ TEST_F(PathTest, a_packet_that_waits_gives_user_space_its_pages_back)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-TEST_F(PathTest, closing_ends_the_questions_of_a_silent_administrator)
+TEST_F(PathTest, close_ends_repeated_queries)
 {
     open();
     world.transmit(world.packet(peer(1)));
@@ -225,7 +225,7 @@ TEST_F(PathTest, the_65th_waiting_packet_is_dropped_and_counted)
     EXPECT_EQ(world.sent.size(), 64U);
 }
 
-TEST_F(PathTest, address_resolution_makes_no_neighbour)
+TEST_F(PathTest, address_resolution_creates_no_neighbour)
 {
     open();
     world.transmit(world.packet(peer(1), 0x0806));
@@ -237,7 +237,7 @@ TEST_F(PathTest, address_resolution_makes_no_neighbour)
     EXPECT_EQ(world.sent.size(), 2U);
 }
 
-TEST_F(PathTest, stop_cancels_an_open_question)
+TEST_F(PathTest, stop_cancels_a_pending_query)
 {
     open();
     world.transmit(world.packet(peer(1)));
@@ -246,7 +246,7 @@ TEST_F(PathTest, stop_cancels_an_open_question)
     EXPECT_EQ(world.drops, 1U);
 }
 
-TEST_F(PathTest, nothing_is_asked_after_stop)
+TEST_F(PathTest, no_query_is_sent_after_stop)
 {
     open();
     close();
@@ -255,7 +255,7 @@ TEST_F(PathTest, nothing_is_asked_after_stop)
     EXPECT_EQ(world.drops, 1U);
 }
 
-TEST_F(PathTest, doubted_path_is_used_while_it_is_asked_for_again)
+TEST_F(PathTest, invalidated_path_is_used_during_its_query)
 {
     open();
     meet(peer(1), 5);
@@ -271,7 +271,7 @@ TEST_F(PathTest, doubted_path_is_used_while_it_is_asked_for_again)
     EXPECT_EQ(world.drops, 0U);
 }
 
-TEST_F(PathTest, old_address_handle_outlives_the_sends_that_use_it)
+TEST_F(PathTest, old_address_handle_outlives_its_sends)
 {
     open();
     meet(peer(1), 5);
@@ -287,7 +287,7 @@ TEST_F(PathTest, old_address_handle_outlives_the_sends_that_use_it)
     EXPECT_FALSE(world.ahs.contains(old));
 }
 
-TEST_F(PathTest, unused_neighbours_are_forgotten_and_their_paths_asked_for_anew)
+TEST_F(PathTest, unused_neighbours_are_removed_and_their_paths_queried_anew)
 {
     open();
     meet(peer(1), 5);
@@ -317,7 +317,7 @@ TEST_F(PathTest, unused_neighbours_are_forgotten_and_their_paths_asked_for_anew)
     EXPECT_EQ(world.drops, 0U);
 }
 
-TEST_F(PathTest, hosts_that_were_silent_for_long_talk_without_an_administrator)
+TEST_F(PathTest, long_silent_hosts_communicate_without_an_sa)
 {
     open();
     meet(peer(1), 5);
@@ -347,7 +347,7 @@ TEST_F(PathTest, hosts_that_were_silent_for_long_talk_without_an_administrator)
     EXPECT_EQ(world.drops, 0U);
 }
 
-TEST_F(PathTest, unused_paths_have_a_limit_and_the_longest_unused_make_room)
+TEST_F(PathTest, limit_of_unused_paths_evicts_the_longest_unused)
 {
     open();
     const auto use = [&](unsigned int n) {
@@ -392,7 +392,7 @@ TEST_F(PathTest, used_neighbours_are_kept)
     EXPECT_EQ(world.path_questions, 1U);
 }
 
-TEST_F(PathTest, what_is_used_while_garbage_is_collected_is_kept)
+TEST_F(PathTest, neighbour_used_during_garbage_collection_is_kept)
 {
     open();
     meet(peer(1));
@@ -412,7 +412,7 @@ TEST_F(PathTest, what_is_used_while_garbage_is_collected_is_kept)
     EXPECT_EQ(world.path_questions, 1U);
 }
 
-TEST_F(PathTest, failing_allocations_drop_the_packet_and_leak_nothing)
+TEST_F(PathTest, failed_allocations_drop_the_packet_and_leak_nothing)
 {
     open();
     for (int nth = 1; nth <= 8; ++nth) {
@@ -431,7 +431,7 @@ TEST_F(PathTest, failing_allocations_drop_the_packet_and_leak_nothing)
     }
 }
 
-TEST_F(PathTest, a_packet_that_waits_does_not_hold_its_socket_up)
+TEST_F(PathTest, waiting_packet_is_not_charged_to_its_socket)
 {
     open();
     sk_buff* waiting = world.packet(peer(1));
@@ -445,7 +445,7 @@ TEST_F(PathTest, a_packet_that_waits_does_not_hold_its_socket_up)
 }
 
 // Whoever asks for our address chooses the one that we answer to.
-TEST_F(PathTest, questions_under_way_have_a_limit)
+TEST_F(PathTest, pending_queries_are_limited)
 {
     open();
     for (unsigned int i = 0; i <= PathTable::max_queries; ++i)
@@ -458,7 +458,7 @@ TEST_F(PathTest, questions_under_way_have_a_limit)
     EXPECT_EQ(world.drops, 1U);
 }
 
-TEST_F(PathTest, a_path_in_doubt_is_used_when_nothing_more_can_be_asked)
+TEST_F(PathTest, invalidated_path_is_used_at_the_query_limit)
 {
     open();
     meet(peer(1), 5);
@@ -472,7 +472,7 @@ TEST_F(PathTest, a_path_in_doubt_is_used_when_nothing_more_can_be_asked)
     EXPECT_EQ(world.path_questions, 1 + PathTable::max_queries);
 }
 
-TEST_F(PathTest, paths_have_a_limit_and_those_that_failed_make_room)
+TEST_F(PathTest, path_limit_evicts_failed_paths)
 {
     open();
     const std::size_t before = world.memory.size();
@@ -489,7 +489,7 @@ TEST_F(PathTest, paths_have_a_limit_and_those_that_failed_make_room)
     EXPECT_EQ(world.path_questions, PathTable::max_paths + 1);
 }
 
-TEST_F(PathTest, neighbours_have_a_limit)
+TEST_F(PathTest, neighbours_are_limited)
 {
     open();
     meet(peer(1, 2));

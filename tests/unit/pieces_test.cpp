@@ -12,7 +12,7 @@ bool same(const DatagramBuffer& one, const DatagramBuffer& other)
     return one.page_order == other.page_order && one.bytes == other.bytes && one.per_page == other.per_page;
 }
 
-TEST(PiecesTest, a_datagram_has_a_page_or_a_piece_of_one)
+TEST(PiecesTest, datagram_buffer_is_a_page_or_a_piece)
 {
     for (const auto& [page, mtu, expected] : {
              std::tuple{4096U, 256U, DatagramBuffer{0, 768, 5}},
@@ -30,7 +30,7 @@ TEST(PiecesTest, a_datagram_has_a_page_or_a_piece_of_one)
     }
 }
 
-TEST(PiecesTest, a_message_takes_as_much_whatever_the_page_size)
+TEST(PiecesTest, message_buffer_size_is_independent_of_the_page_size)
 {
     for (const unsigned int page : {4096U, 16384U, 65536U}) {
         for (unsigned int elements = 1; elements <= 32; ++elements) {
@@ -67,7 +67,7 @@ protected:
     std::size_t page_bytes() const { return world.pages.size() * GetParam(); }
 };
 
-TEST_P(PageSizeTest, datagrams_are_charged_for_what_they_take)
+TEST_P(PageSizeTest, datagrams_are_charged_for_their_piece_of_a_page)
 {
     // The ring of 256, and the page that the next buffer is cut from.
     EXPECT_LE(page_bytes(), 256 * 4096U + GetParam());
@@ -87,7 +87,7 @@ TEST_P(PageSizeTest, datagrams_are_charged_for_what_they_take)
     }
 }
 
-TEST_P(PageSizeTest, connections_take_as_much_as_with_small_pages)
+TEST_P(PageSizeTest, connection_memory_is_independent_of_the_page_size)
 {
     const std::size_t before = page_bytes();
     const ib_cm_id* id = world.request(gid(1), 0x100);
@@ -103,7 +103,7 @@ TEST_P(PageSizeTest, connections_take_as_much_as_with_small_pages)
     }
 }
 
-TEST_P(PageSizeTest, messages_longer_than_announced_are_errors)
+TEST_P(PageSizeTest, messages_longer_than_announced_are_counted_as_errors)
 {
     ASSERT_NE(world.request(gid(1), 0x100), nullptr);
     const std::uint64_t errors = statistics().rx_errors;

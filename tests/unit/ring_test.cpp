@@ -24,7 +24,7 @@ TEST(RingIndex, counts_across_the_wrap)
     EXPECT_TRUE(index.empty());
 }
 
-TEST(RingIndex, holds_what_is_between_tail_and_head)
+TEST(RingIndex, holds_indices_between_tail_and_head)
 {
     RingIndex index(8, 0xfffffffe);
     index.produce(4);
@@ -34,7 +34,7 @@ TEST(RingIndex, holds_what_is_between_tail_and_head)
         EXPECT_FALSE(index.holds(out)) << out;
 }
 
-TEST(RingIndex, tells_what_has_passed_across_the_wrap)
+TEST(RingIndex, passed_is_correct_across_the_wrap)
 {
     RingIndex index(8, 0xfffffffe);
     index.produce(4);

@@ -30,14 +30,14 @@ constexpr J::State join_states[] = {J::State::idle, J::State::joining, J::State:
 constexpr J::Event join_events[] = {J::Event::wanted,     J::Event::granted,   J::Event::refused,
                                     J::Event::unanswered, J::Event::retry_due, J::Event::forgotten};
 
-TEST(GroupJoin, every_state_can_be_reached)
+TEST(GroupJoin, every_state_is_reachable)
 {
     for (const auto state : join_states)
         for (const bool send_only : {false, true})
             EXPECT_EQ(join_in(state, send_only).state(), state);
 }
 
-TEST(GroupJoin, edges_are_those_of_the_table)
+TEST(GroupJoin, edges_match_the_table)
 {
     struct Edge {
         J::State from;
@@ -69,7 +69,7 @@ TEST(GroupJoin, edges_are_those_of_the_table)
     }
 }
 
-TEST(GroupJoin, backoff_doubles_to_16_seconds)
+TEST(GroupJoin, back_off_doubles_to_16_seconds)
 {
     J join(false);
     join.on(J::Event::wanted);
@@ -79,7 +79,7 @@ TEST(GroupJoin, backoff_doubles_to_16_seconds)
     }
 }
 
-TEST(GroupJoin, silence_is_left_alone_for_longer)
+TEST(GroupJoin, unanswered_joins_back_off_to_64_seconds)
 {
     J join(false);
     join.on(J::Event::wanted);
@@ -91,7 +91,7 @@ TEST(GroupJoin, silence_is_left_alone_for_longer)
     EXPECT_EQ(join.on(J::Event::refused).delay_s, 16U);
 }
 
-TEST(GroupJoin, success_resets_the_backoff)
+TEST(GroupJoin, success_resets_the_back_off)
 {
     J join = join_in(J::State::backoff, false);
     join.on(J::Event::retry_due);
@@ -116,7 +116,7 @@ TEST(GroupJoin, send_only_group_gives_up_after_two_attempts)
     EXPECT_EQ(join.on(J::Event::refused).action, J::Action::arm_retry);
 }
 
-TEST(GroupJoin, send_only_member_gives_up_when_it_is_refused)
+TEST(GroupJoin, refused_send_only_member_gives_up)
 {
     J join = join_in(J::State::joined, true);
     join.on(J::Event::forgotten);
@@ -153,7 +153,7 @@ P path_in(P::State state)
     return path;
 }
 
-TEST(PathLife, edges_are_those_of_the_table)
+TEST(PathLife, edges_match_the_table)
 {
     constexpr P::State states[] = {P::State::unknown, P::State::asking, P::State::known, P::State::doubtful,
                                    P::State::refreshing};
@@ -196,7 +196,7 @@ TEST(PathLife, edges_are_those_of_the_table)
     }
 }
 
-TEST(PathLife, silence_is_given_twice_the_time_until_it_is_long)
+TEST(PathLife, query_timeout_doubles_up_to_the_maximum)
 {
     for (const auto state : {P::State::asking, P::State::refreshing}) {
         const bool usable = state == P::State::refreshing;
@@ -216,7 +216,7 @@ TEST(PathLife, silence_is_given_twice_the_time_until_it_is_long)
     }
 }
 
-TEST(PathLife, whoever_speaks_is_given_the_first_limit)
+TEST(PathLife, every_response_resets_the_query_timeout)
 {
     for (const auto event : {P::Event::answered, P::Event::failed, P::Event::unsent, P::Event::doubted}) {
         P path = path_in(P::State::asking);
@@ -228,7 +228,7 @@ TEST(PathLife, whoever_speaks_is_given_the_first_limit)
     }
 }
 
-TEST(PathLife, an_aged_record_is_kept_until_there_is_another)
+TEST(PathLife, aged_record_is_kept_until_replaced)
 {
     P path = path_in(P::State::known);
     EXPECT_FALSE(path.unconfirmed());
@@ -252,7 +252,7 @@ TEST(PathLife, an_aged_record_is_kept_until_there_is_another)
     EXPECT_EQ(path.on(P::Event::failed).action, P::Action::drop_waiting);
 }
 
-TEST(PathLife, a_doubted_record_that_ages_is_dropped_when_it_is_refused)
+TEST(PathLife, aged_invalidated_record_is_dropped_by_a_failed_query)
 {
     P path = path_in(P::State::known);
     path.on(P::Event::doubted);
@@ -263,7 +263,7 @@ TEST(PathLife, a_doubted_record_that_ages_is_dropped_when_it_is_refused)
     EXPECT_EQ(step.action, P::Action::drop_waiting);
 }
 
-TEST(PathLife, is_usable_while_it_is_asked_for_again)
+TEST(PathLife, known_path_is_usable_during_a_refresh)
 {
     EXPECT_FALSE(path_in(P::State::unknown).usable());
     EXPECT_FALSE(path_in(P::State::asking).usable());
@@ -291,7 +291,7 @@ L life_in(L::State state)
     return life;
 }
 
-TEST(InterfaceLife, edges_are_those_of_the_table)
+TEST(InterfaceLife, edges_match_the_table)
 {
     constexpr L::State states[] = {L::State::closed, L::State::no_pkey, L::State::starting, L::State::running};
     constexpr L::Event events[] = {L::Event::opened,   L::Event::opened_without_pkey, L::Event::closed,

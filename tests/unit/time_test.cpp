@@ -17,7 +17,7 @@ TEST(Time, order_holds_across_the_wrap)
     EXPECT_FALSE(reached(2, ~0UL));
 }
 
-TEST(Time, nothing_has_elapsed_since_a_later_time)
+TEST(Time, elapsed_since_a_later_time_is_zero)
 {
     EXPECT_EQ(elapsed(5, 7), 2U);
     EXPECT_EQ(elapsed(~0UL, 1), 2U);

@@ -65,8 +65,8 @@ select_suites() {
 
 # Those that want two processors come first, so that a job's VM changes its number once. Of each kind the longest are the
 # first, so that none of them is left when the others have ended.
-longest="lifecycle connected_faults recovery children_races connected_thousand connected_no_srq accelerated fabric_events \
-verbs accelerated_filter offload_by_driver surface address offload wire"
+longest="lifecycle connected_faults recovery children_races connected_thousand connected_no_srq rdma_netdev fabric_events \
+verbs rdma_netdev_filter offload_by_driver uapi address offload wire"
 longest_first() {
     local suite only place
     while read -r suite only; do

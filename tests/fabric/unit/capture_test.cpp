@@ -80,7 +80,7 @@ fabric_headers datagram(std::uint32_t payload_bytes)
 }
 
 // IBA 7.8.3 gives a packet with its ICRC: an RDMA WRITE, whose RETH is payload here.
-TEST(CaptureTest, icrc_is_that_of_the_specifications_sample_packet)
+TEST(CaptureTest, icrc_matches_the_specifications_sample_packet)
 {
     fabric_headers h{};
     h.opcode = FABRIC_RC_WRITE_ONLY;
@@ -98,7 +98,7 @@ TEST(CaptureTest, icrc_is_that_of_the_specifications_sample_packet)
     EXPECT_EQ(icrc_of(record_of(h, payload)), bytes_of("9625b75a"));
 }
 
-TEST(CaptureTest, record_is_the_packet_as_its_headers_say)
+TEST(CaptureTest, record_matches_its_headers)
 {
     const fabric_sighting seen{1700000000750000000, 3, true};
     const Bytes payload{0x08, 0x00, 0x00, 0x00, 0x45};
@@ -125,7 +125,7 @@ TEST(CaptureTest, acknowledgement_has_no_payload)
     EXPECT_EQ(record[9], 0x04) << "by an HCA";
 }
 
-TEST(CaptureTest, crcs_are_the_rest_of_a_division)
+TEST(CaptureTest, crcs_match_a_polynomial_division)
 {
     Bytes payload(37);
     std::iota(payload.begin(), payload.end(), 1);
@@ -149,7 +149,7 @@ TEST(CaptureTest, crcs_are_the_rest_of_a_division)
     }
 }
 
-TEST(CaptureTest, icrc_stays_when_a_router_changes_what_it_may)
+TEST(CaptureTest, icrc_excludes_fields_that_routers_change)
 {
     const Bytes payload{1, 2, 3, 4};
     const fabric_headers sent = datagram(4);
@@ -169,7 +169,7 @@ TEST(CaptureTest, icrc_stays_when_a_router_changes_what_it_may)
     EXPECT_NE(icrc_of(record_of(sent, {1, 2, 3, 5})), icrc_of(before));
 }
 
-TEST(CaptureTest, longest_packet_has_room)
+TEST(CaptureTest, longest_packet_fits)
 {
     const Bytes payload(4095, 0x55);
     EXPECT_EQ(record_of(datagram(4095), payload).size(), 16U + 8 + 40 + 12 + 8 + 4096 + 6);

@@ -56,7 +56,7 @@ bool transport_is_right(const Bytes& bytes)
 bool holds(const Bytes& bytes) { return fabric_checksums_hold(bytes.data(), static_cast<std::uint32_t>(bytes.size())); }
 bool fill(Bytes& bytes) { return fabric_fill_checksums(bytes.data(), static_cast<std::uint32_t>(bytes.size())); }
 
-TEST(OffloadTest, FillsInWhatHolds)
+TEST(ChecksumTest, filled_in_checksums_are_correct)
 {
     for (const std::uint8_t protocol : {6, 17}) {
         for (std::size_t data = 0; data < 40; ++data) {
@@ -69,7 +69,7 @@ TEST(OffloadTest, FillsInWhatHolds)
     }
 }
 
-TEST(OffloadTest, EveryChangedByteShows)
+TEST(ChecksumTest, every_changed_byte_is_detected)
 {
     Bytes bytes = packet(6, 100);
     fill(bytes);
@@ -81,7 +81,7 @@ TEST(OffloadTest, EveryChangedByteShows)
     EXPECT_TRUE(holds(bytes));
 }
 
-TEST(OffloadTest, LeavesAloneWhatItDoesNotKnow)
+TEST(ChecksumTest, unsupported_packets_are_left_unchanged)
 {
     Bytes fragment = packet(17, 50);
     fragment[4 + 6] = 0x20;
@@ -104,7 +104,7 @@ TEST(OffloadTest, LeavesAloneWhatItDoesNotKnow)
     }
 }
 
-TEST(OffloadTest, SegmentsAreWholePackets)
+TEST(ChecksumTest, segments_are_complete_packets)
 {
     Bytes first = packet(6, 1000), middle = first, last = packet(6, 300);
     for (Bytes* bytes : {&first, &middle, &last}) {

@@ -163,7 +163,7 @@ TEST_F(FabricTest, port_becomes_active_with_its_events)
     EXPECT_EQ(fabric_hca_port(f(), 0)->lid, 1);
 }
 
-TEST_F(FabricTest, set_of_the_same_raises_no_event)
+TEST_F(FabricTest, unchanged_set_raises_no_event)
 {
     activate(0, 1);
     EXPECT_EQ(activate(0, 1) & (FABRIC_LID_CHANGE | FABRIC_SM_CHANGE | FABRIC_GID_CHANGE), 0U);
@@ -193,7 +193,7 @@ TEST_F(FabricTest, pkey_table_is_set_and_read)
     EXPECT_EQ(events, 0U);
 }
 
-TEST_F(FabricTest, guid_table_is_set_and_read_but_for_the_first)
+TEST_F(FabricTest, guid_table_is_set_and_read_except_its_first_entry)
 {
     std::array<std::uint8_t, 256> mad{}, reply{};
     mad[1] = 0x81;
@@ -215,7 +215,7 @@ TEST_F(FabricTest, guid_table_is_set_and_read_but_for_the_first)
     EXPECT_NE(load<std::uint16_t>(reply.data() + 4) & 0x7fff, 0) << "there is no second block";
 }
 
-TEST_F(FabricTest, guid_capability_is_that_of_the_table)
+TEST_F(FabricTest, guid_cap_is_the_size_of_the_table)
 {
     std::array<std::uint8_t, 256> mad{}, reply{};
     unsigned int events = 0;
@@ -229,7 +229,7 @@ TEST_F(FabricTest, guid_capability_is_that_of_the_table)
     EXPECT_EQ(of_switch[64 + 50], 1);
 }
 
-TEST_F(FabricTest, frame_with_a_grh_is_accepted_for_the_ports_gids_alone)
+TEST_F(FabricTest, frame_with_a_grh_is_accepted_only_for_the_ports_gids)
 {
     activate(0, 1);
     auto h = datagram(2, 1);
@@ -268,7 +268,7 @@ TEST_F(FabricTest, sm_info_and_other_classes_are_left_to_the_agents)
     EXPECT_FALSE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
 }
 
-TEST_F(FabricTest, unicast_goes_by_the_forwarding_table)
+TEST_F(FabricTest, unicast_follows_the_forwarding_table)
 {
     for (unsigned int i = 0; i < hcas; ++i)
         activate(i, static_cast<std::uint16_t>(i + 1));
@@ -280,7 +280,7 @@ TEST_F(FabricTest, unicast_goes_by_the_forwarding_table)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 0) << "its own";
 }
 
-TEST_F(FabricTest, only_what_leaves_its_hca_is_on_the_wire)
+TEST_F(FabricTest, only_frames_that_leave_their_hca_are_on_the_wire)
 {
     auto h = datagram(1, 2);
     EXPECT_FALSE(fabric_route_frame(f(), 0, &h).sent) << "the port is not active";
@@ -295,7 +295,7 @@ TEST_F(FabricTest, only_what_leaves_its_hca_is_on_the_wire)
     EXPECT_TRUE(fabric_route_frame(f(), 0, &h).sent);
 }
 
-TEST_F(FabricTest, data_waits_for_both_ports_to_be_active)
+TEST_F(FabricTest, data_needs_both_ports_active)
 {
     activate(0, 1);
     activate(1, 2);
@@ -309,7 +309,7 @@ TEST_F(FabricTest, data_waits_for_both_ports_to_be_active)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 1);
 }
 
-TEST_F(FabricTest, groups_are_copied_by_the_multicast_table_and_not_back)
+TEST_F(FabricTest, multicast_follows_the_table_and_skips_the_sender)
 {
     for (unsigned int i = 0; i < hcas; ++i)
         activate(i, static_cast<std::uint16_t>(i + 1));
@@ -325,7 +325,7 @@ TEST_F(FabricTest, groups_are_copied_by_the_multicast_table_and_not_back)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 0);
 }
 
-TEST_F(FabricTest, two_subnets_are_not_joined)
+TEST_F(FabricTest, two_subnets_are_separate)
 {
     construct(2);
     for (unsigned int i = 0; i < hcas; ++i)
@@ -344,7 +344,7 @@ TEST_F(FabricTest, two_subnets_are_not_joined)
     EXPECT_EQ(fabric_route_frame(f(), 1, &h).hcas, 0b010U);
 }
 
-TEST_F(FabricTest, each_subnet_has_a_switch_of_its_own)
+TEST_F(FabricTest, each_subnet_has_its_own_switch)
 {
     construct(2);
     std::uint64_t guids[hcas];
@@ -363,7 +363,7 @@ TEST_F(FabricTest, each_subnet_has_a_switch_of_its_own)
     EXPECT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
 }
 
-TEST_F(FabricTest, link_change_is_told_to_its_subnets_manager)
+TEST_F(FabricTest, link_change_is_reported_to_its_subnets_manager)
 {
     construct(2);
     for (unsigned int i = 0; i < hcas; ++i)
@@ -385,7 +385,7 @@ TEST_F(FabricTest, link_change_is_told_to_its_subnets_manager)
     EXPECT_FALSE(fabric_switch_trap(f(), &h, mad.data(), &route));
 }
 
-TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
+TEST_F(FabricTest, link_change_is_reported_once_by_trap_and_bit)
 {
     activate(0, 1);
     activate(1, 2);
@@ -410,7 +410,7 @@ TEST_F(FabricTest, link_change_is_told_once_by_trap_and_bit)
     EXPECT_TRUE(info[64 + 11] & 4);
 }
 
-TEST_F(FabricTest, replugged_hca_knows_nothing_of_the_subnet)
+TEST_F(FabricTest, replugged_hca_has_lost_its_configuration)
 {
     activate(0, 1);
     fabric_set_link(f(), 0, false);
@@ -459,7 +459,7 @@ TEST_F(FabricTest, headers_survive_the_wire)
     }
 }
 
-TEST_F(FabricTest, short_or_foreign_wire_bytes_are_no_headers)
+TEST_F(FabricTest, short_or_foreign_wire_bytes_are_rejected)
 {
     auto h = datagram(1, 2);
     std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
@@ -549,7 +549,7 @@ TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 32), 1U) << "the switch sent it by port 2";
 }
 
-TEST_F(FabricTest, performance_agent_tells_its_class_and_refuses_other_ports)
+TEST_F(FabricTest, performance_agent_reports_its_class_and_refuses_other_ports)
 {
     std::array<std::uint8_t, 256> mad{}, reply{};
     unsigned int events;

@@ -39,7 +39,7 @@ protected:
     fabric_requester r{};
 };
 
-TEST_F(Requester, an_ack_covers_all_before_it)
+TEST_F(Requester, ack_covers_all_earlier_packets)
 {
     start(0xfffffe, 0, 0, 4); // to 0x000001
     EXPECT_EQ(answer(0x000000, good).failure, FABRIC_NO_FAILURE);
@@ -48,7 +48,7 @@ TEST_F(Requester, an_ack_covers_all_before_it)
     EXPECT_EQ(r.end, 2U);
 }
 
-TEST_F(Requester, answers_to_what_was_never_sent_or_is_long_done_change_nothing)
+TEST_F(Requester, answers_outside_the_window_are_ignored)
 {
     start(100, 0, 0, 4);
     answer(101, good);
@@ -61,7 +61,7 @@ TEST_F(Requester, answers_to_what_was_never_sent_or_is_long_done_change_nothing)
     }
 }
 
-TEST_F(Requester, a_sequence_nak_goes_back_and_counts_as_a_retry)
+TEST_F(Requester, sequence_nak_goes_back_and_counts_as_a_retry)
 {
     start(0, 2, 0, 5);
     EXPECT_EQ(answer(2, sequence_nak).failure, FABRIC_NO_FAILURE);
@@ -72,7 +72,7 @@ TEST_F(Requester, a_sequence_nak_goes_back_and_counts_as_a_retry)
     EXPECT_EQ(answer(2, sequence_nak).failure, FABRIC_RETRY_EXCEEDED);
 }
 
-TEST_F(Requester, progress_gives_the_retries_back)
+TEST_F(Requester, progress_resets_the_retries)
 {
     start(0, 1, 1, 5);
     answer(1, sequence_nak);
@@ -82,7 +82,7 @@ TEST_F(Requester, progress_gives_the_retries_back)
     EXPECT_EQ(answer(3, sequence_nak).failure, FABRIC_NO_FAILURE);
 }
 
-TEST_F(Requester, an_rnr_nak_waits_as_long_as_it_says)
+TEST_F(Requester, rnr_nak_sets_the_delay)
 {
     start(0, 0, 2, 3);
     auto step = answer(1, rnr | 12);
@@ -93,7 +93,7 @@ TEST_F(Requester, an_rnr_nak_waits_as_long_as_it_says)
     EXPECT_EQ(answer(1, rnr | 1).failure, FABRIC_RNR_RETRY_EXCEEDED);
 }
 
-TEST_F(Requester, seven_rnr_retries_never_end)
+TEST_F(Requester, rnr_retry_count_7_is_unlimited)
 {
     start(0, 0, 7, 1);
     for (int i = 0; i < 100; ++i)
@@ -108,7 +108,7 @@ TEST_F(Requester, other_naks_end_the_connection)
     EXPECT_EQ(answer(0, 0x63).failure, FABRIC_REMOTE_OPERATION_ERROR);
 }
 
-TEST_F(Requester, silence_is_retried_and_then_given_up)
+TEST_F(Requester, timeouts_are_retried_up_to_the_limit)
 {
     start(0, 1, 0, 3);
     EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_NO_FAILURE);
@@ -127,7 +127,7 @@ protected:
     fabric_answer answer{};
 };
 
-TEST_F(Responder, takes_a_message_in_order_and_counts_it)
+TEST_F(Responder, packets_in_order_are_accepted_and_messages_counted)
 {
     auto first = request(FABRIC_RC_SEND_FIRST, 10), middle = request(FABRIC_RC_SEND_MIDDLE, 11);
     auto last = request(FABRIC_RC_SEND_LAST, 12, 1);
@@ -144,7 +144,7 @@ TEST_F(Responder, takes_a_message_in_order_and_counts_it)
     EXPECT_FALSE(r.in_message);
 }
 
-TEST_F(Responder, says_once_that_one_is_missing)
+TEST_F(Responder, each_gap_gets_one_sequence_nak)
 {
     EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 12)), FABRIC_ANSWER);
     EXPECT_EQ(answer.psn, 10U);
@@ -156,7 +156,7 @@ TEST_F(Responder, says_once_that_one_is_missing)
     EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 13)), FABRIC_ANSWER) << "another gap, another word";
 }
 
-TEST_F(Responder, acknowledges_duplicates_again_if_asked)
+TEST_F(Responder, duplicates_are_acknowledged_again_on_request)
 {
     EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 9)), FABRIC_ANSWER);
     EXPECT_EQ(answer.psn, 9U);
@@ -164,7 +164,7 @@ TEST_F(Responder, acknowledges_duplicates_again_if_asked)
     EXPECT_EQ(look(request(FABRIC_RC_SEND_FIRST, 9)), FABRIC_DISCARD);
 }
 
-TEST_F(Responder, refuses_what_is_out_of_place)
+TEST_F(Responder, misplaced_opcodes_and_wrong_lengths_are_refused)
 {
     for (const auto& h : {request(FABRIC_RC_SEND_MIDDLE, 10), request(FABRIC_RC_SEND_LAST, 10, 5),
                           request(FABRIC_RC_SEND_FIRST, 10, mtu - 1), request(FABRIC_RC_SEND_ONLY, 10, mtu + 1)}) {
@@ -178,7 +178,7 @@ TEST_F(Responder, refuses_what_is_out_of_place)
         EXPECT_EQ(look(h), FABRIC_REFUSE) << unsigned(h.opcode);
 }
 
-TEST_F(Responder, without_a_receive_it_is_asked_again_later)
+TEST_F(Responder, missing_receive_gets_an_rnr_nak)
 {
     answer = fabric_responder_not_ready(&r, 14);
     EXPECT_EQ(answer.psn, 10U);
@@ -187,7 +187,7 @@ TEST_F(Responder, without_a_receive_it_is_asked_again_later)
 
 // Messages of all sizes over a link that loses and a receiver that is at times not ready: everything arrives, once,
 // in order.
-TEST(Connection, delivers_every_message_once_in_order_whatever_is_lost)
+TEST(Connection, every_message_is_delivered_once_in_order_despite_loss)
 {
     for (unsigned int seed = 1; seed <= 50; ++seed) {
         std::mt19937 random(seed);

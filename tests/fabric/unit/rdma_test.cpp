@@ -62,14 +62,14 @@ protected:
     fabric_step step{};
 };
 
-TEST_F(ReadRequester, a_read_has_the_psns_of_its_response)
+TEST_F(ReadRequester, read_uses_the_psns_of_its_response)
 {
     EXPECT_EQ(r.next, 106U);
     EXPECT_EQ(r.end, 106U);
     EXPECT_EQ(r.read_count, 1);
 }
 
-TEST_F(ReadRequester, a_response_acknowledges_what_was_before_it_and_itself)
+TEST_F(ReadRequester, response_acknowledges_itself_and_earlier_packets)
 {
     EXPECT_TRUE(takes(101));
     EXPECT_EQ(r.unacknowledged, 102U);
@@ -81,7 +81,7 @@ TEST_F(ReadRequester, a_response_acknowledges_what_was_before_it_and_itself)
     EXPECT_EQ(r.unacknowledged, r.end);
 }
 
-TEST_F(ReadRequester, a_response_that_comes_twice_or_was_not_asked_for_is_not_taken)
+TEST_F(ReadRequester, duplicate_and_unrequested_responses_are_discarded)
 {
     takes(101);
     for (std::uint32_t psn : {101U, 100U, 99U, 106U, 200U})
@@ -90,7 +90,7 @@ TEST_F(ReadRequester, a_response_that_comes_twice_or_was_not_asked_for_is_not_ta
     EXPECT_EQ(r.next, 106U);
 }
 
-TEST_F(ReadRequester, a_gap_in_a_response_is_asked_for_again_once)
+TEST_F(ReadRequester, gap_in_a_response_is_requested_again_once)
 {
     takes(101);
     EXPECT_FALSE(takes(103));
@@ -109,7 +109,7 @@ TEST_F(ReadRequester, a_gap_in_a_response_is_asked_for_again_once)
     EXPECT_EQ(r.next, 103U) << "another gap, another word";
 }
 
-TEST_F(ReadRequester, an_answer_to_what_follows_does_not_acknowledge_a_read)
+TEST_F(ReadRequester, answers_to_later_packets_do_not_acknowledge_a_read)
 {
     answer(105, good);
     EXPECT_EQ(r.unacknowledged, 101U);
@@ -122,21 +122,21 @@ TEST_F(ReadRequester, an_answer_to_what_follows_does_not_acknowledge_a_read)
     EXPECT_EQ(answer(101, 0x62), FABRIC_REMOTE_ACCESS_ERROR);
 }
 
-TEST_F(ReadRequester, a_nak_of_the_read_itself_acknowledges_what_was_before)
+TEST_F(ReadRequester, nak_of_a_read_acknowledges_earlier_packets)
 {
     answer(101, sequence_nak);
     EXPECT_EQ(r.unacknowledged, 101U);
     EXPECT_EQ(r.next, 101U);
 }
 
-TEST_F(ReadRequester, responses_that_never_come_are_given_up)
+TEST_F(ReadRequester, missing_responses_exhaust_the_retries)
 {
     EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_NO_FAILURE);
     EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_NO_FAILURE);
     EXPECT_EQ(fabric_requester_timed_out(&r).failure, FABRIC_RETRY_EXCEEDED);
 }
 
-TEST_F(ReadRequester, sends_as_many_reads_at_once_as_it_may)
+TEST_F(ReadRequester, outstanding_reads_are_limited)
 {
     EXPECT_TRUE(fabric_requester_may_send(&r, 1, true));
     fabric_requester_sent_read(&r, 1);
@@ -146,7 +146,7 @@ TEST_F(ReadRequester, sends_as_many_reads_at_once_as_it_may)
     EXPECT_TRUE(fabric_requester_may_send(&r, 1, true)) << "again";
 }
 
-TEST_F(ReadRequester, has_no_more_than_half_of_the_psns_under_way)
+TEST_F(ReadRequester, at_most_half_of_the_psns_are_in_flight)
 {
     EXPECT_TRUE(fabric_requester_may_send(&r, FABRIC_PSN_MASK / 2 - 6, false));
     EXPECT_FALSE(fabric_requester_may_send(&r, FABRIC_PSN_MASK / 2 - 5, false));
@@ -171,7 +171,7 @@ protected:
     fabric_answer answer{};
 };
 
-TEST_F(RdmaResponder, a_write_is_as_long_as_announced)
+TEST_F(RdmaResponder, write_must_have_its_announced_length)
 {
     take(packet(FABRIC_RC_WRITE_FIRST, 10, mtu, 2 * mtu + 5));
     take(packet(FABRIC_RC_WRITE_MIDDLE, 11));
@@ -186,7 +186,7 @@ TEST_F(RdmaResponder, a_write_is_as_long_as_announced)
     take(packet(FABRIC_RC_WRITE_ONLY_IMMEDIATE, 13, 0, 0));
 }
 
-TEST_F(RdmaResponder, a_write_goes_on_as_a_write_and_a_send_as_a_send)
+TEST_F(RdmaResponder, writes_and_sends_do_not_interleave)
 {
     take(packet(FABRIC_RC_WRITE_FIRST, 10, mtu, 2 * mtu));
     EXPECT_EQ(look(packet(FABRIC_RC_SEND_LAST, 11)), FABRIC_REFUSE);
@@ -197,7 +197,7 @@ TEST_F(RdmaResponder, a_write_goes_on_as_a_write_and_a_send_as_a_send)
     take(packet(FABRIC_RC_SEND_LAST_IMMEDIATE, 13, 1));
 }
 
-TEST_F(RdmaResponder, a_read_takes_the_psns_of_its_response)
+TEST_F(RdmaResponder, read_consumes_the_psns_of_its_response)
 {
     take_read(read_request(10, 2 * mtu + 1));
     EXPECT_EQ(answer.psn, 10U);
@@ -207,7 +207,7 @@ TEST_F(RdmaResponder, a_read_takes_the_psns_of_its_response)
     EXPECT_EQ(r.messages, 2U);
 }
 
-TEST_F(RdmaResponder, a_read_or_its_rest_may_be_asked_for_again)
+TEST_F(RdmaResponder, read_can_be_repeated_in_whole_or_part)
 {
     take_read(read_request(10, 3 * mtu));
     EXPECT_EQ(look(read_request(10, 3 * mtu)), FABRIC_READ_AGAIN);
@@ -216,7 +216,7 @@ TEST_F(RdmaResponder, a_read_or_its_rest_may_be_asked_for_again)
     EXPECT_EQ(look(read_request(8, 0xffffffff)), FABRIC_ANSWER);
 }
 
-TEST_F(RdmaResponder, refuses_what_it_does_not_know)
+TEST_F(RdmaResponder, unknown_requests_are_refused)
 {
     for (std::uint8_t opcode : {FABRIC_RC_READ_RESPONSE_ONLY, FABRIC_RC_ACKNOWLEDGE})
         EXPECT_EQ(look(packet(opcode, 10, 4)), FABRIC_REFUSE) << unsigned(opcode);
@@ -272,7 +272,7 @@ struct Peer {
 
 // Messages and reads of all sizes over a link that loses: everything is done once, in order, and every packet of every
 // response is taken once, in order.
-TEST(RdmaConnection, does_everything_once_in_order_whatever_is_lost)
+TEST(RdmaConnection, every_operation_is_done_once_in_order_despite_loss)
 {
     for (unsigned int seed = 1; seed <= 50; ++seed) {
         std::mt19937 random(seed);

@@ -80,7 +80,7 @@ protected:
     }
 };
 
-TEST_F(TrunkTest, manager_asks_the_other_machines_switch)
+TEST_F(TrunkTest, manager_queries_the_other_machines_switch)
 {
     auto mad = ask({trunk_port});
     fabric_headers h{};
@@ -101,7 +101,7 @@ TEST_F(TrunkTest, manager_asks_the_other_machines_switch)
     EXPECT_NE(std::memcmp(own.data() + 64 + 12, mad.data() + 64 + 12, 8), 0);
 }
 
-TEST_F(TrunkTest, manager_asks_the_other_machines_hca)
+TEST_F(TrunkTest, manager_queries_the_other_machines_hca)
 {
     auto mad = ask({trunk_port, hca_port});
     fabric_headers h{};
@@ -119,7 +119,7 @@ TEST_F(TrunkTest, manager_asks_the_other_machines_hca)
     EXPECT_EQ(route.hcas, 1U);
 }
 
-TEST_F(TrunkTest, frame_to_the_other_machine_goes_by_the_tables)
+TEST_F(TrunkTest, frame_to_the_other_machine_follows_the_tables)
 {
     const auto h = frame(1, 2);
     a.activate(1);
@@ -132,7 +132,7 @@ TEST_F(TrunkTest, frame_to_the_other_machine_goes_by_the_tables)
     EXPECT_EQ(route.hcas, 1U);
 }
 
-TEST_F(TrunkTest, frame_to_a_group_goes_to_both_machines_and_not_back)
+TEST_F(TrunkTest, group_frame_reaches_both_machines_and_skips_the_sender)
 {
     const auto h = frame(1, 0xc000);
     std::array<std::uint8_t, 64> table{};
@@ -149,7 +149,7 @@ TEST_F(TrunkTest, frame_to_a_group_goes_to_both_machines_and_not_back)
     EXPECT_EQ(route.hcas, 1U);
 }
 
-TEST_F(TrunkTest, trunk_that_is_down_or_not_active_passes_nothing)
+TEST_F(TrunkTest, inactive_trunk_passes_no_frames)
 {
     const auto h = frame(1, 2);
     a.activate(1);
@@ -163,7 +163,7 @@ TEST_F(TrunkTest, trunk_that_is_down_or_not_active_passes_nothing)
     EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &smp, mad.data(), &route)) << "but management passes";
 }
 
-TEST_F(TrunkTest, manager_is_told_by_trap_across_the_trunk)
+TEST_F(TrunkTest, trap_reaches_the_manager_across_the_trunk)
 {
     // Its manager is the other machine's LID 1.
     b.activate(2);

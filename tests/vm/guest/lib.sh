@@ -1,7 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2016,SC2120,SC2119
-# What suites, demo and shell share in the guest: the fabric, OpenSM, the driver, and hosts. Host i is network
-# namespace h<i> with interface ib<i-1>, 10.0.0.<i>/24 and fd00::<i>/64. Waits poll; nothing sleeps and hopes.
+# Functions that suites, demo and shell share in the guest: the fabric, OpenSM, the driver, and hosts. Waits poll with a
+# timeout.
+#
+#   network namespaces, one for each host; the suite's PORTS is their number n
+#  +- h1 -------------+  +- h2 -------------+       +- h<n> ------------+
+#  | ib0              |  | ib1              |       | ib<n-1>           |
+#  |  10.0.0.1/24     |  |  10.0.0.2/24     |  ...  |  10.0.0.<n>/24    |
+#  |  fd00::1/64      |  |  fd00::2/64      |       |  fd00::<n>/64     |
+#  +--------+---------+  +--------+---------+       +--------+----------+
+#           |                     |                          |             driver: ib_ipoib
+#  +--------+---------+  +--------+---------+       +--------+----------+
+#  | soft_ib0, 1 port |  | soft_ib1, 1 port |  ...  | soft_ib<n-1>      |  HCAs, debugfs soft_ib/0 .. soft_ib/<n-1>
+#  +--------+---------+  +--------+---------+       +--------+----------+
+#           | OpenSM's port       |                          |             OpenSM: initial namespace, soft_ib0
+#  +--------+---------------------+--------------------------+----------+
+#  |                      switch of the fabric                          |
+#  +--------------------------------------------------------------------+
+#  MACHINES=2: host 1 is here; host 2, its HCA, driver and a second switch are in another VM. The switches' trunk is
+#  eth0 of both (192.0.2.1, 192.0.2.2). SM_HOST names the host whose port, and VM, OpenSM has.
 debug=/sys/kernel/debug/soft_ib
 
 # What the in-tree driver logs in any test: its transmit poll may return a full budget after it completed; its files in debugfs

@@ -34,7 +34,7 @@ ask_for_alias() { # HOST INDEX GUID
     wait_for 10 gid_is "$1" "$2" "$(gid_of "$3")"
 }
 
-test_aliases_are_in_the_gid_table() {
+test_alias_guids_are_in_the_gid_table() {
     gid_is 2 0 "$(gid_of "$(own_guid 2)")"
     gid_is 2 3 $no_gid
     knob 2 alias_guid "3 $alias"
@@ -49,7 +49,7 @@ test_aliases_are_in_the_gid_table() {
     ping_ok 1 10.0.0.2
 }
 
-test_frames_for_an_alias_are_accepted_for_others_dropped() {
+test_frames_are_accepted_for_an_alias_and_dropped_for_other_gids() {
     local qpn before
     qpn=0x$(lladdr 2 | cut -d: -f2-4 | tr -d :)
     frame() { knob 2 inject "dqpn=$qpn qkey=0x0b1b grh=1 dgid=fe80000000000000${alias#0x} hex=08000000"; }
@@ -103,7 +103,7 @@ test_grh_has_the_gids_of_the_address_handle() {
     wait_for 5 gid_is 2 2 $no_gid
 }
 
-test_address_of_a_running_interface_is_refused() {
+test_address_change_of_a_running_interface_is_refused() {
     ! set_guid 2 $alias 2>/run/refusal || return 1
     grep -q 'Device or resource busy' /run/refusal
     guid_is 2 "$(own_guid 2)" ib1
@@ -151,7 +151,7 @@ use_alias() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_guid_that_the_port_lacks_keeps_the_carrier_away() {
+test_guid_absent_from_the_port_prevents_carrier() {
     use_unknown_alias
     # A join takes no longer than this one.
     down 1
@@ -171,14 +171,14 @@ test_guid_that_the_port_lacks_keeps_the_carrier_away() {
 }
 
 # ib_core keeps a GID_CHANGE of an InfiniBand port to itself: who wants to know has to look again.
-xfail_stock_guid_that_comes_into_the_table_brings_the_carrier='it waits for another event of the port'
-test_guid_that_comes_into_the_table_brings_the_carrier() {
+xfail_stock_guid_added_to_the_table_brings_the_carrier='it waits for another event of the port'
+test_guid_added_to_the_table_brings_the_carrier() {
     use_unknown_alias
     ask_for_alias 2 1 $alias
     wait_for 10 carrier 2
 }
 
-test_next_event_brings_it_at_the_latest() {
+test_unreported_guid_brings_the_carrier_at_the_next_event() {
     use_unknown_alias
     ask_for_alias 2 1 $alias
     knob 2 link 0
@@ -198,7 +198,7 @@ test_next_event_brings_it_at_the_latest() {
     iperf 1 2 -t 2
 }
 
-test_set_guid_stays_when_the_table_changes() {
+test_set_guid_survives_table_changes() {
     use_alias
     knob 2 alias_guid "6 $other"
     wait_for 5 gid_is 2 6 "$(gid_of $other)"
@@ -239,7 +239,7 @@ test_children_get_their_parents_guid() {
     on 2 ip link del blue
 }
 
-test_child_is_made_with_a_guid() {
+test_child_is_created_with_a_guid() {
     ask_for_alias 2 2 $other
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 2 ip link add link ib1 name blue address "$(with_guid "$(lladdr 2)" $other)" type ipoib pkey 0x8001
@@ -304,8 +304,8 @@ unreported_prefix_is_followed() {
 
 # ConnectX-4 does not report a new subnet prefix, and ib_core's GID table keeps the former one. Here ib_core does not read
 # the GIDs at CLIENT_REREGISTER either. The link is pulled so that the port becomes active, which the driver hears of.
-xfail_stock_new_subnet_prefix_that_the_hca_does_not_report_is_followed="it reads ib_core's GID table, and does not ask the HCA"
-test_new_subnet_prefix_that_the_hca_does_not_report_is_followed() {
+xfail_stock_unreported_subnet_prefix_is_followed="it reads ib_core's GID table, and does not ask the HCA"
+test_unreported_subnet_prefix_is_followed() {
     local host followed=0
     stop_opensm
     for host in 1 2; do

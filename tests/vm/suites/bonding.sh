@@ -123,7 +123,7 @@ activate_each() { # HCA...
         settles_on "$hca"
     done
 }
-test_active_slave_is_changed_forth_and_back_and_forth() {
+test_active_slave_can_be_changed_repeatedly() {
     loses_little activate_each 3 2 3
     wait_for 10 reaches 1 fd09::2
     ping_ok 2 fd09::1
@@ -131,7 +131,7 @@ test_active_slave_is_changed_forth_and_back_and_forth() {
 
 # Away and back, before and after the peer has sent something to the other port: nothing that it keeps of the old path
 # may be used.
-test_active_slave_is_flipped_twice_and_traffic_follows() {
+test_traffic_follows_quick_changes_of_the_active_slave() {
     for _ in 1 2 3; do
         activate 2
         activate 3
@@ -147,14 +147,14 @@ pull_each() { # HCA...
     local hca
     for hca; do pull "$hca"; done
 }
-test_link_down_moves_traffic_forth_and_back_and_forth() {
+test_link_down_fails_over_repeatedly() {
     activate 2
     settles_on 2
     loses_little pull_each 2 3 2
     ping_ok 1 fd09::2
 }
 
-test_tcp_flows_on_through_failovers() {
+test_tcp_continues_through_failovers() {
     start_tcp
     local hca
     for hca in 2 3 2; do
@@ -175,7 +175,7 @@ test_tcp_flows_on_through_failovers() {
 }
 
 # Other rings would be another queue pair, which is part of the address, and the bond would go on with the old one.
-test_rings_of_a_slave_stay() {
+test_ring_change_of_a_slave_is_refused() {
     activate 2
     settles_on 2
     ! on 2 ethtool -G ib1 rx 512 2>/run/rings.out || return 1
@@ -199,7 +199,7 @@ test_both_ports_down_and_up() {
     wait_for 30 up 2 ib1
 }
 
-test_children_are_slaves_too() {
+test_children_can_be_slaves() {
     use_bond_of_children
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip addr add $peer/24 dev blue

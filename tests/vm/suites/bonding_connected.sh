@@ -4,15 +4,15 @@
 # The bond of bonding.sh in connected mode.
 MODE=connected
 . suites/bonding.sh
-without active_slave_is_changed_forth_and_back_and_forth link_down_moves_traffic_forth_and_back_and_forth \
-    both_ports_down_and_up children_are_slaves_too released_ports_work_alone || return 1
+without active_slave_can_be_changed_repeatedly link_down_fails_over_repeatedly \
+    both_ports_down_and_up children_can_be_slaves released_ports_work_alone || return 1
 # One queue serves all peers. Where the cable is pulled under a full ring, what the connection to that port holds (113 of 128
 # sends were seen) completes after its ACK timeout, seconds later, and the queue is stopped until then: NETDEV WATCHDOG on the
 # peer, whose patience is 1 s in 6.1.
-may_fail_stock_tcp_flows_on_through_failovers='sends to a pulled port keep the queue of all peers stopped for seconds'
+may_fail_stock_tcp_continues_through_failovers='sends to a pulled port keep the queue of all peers stopped for seconds'
 
 # Its slaves are given the bond's MTU, which is Ethernet's at first.
-test_full_mtu_goes_through_each_port() {
+test_full_mtu_passes_through_each_port() {
     local hca
     on 2 ip link set bond0 mtu 65520
     [ "$(on 2 cat /sys/class/net/ib1/mtu)" = 65520 ]

@@ -63,7 +63,7 @@ refused() { # WORDS COMMAND...
     [ "$DRIVER" = stock ] || says -F "$words" /run/refusal || fail "$(cat /run/refusal)"
 }
 
-test_children_by_file_and_by_rtnetlink_reach_each_other() {
+test_sysfs_and_rtnetlink_children_reach_each_other() {
     make_blue_children
     [ "$(on 1 cat /sys/class/net/ib0.8001/pkey)" = 0x8001 ]
     on 1 ip link show ib0.8001 | says 'brd 00:ff:ff:ff:ff:12:40:1b:80:01:'
@@ -73,8 +73,8 @@ test_children_by_file_and_by_rtnetlink_reach_each_other() {
     ping_ok 1 10.0.0.2
 }
 
-xfail_stock_child_by_file_is_in_its_parents_namespace='it is in the initial one'
-test_child_by_file_is_in_its_parents_namespace() {
+xfail_stock_sysfs_child_is_in_its_parents_namespace='it is in the initial one'
+test_sysfs_child_is_in_its_parents_namespace() {
     write_to 2 ib1 create_child 0x8004
     on 2 test -e /sys/class/net/ib1.8004 || {
         write_to 2 ib1 delete_child 0x8004
@@ -83,7 +83,7 @@ test_child_by_file_is_in_its_parents_namespace() {
     write_to 2 ib1 delete_child 0x8004
 }
 
-test_link_shows_kind_key_mode_and_parent() {
+test_ip_link_shows_kind_pkey_mode_and_parent() {
     make_blue_children
     on 1 ip -d link show ib0.8001 | says 'ipoib pkey *0x8001 mode *datagram umcast *0'
     on 2 ip -d link show blue | says 'ipoib pkey *0x8001 mode *datagram umcast *0'
@@ -91,8 +91,8 @@ test_link_shows_kind_key_mode_and_parent() {
     on 1 ip -d link show ib0 | says 'ipoib pkey *0xffff'
 }
 
-xfail_stock_both_kinds_have_the_same_files='children of rtnetlink have none'
-test_both_kinds_have_the_same_files() {
+xfail_stock_sysfs_and_rtnetlink_children_have_the_same_files='children of rtnetlink have none'
+test_sysfs_and_rtnetlink_children_have_the_same_files() {
     local file
     make_blue_children
     for file in mode pkey umcast parent; do
@@ -106,7 +106,7 @@ test_both_kinds_have_the_same_files() {
     write_to 2 blue mode datagram
 }
 
-test_wrong_keys_are_refused() {
+test_invalid_pkeys_are_refused() {
     local key
     make_blue_children
     for key in 0 0x8000 65536 -1 nonsense; do
@@ -118,8 +118,8 @@ test_wrong_keys_are_refused() {
     ! write_to 1 ib0 delete_child 0x8055 2>/dev/null || return 1
 }
 
-xfail_stock_one_partition_has_one_child_by_file='1 and 0x8001 pass as two'
-test_one_partition_has_one_child_by_file() {
+xfail_stock_create_child_refuses_a_second_child_of_a_partition='1 and 0x8001 pass as two'
+test_create_child_refuses_a_second_child_of_a_partition() {
     local two=
     write_to 3 ib2 create_child 0x8001
     ! write_to 3 ib2 create_child 1 2>/dev/null || two=1
@@ -128,7 +128,7 @@ test_one_partition_has_one_child_by_file() {
     [ -z "$two" ]
 }
 
-test_refusals_of_rtnetlink_say_what_is_wrong() {
+test_rtnetlink_refusals_have_messages() {
     make_blue_children
     refused 'names no partition' on 1 ip link add link ib0 name x type ipoib pkey 0x8000
     refused 'is a child itself' on 1 ip link add link ib0.8001 name x type ipoib pkey 0x8002
@@ -138,7 +138,7 @@ test_refusals_of_rtnetlink_say_what_is_wrong() {
     ! on 1 ip link show x 2>/dev/null || return 1
 }
 
-test_rtnetlink_makes_several_of_one_key() {
+test_rtnetlink_creates_several_children_of_one_pkey() {
     make_blue_children
     on 3 ip link add link ib2 name one type ipoib pkey 0x8001
     on 3 ip link add link ib2 name two type ipoib pkey 0x8001
@@ -153,7 +153,7 @@ test_rtnetlink_makes_several_of_one_key() {
     on 3 ip link del two
 }
 
-test_settings_at_creation_and_later() {
+test_mode_and_umcast_are_set_at_creation_and_later() {
     on 3 ip link add link ib2 name blue type ipoib pkey 0x8001 mode connected umcast 1
     on 3 ip -d link show blue | says 'mode *connected umcast *0*1\b'
     [ "$(on 3 cat /sys/class/net/blue/mtu)" = 65520 ]
@@ -161,8 +161,8 @@ test_settings_at_creation_and_later() {
     on 3 ip -d link show blue | says 'mode *datagram umcast *0* '
     on 3 ip link del blue
 }
-xfail_stock_mtu_at_creation_is_kept='IFLA_MTU is ignored'
-test_mtu_at_creation_is_kept() {
+xfail_stock_mtu_given_at_creation_is_kept='IFLA_MTU is ignored'
+test_mtu_given_at_creation_is_kept() {
     local at_first later
     on 3 ip link add link ib2 name blue mtu 1500 type ipoib pkey 0x8001
     at_first=$(on 3 cat /sys/class/net/blue/mtu)
@@ -185,7 +185,7 @@ test_child_follows_its_parent_up_and_down() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_child_in_another_namespace() {
+test_child_works_in_another_namespace() {
     make_children_elsewhere
     # A limited member reaches a full one.
     on 2 ip link add link ib1 name red type ipoib pkey 0x8002
@@ -196,12 +196,12 @@ test_child_in_another_namespace() {
     leave_elsewhere
 }
 
-test_namespace_gone_leaves_its_children_in_the_first() {
+test_children_of_a_deleted_namespace_move_to_the_initial_one() {
     make_children_elsewhere
     leave_elsewhere
 }
 
-test_host_outside_the_partition_stays_outside() {
+test_host_outside_the_partition_gets_no_carrier() {
     on 2 ip link add link ib1 name red type ipoib pkey 0x8002
     address 2 red 2
     on 3 ip link add link ib2 name red type ipoib pkey 0x8002
@@ -214,7 +214,7 @@ test_host_outside_the_partition_stays_outside() {
     on 3 ip link del red
 }
 
-test_key_that_comes_later_brings_the_child_up() {
+test_pkey_added_later_brings_the_child_up() {
     make_child 1 ib0 0x8003 ib0.8003
     on 1 ip link set ib0.8003 up
     no_carrier 1 ib0.8003
@@ -234,7 +234,7 @@ green=0x0003, ipoib : ALL=full;' write_partitions
     on 3 ip link del green
 }
 
-test_both_ways_of_deletion() {
+test_children_are_deleted_through_sysfs_and_rtnetlink() {
     make_blue_children
     drop_child 1 ib0 0x8001 ib0.8001
     on 2 ip link del blue
@@ -244,7 +244,7 @@ test_both_ways_of_deletion() {
     on 1 test -e /sys/class/net/ib0
 }
 
-test_children_come_and_go_under_traffic() {
+test_children_are_created_and_deleted_under_traffic() {
     local i
     ! on 1 test -e /sys/class/net/ib0.8001 || drop_child 1 ib0 0x8001 ib0.8001
     # Without -4 it has an ICMPv6 socket too, which it never reads, and which keeps the neighbour solicitations that
@@ -262,7 +262,7 @@ test_children_come_and_go_under_traffic() {
     ping_ok 1 10.0.0.2
 }
 
-test_hca_is_unplugged_with_children_on_it() {
+test_hca_with_children_is_unplugged() {
     make_child 3 ib2 0x8001 ib2.8001
     on 3 ip link add link ib2 name blue type ipoib pkey 0x8001
     on 3 ip link set blue up

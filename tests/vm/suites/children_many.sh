@@ -34,12 +34,12 @@ make_peer() { # NUMBER
     wait_for 20 carrier 2 "peer$1"
 }
 
-test_126_children_are_made_and_come_up() {
+test_126_children_are_created_and_come_up() {
     make_children
     [ "$(children)" = 126 ]
 }
 
-test_first_last_and_one_between_carry_traffic() {
+test_first_middle_and_last_child_carry_traffic() {
     local i
     for i in 1 77 126; do
         make_peer $i
@@ -47,7 +47,7 @@ test_first_last_and_one_between_carry_traffic() {
     done
 }
 
-test_they_follow_a_link_flap() {
+test_126_children_follow_a_link_flap() {
     make_peer 77
     knob 1 link 0
     none_up() { [ "$(on 1 sh -c 'cat /sys/class/net/ib0.*/carrier' | grep -c 1)" = 0 ]; }
@@ -57,7 +57,7 @@ test_they_follow_a_link_flap() {
     wait_for 20 reaches 1 10.77.0.2
 }
 
-test_they_are_deleted() {
+test_126_children_are_deleted() {
     make_peer 77
     on 1 sh -c "for i in \$(seq 60); do printf '0x%04x\n' \$((0x8100 + i)) >/sys/class/net/ib0/delete_child || exit 1; done"
     sixty_six() { [ "$(children)" = 66 ]; }
@@ -65,7 +65,7 @@ test_they_are_deleted() {
     ping_ok 1 10.77.0.2
 }
 
-test_they_go_with_their_hca() {
+test_126_children_end_with_their_hca() {
     local started count
     [ "$(children)" != 0 ] || make_children
     count=$(children) started=$EPOCHREALTIME

@@ -25,7 +25,7 @@ refused_with() { # WORDS FILE INPUT
 children() { on 1 ip -o link show type ipoib | grep -c '@ib0' || true; }
 no_children() { [ "$(children)" = 0 ]; }
 
-test_wrong_input_has_its_errno() {
+test_invalid_input_gets_an_errno() {
     local file
     refused_with 'Name not unique' create_child 0xffff
     for file in create_child delete_child; do
@@ -44,7 +44,7 @@ test_wrong_input_has_its_errno() {
     wait_for 10 no_children
 }
 
-test_a_megabyte_of_input() {
+test_megabyte_of_input_is_refused() {
     local file
     for file in create_child delete_child mode; do
         ! head -c 1M /dev/zero | tr '\0' 'z' | write_in_one $file 2>/run/refusal || fail "$file took it" || return 1
@@ -58,7 +58,7 @@ test_a_megabyte_of_input() {
     ping_ok 1 10.0.0.2
 }
 
-test_who_may_not_administer_may_not_make_children() {
+test_creating_children_needs_cap_net_admin() {
     echo 0x8001 | on 1 setpriv --bounding-set -net_admin --inh-caps -net_admin \
         python3 -c 'import os
 fd = os.open("/sys/class/net/ib0/create_child", os.O_WRONLY)
@@ -85,7 +85,7 @@ maker() { # NUMBER ROUNDS
     echo $made >"/run/made.$1"
 }
 
-test_eight_processes_race_for_320_rounds() {
+test_eight_processes_create_and_delete_children_320_times() {
     local i pids=() children
     export -f maker
     # What the kernel's own driver makes by file is in the initial namespace, where ib0 is host 1's no more.
@@ -107,7 +107,7 @@ test_eight_processes_race_for_320_rounds() {
 }
 
 # Of host 2: the subnet manager is on host 1's HCA.
-test_parent_goes_while_children_are_made() {
+test_parents_hca_is_unplugged_while_children_are_created() {
     local pid dev
     for _ in 1 2 3; do
         # shellcheck disable=SC2016 # it is for the inner shell to expand
@@ -150,7 +150,7 @@ test_namespace_ends_with_children_inside() {
     ping_ok 1 10.0.0.2
 }
 
-test_module_goes_with_children_up() {
+test_module_is_unloaded_with_children_up() {
     local i
     for i in 1 2 3 4; do
         on 1 ip link add link ib0 name "c$i" type ipoib pkey "0x800$((1 + i % 2))"
@@ -165,7 +165,7 @@ test_module_goes_with_children_up() {
 
 # Who deletes a child that is held waits for it, and takes RTNL each second to tell its holders; who removes the HCA holds
 # RTNL while it waits for writers to the parent's files.
-test_hca_goes_while_a_deleted_child_is_held() {
+test_hca_is_unplugged_while_a_deleted_child_is_referenced() {
     local pid
     gone() { ! kill -0 "$1"; }
     home() { if [ "$DRIVER" = ours ]; then on 2 "$@"; else "$@"; fi; }

@@ -9,7 +9,7 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-test_children_are_deleted_while_their_hca_goes() {
+test_children_are_deleted_while_their_hca_is_unplugged() {
     local pid
     gone() { ! kill -0 "$1"; }
     expect_missing_gids

@@ -30,7 +30,7 @@ parents_up_and_down() { # HOST INTERFACE
     done
 }
 no_child_by_file() { ! on 1 test -e /sys/class/net/ib0.8002 && ! on 2 test -e /sys/class/net/ib1.8002 && ! test -e /sys/class/net/ib0.8002 -o -e /sys/class/net/ib1.8002; }
-test_flushes_children_and_ups_and_downs_at_once() {
+test_flushes_child_changes_and_reopens_run_at_once() {
     local pids=() pid host
     for host in 1 2; do
         on $host ip link add link "$(interface_of $host)" name blue type ipoib pkey 0x8001
@@ -67,7 +67,7 @@ one_packet() {
     wait_for 10 carrier 1
     on 1 ping -q -c 1 -W 8 10.0.0.2 >/run/ping.out || fail "a packet was lost: $(grep transmitted /run/ping.out)"
 }
-test_single_packet_that_races_the_reply_arrives() {
+test_single_packet_racing_the_reply_arrives() {
     local delay
     on 1 ip neigh replace 10.0.0.2 lladdr "$(lladdr 2)" dev ib0 nud permanent
     on 2 ip neigh replace 10.0.0.1 lladdr "$(lladdr 1)" dev ib1 nud permanent
@@ -85,7 +85,7 @@ test_single_packet_that_races_the_reply_arrives() {
 # 11
 stop_answering() { pkill -STOP -x opensm; }
 answer_again() { pkill -CONT -x opensm; }
-test_down_while_the_administrator_is_silent() {
+test_interface_goes_down_while_the_sa_is_silent() {
     local started
     stop_answering
     trap answer_again EXIT
@@ -111,7 +111,7 @@ test_down_while_the_administrator_is_silent() {
 }
 
 # a, 13
-test_modes_change_by_rtnetlink_from_many_sides() {
+test_concurrent_mode_changes_by_rtnetlink_and_sysfs() {
     # The kernel's own may come back without RTNL, which its caller then gives up.
     [ "$DRIVER" = ours ] || return 77
     local pids=() n

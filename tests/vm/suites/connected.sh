@@ -7,14 +7,14 @@ PROCESSORS=2
 HOSTS=1
 MODE=connected
 
-test_mode_and_mtu_are_those_of_connections() {
+test_mode_is_connected_and_mtu_65520() {
     [ "$(mode 1)" = connected ]
     [ "$(mtu 1)" = 65520 ]
     # The address says that it takes connections.
     on 1 ip link show ib0 | says 'link/infiniband 80:'
 }
 
-test_unicast_goes_by_connections() {
+test_unicast_uses_connections() {
     local before
     reaches 1 10.0.0.2
     before=$(counter 1 rc_sent)
@@ -22,13 +22,13 @@ test_unicast_goes_by_connections() {
     [ $(($(counter 1 rc_sent) - before)) -ge 100 ]
 }
 
-test_every_size_of_ping() {
+test_pings_of_every_size_pass() {
     on 1 /test/ping_sizes.py 10.0.0.2 0-520 1000-65492/997 2000-2100 4040-4130 8150-8210 65400-65492
 }
-test_every_size_of_ping_by_ipv6() {
+test_ipv6_pings_of_every_size_pass() {
     on 1 /test/ping_sizes.py fd00::2 0-520 1000-65472/997 2000-2100 4040-4130 8150-8210 65400-65472
 }
-test_pages_boundaries() {
+test_pings_around_page_boundaries_pass() {
     local page sizes=()
     # From the ping's payload to the message's end: 8 bytes of ICMP, 20 of IP, 4 of encapsulation.
     for page in $(seq 1 15); do sizes+=("$((page * 4096 - 32 - 4))-$((page * 4096 - 32 + 4))"); done
@@ -56,10 +56,10 @@ with_mtu() { # MTU
     set_mtu 1 65520
     set_mtu 2 65520
 }
-test_mtu_2044() { with_mtu 2044; }
-test_mtu_9000() { with_mtu 9000; }
+test_traffic_with_mtu_2044() { with_mtu 2044; }
+test_traffic_with_mtu_9000() { with_mtu 9000; }
 
-test_multicast_goes_as_datagrams() {
+test_multicast_is_sent_as_datagrams() {
     local sent received
     on 1 ping -q -c 3 -i 0.2 -W 10 -I ib0 ff02::1%ib0 >/dev/null
     on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
@@ -90,7 +90,7 @@ test_interface_down_and_up() {
     ping_ok 2 10.0.0.1 -s 60000
 }
 
-test_connection_that_breaks_is_made_again() {
+test_broken_connection_is_reestablished() {
     local before
     # The numbers of its queue pairs.
     connections() { rdma resource show qp | sed -nE 's/.* lqpn ([0-9]+) .*type RC .*/\1/p' | sort; }

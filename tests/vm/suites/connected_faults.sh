@@ -64,7 +64,7 @@ stream_while_connections_die() {
     done
     end_stream 2
 }
-test_stream_survives_the_death_of_60_connections() { without_leak stream_while_connections_die; }
+test_tcp_survives_60_broken_connections() { without_leak stream_while_connections_die; }
 
 rnr_storm() {
     local before
@@ -74,9 +74,9 @@ rnr_storm() {
     knob 2 rnr_every 0
     [ "$(counter 2 rnr_nak)" -gt "$before" ]
 }
-test_rnr_storm_is_survived() { without_leak rnr_storm; }
+test_tcp_survives_an_rnr_storm() { without_leak rnr_storm; }
 
-test_loss_is_made_good_by_retransmission() {
+test_retransmission_recovers_lost_packets() {
     local again
     # Connections that are made from now on retry.
     knob 1 least_retries 7
@@ -97,7 +97,7 @@ test_loss_is_made_good_by_retransmission() {
     knob 2 kill_rc 1
 }
 
-test_loss_without_retries_is_survived() {
+test_tcp_survives_loss_without_retries() {
     local before
     before=$(counter 2 drop_fault)
     knob 2 drop_rc_every 50
@@ -107,7 +107,7 @@ test_loss_without_retries_is_survived() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_service_that_nobody_listens_on_is_rejected() {
+test_request_for_an_unknown_service_id_is_rejected() {
     local address
     address=$(on 2 cat /sys/class/net/ib1/address)
     # The neighbour had another queue pair once.
@@ -166,8 +166,8 @@ flood_of_requests() {
     # Who asked is not there; and whoever was connected before still is, or is again.
     forget_connections
 }
-skippable_flood_of_requests_is_bounded='the machine is too slow to ask for more than is taken'
-test_flood_of_requests_is_bounded() { without_leak flood_of_requests; }
+skippable_request_flood_is_limited='the machine is too slow to ask for more than is taken'
+test_request_flood_is_limited() { without_leak flood_of_requests; }
 
 broken() { sed -nE '1s/.* broken ([0-9]+) .*/\1/p' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; }
 # From the LID of the host in whose name they come, and from another.
@@ -177,7 +177,7 @@ requests_in_the_name_of_host_1() {
         /test/cm_requests.py --count 100 --from "$from" --to "$(lid 2)" --address "$(lladdr 2)" --name "$(lladdr 1)"
     done
 }
-test_requests_in_anothers_name_end_no_connection() {
+test_forged_requests_end_no_connection() {
     local before pinger
     ping_ok 1 10.0.0.2 -s 60000
     [ "$DRIVER" = stock ] || before=$(broken 1)
@@ -191,7 +191,7 @@ test_requests_in_anothers_name_end_no_connection() {
     wait_for 20 reaches 2 10.0.0.1
 }
 
-test_malformed_introductions_are_survived() {
+test_malformed_private_data_is_rejected() {
     local kind
     for kind in zeros ones short_mtu; do
         /test/cm_requests.py --count 20 --from "$(lid 1)" --to "$(lid 2)" --private $kind \

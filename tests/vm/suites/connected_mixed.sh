@@ -13,7 +13,7 @@ learned_pmtu() { # FROM ADDRESS: what tracepath finds out
     on "$1" timeout 30 tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
 }
 
-test_modes_are_mixed() {
+test_hosts_of_different_modes_communicate() {
     [ "$(mtu 1)" = 65520 ]
     [ "$(mtu 2)" = 2044 ]
     [ "$(mtu 3)" = 65520 ]
@@ -31,7 +31,7 @@ test_tracepath_learns_the_pmtu_to_a_datagram_peer() {
 }
 
 # A peer whose address has no RC flag, as another implementation's may have.
-test_peer_without_the_flag_is_sent_datagrams_and_the_pmtu_is_learned() {
+test_peer_without_the_connected_flag_gets_datagrams_and_the_pmtu_is_learned() {
     local address
     address=$(on 2 cat /sys/class/net/ib1/address)
     on 1 ip route flush cache
@@ -51,14 +51,14 @@ test_peer_without_the_flag_is_sent_datagrams_and_the_pmtu_is_learned() {
     on 1 ip -6 route flush cache
 }
 
-test_tcp_and_udp_between_modes() {
+test_tcp_and_udp_pass_between_modes() {
     iperf 1 2 -t 2
     iperf 2 1 -t 2
     iperf 1 2 -t 2 -u -b 50M -l 8000
 }
 
-may_fail_stock_tcp_flows_on_when_either_side_switches_its_mode='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
-test_tcp_flows_on_when_either_side_switches_its_mode() {
+may_fail_stock_tcp_continues_when_either_side_switches_mode='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
+test_tcp_continues_when_either_side_switches_mode() {
     local host mode
     start_stream 1 3
     for mode in datagram connected datagram connected; do

@@ -40,12 +40,12 @@ own_answers_only() {
 # Queue pairs of connections, of both sides.
 connection_ends() { rdma resource show qp | grep -c 'type RC'; }
 
-test_all_pairs_at_once() {
+test_all_pairs_ping_at_once() {
     all_pairs -c 10 -i 0.1
     # Two ends each.
     [ "$(connection_ends)" = $((2 * 56)) ] || fail "$(connection_ends) ends"
 }
-test_all_pairs_with_long_packets() { all_pairs -c 5 -i 0.2 -s 60000; }
+test_all_pairs_ping_with_long_packets() { all_pairs -c 5 -i 0.2 -s 60000; }
 test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
 test_connections_are_listed() {
     [ "$DRIVER" = ours ] || return 77

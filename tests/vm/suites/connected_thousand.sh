@@ -42,7 +42,7 @@ before_each() {
     sysctl -qw net.ipv4.neigh.default.gc_interval=240
 }
 
-test_1056_connections_and_the_memory_of_each() {
+test_1056_connections_are_made_and_their_memory_measured() {
     local host before queues made
     # Each host has one connection of each direction, and with it the buffers that all share.
     for host in $(seq "$PORTS"); do reaches "$host" "10.0.0.$((host % PORTS + 1))"; done
@@ -56,15 +56,15 @@ test_1056_connections_and_the_memory_of_each() {
     echo "# bytes for each connection, both ends, without the queues: $(((before - $(free_kb) - $(queue_kb) + queues) * 1024 / made))"
 }
 
-test_all_of_them_still_work() {
+test_1056_connections_carry_traffic() {
     each_pings_each
     wait_for 10 all_are_connected
 }
 
 # The kernel says of each queue that is left when its HCA goes.
-may_fail_stock_all_of_them_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
+may_fail_stock_1056_connections_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
 may_fail_stock_both_modules_unload_and_leave_nothing='what was left above'
-test_all_of_them_end_at_once() {
+test_1056_connections_end_at_once() {
     all_are_connected || each_pings_each
     wait_for 10 all_are_connected
     unload_driver

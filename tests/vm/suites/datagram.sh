@@ -6,7 +6,7 @@ PORTS=2
 PROCESSORS=2
 HOSTS=1
 
-test_fabric_tools_give_right_answers() {
+test_fabric_tools_report_the_fabric() {
     ibstat soft_ib1 | says 'State: Active'
     [ "$(ibnetdiscover | grep -c '^Ca')" = 2 ]
     ibnetdiscover | says 'soft_ib switch'
@@ -30,7 +30,7 @@ test_port_counters_count_traffic() {
     perfquery "$(ibswitches | sed -nE 's/.*lid ([0-9]+) .*/\1/p')" 2 | says 'PortXmitPkts'
 }
 
-test_interface_looks_as_it_should() {
+test_interface_has_its_standard_properties() {
     on 1 ip -d link show ib0 | says 'link/infiniband'
     on 1 ip -d link show ib0 | says 'mtu 2044'
     on 1 ip link show ib0 | says 'brd 00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff'
@@ -107,8 +107,8 @@ test_statistics_add_up() {
 }
 
 # A packet of 1000 bytes counts 1000, both ways.
-xfail_stock_bytes_count_the_payload_alike='tx_bytes counts the 4-byte encapsulation, rx_bytes does not'
-test_bytes_count_the_payload_alike() {
+xfail_stock_tx_and_rx_bytes_count_the_payload='tx_bytes counts the 4-byte encapsulation, rx_bytes does not'
+test_tx_and_rx_bytes_count_the_payload() {
     local tx rx
     reaches 1 10.0.0.2
     tx=$(statistic 1 tx_bytes) rx=$(statistic 2 rx_bytes)
@@ -128,7 +128,7 @@ test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
 test_tcp_16_streams() { iperf 1 2 -t 3 -P 16; }
 test_udp() { udp 1 2 50M -t 3; }
 
-test_tables_in_debugfs_have_their_format() {
+test_debugfs_tables_have_their_format() {
     local tables=/sys/kernel/debug/ipoib
     reaches 1 10.0.0.2
     # A path to the other host, complete.
@@ -155,7 +155,7 @@ test_sniffers_see_the_link_header() {
         fail "$(od -An -tx1 -j 40 -N 16 /run/capture.pcap)"
 }
 
-test_ethertypes_beyond_ip_are_not_sent() {
+test_unsupported_ethertypes_are_not_sent() {
     local before
     before=$(statistic 1 tx_dropped)
     # A raw frame for everybody, with the ethertype of LLDP.

@@ -51,7 +51,7 @@ test_lease_is_obtained() {
     echo "# $(leased ib1)"
 }
 
-test_request_is_as_rfc_4390_says() {
+test_request_follows_rfc_4390() {
     grep -q 'htype 32, hlen 0' /run/discover
     grep -q 'Flags \[Broadcast\]' /run/discover
     grep -q 'Client-ID' /run/discover
@@ -69,7 +69,7 @@ test_lease_is_renewed() {
     [ "$(said ib0 DHCPDISCOVER)" -lt 3 ]
 }
 
-test_lease_is_there_again_after_a_link_flap() {
+test_lease_returns_after_a_link_flap() {
     local before
     before=$(leased ib1)
     knob 2 link 0
@@ -96,7 +96,7 @@ test_lease_is_obtained_in_connected_mode() {
     stop_servers
 }
 
-test_lease_over_children() {
+test_lease_is_obtained_by_a_child() {
     stop_networkd
     stop_servers
     on 2 ip addr flush dev ib1

@@ -25,12 +25,12 @@ test_link_settings() {
     wait_for 20 addresses_ready 1
 }
 
-test_first_statistics_are_those_that_programs_know() {
+test_first_statistics_have_the_in_tree_names() {
     [ "$(on 1 ethtool -S ib0 | sed -n '2,9p' | awk -F: '{ gsub(/ /, ""); printf "%s ", $1 }')" = \
         "rx_packets tx_packets rx_bytes tx_bytes tx_errors rx_dropped tx_dropped multicast " ]
 }
 
-test_statistics_move() {
+test_statistics_count_traffic() {
     local tx
     tx=$(statistic_of 1 tx_packets)
     wait_for 20 reaches 1 10.0.0.2
@@ -40,7 +40,7 @@ test_statistics_move() {
 }
 
 # One for each packet that comes; what was sent is reaped with it.
-test_ping_pong_raises_one_event_a_packet() {
+test_ping_pong_raises_one_event_per_packet() {
     [ "$DRIVER" = ours ] || return 77
     local events
     events=$(counter 1 cq_event)
@@ -127,8 +127,8 @@ test_rings_change_in_connected_mode() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_memory_of_rings_comes_back='rings have the size they were loaded with'
-test_memory_of_rings_comes_back() {
+xfail_stock_replaced_rings_free_their_memory='rings have the size they were loaded with'
+test_replaced_rings_free_their_memory() {
     local before i
     # With what the processors keep for themselves: 6.7 and later let each have up to an eighth of the memory.
     free_kb() { awk '$1 == "MemAvailable:" { kb += $2 } $1 == "count:" { kb += 4 * $2 } END { print kb }' /proc/meminfo /proc/zoneinfo; }
@@ -146,8 +146,8 @@ test_memory_of_rings_comes_back() {
     echo "# $before kB free before, $(free_kb) kB after"
 }
 
-xfail_stock_ring_sizes_out_of_range='rings have the size they were loaded with'
-test_ring_sizes_out_of_range() {
+xfail_stock_ring_sizes_are_rounded_and_limited='rings have the size they were loaded with'
+test_ring_sizes_are_rounded_and_limited() {
     ! on 1 ethtool -G ib0 rx 8193 2>/dev/null || return 1
     ! on 1 ethtool -G ib0 rx-mini 5 2>/dev/null || return 1
     # Rounded, as the module's parameters are.
@@ -157,8 +157,8 @@ test_ring_sizes_out_of_range() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_one_channel='it does not say'
-test_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:\s+1'; }
+xfail_stock_interface_has_one_channel='it does not say'
+test_interface_has_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:\s+1'; }
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
 
@@ -192,12 +192,12 @@ test_adaptive_moderation_follows_the_traffic() {
     stop_traffic
     wait_for 20 is_still 2
     # The library decides once in 64 events: what lacked one event is decided upon, and nothing after it.
-    moderation_was=$(moderation 2 rx-usecs) moderation_changed=0 events=$(statistic_of 2 rx_events)
+    moderation_was=$(moderation 2 rx-usecs) moderation_changed=0 events=$(statistic_of 2 rx_cq_events)
     for _ in $(seq 20); do
         reaches 1 10.0.0.2
         ! moderation_changes 2 2 || fail "it changed twice without traffic"
     done
-    events=$(($(statistic_of 2 rx_events) - events))
+    events=$(($(statistic_of 2 rx_cq_events) - events))
     echo "# $moderation_changed changes in $events events"
     [ "$events" -ge 20 ]
     [ "$events" -le 64 ]

@@ -23,7 +23,7 @@ calm() {
 }
 
 # 1
-test_unload_right_after_many_neighbours() {
+test_module_unloads_right_after_many_neighbours() {
     local i address
     address=$(lladdr 2)
     for i in 1 2; do
@@ -51,7 +51,7 @@ down_and_up() {
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
 }
-test_reregistration_storm_against_down_and_up() {
+test_reregistration_storm_during_down_and_up() {
     storm 2
     repeat_for 6 down_and_up
     calm
@@ -62,7 +62,7 @@ make_and_delete() {
     on 2 ip link set blue up
     on 2 ip link del blue
 }
-test_reregistration_storm_against_unregistration() {
+test_reregistration_storm_during_unregistration() {
     storm 2
     repeat_for 6 make_and_delete
     unload_driver
@@ -74,7 +74,7 @@ test_reregistration_storm_against_unregistration() {
 
 # 3
 join_and_leave() { on 2 timeout 1 python3 /test/group.py listen-many 30 ib1 >/dev/null || true; }
-test_memberships_change_while_groups_are_joined_again() {
+test_memberships_change_during_rejoins() {
     knob 2 delay_us 1000
     storm 2
     repeat_for 6 join_and_leave
@@ -92,7 +92,7 @@ test_memberships_change_while_groups_are_joined_again() {
 
 # 14
 send_to_many() { seq 30 | sed 's/^/239.20.0./' | on 2 python3 /test/group.py send-many ib1; }
-test_sends_to_groups_while_groups_are_joined_again() {
+test_groups_are_sent_to_during_rejoins() {
     storm 2
     repeat_for 6 send_to_many
     calm
@@ -104,12 +104,12 @@ test_sends_to_groups_while_groups_are_joined_again() {
 }
 
 # 15
-test_paths_change_under_a_full_ring() {
+test_paths_change_with_a_full_ring() {
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before stops queries
     before=$(on 1 cat $limit)
     # Byte queue limits would keep the ring from ever being full.
     on 1 sh -c "echo 1000000 >$limit"
-    [ "$DRIVER" = stock ] || { stops=$(statistic_of 1 tx_ring_stops) queries=$(statistic_of 1 path_queries); }
+    [ "$DRIVER" = stock ] || { stops=$(statistic_of 1 tx_queue_stopped) queries=$(statistic_of 1 path_queries); }
     knob 1 delay_us 3000
     storm 1
     on 1 timeout 60 ping -q -f -l 200 10.0.0.2 >/dev/null 2>&1 &
@@ -123,7 +123,7 @@ for _ in range(100000):
     knob 1 delay_us 0
     on 1 sh -c "echo $before >$limit"
     if [ "$DRIVER" = ours ]; then
-        stops=$(($(statistic_of 1 tx_ring_stops) - stops)) queries=$(($(statistic_of 1 path_queries) - queries))
+        stops=$(($(statistic_of 1 tx_queue_stopped) - stops)) queries=$(($(statistic_of 1 path_queries) - queries))
         echo "# the ring was full $stops times, $queries path queries"
         [ $stops -ge 10 ]
         [ $queries -ge 10 ]
@@ -132,7 +132,7 @@ for _ in range(100000):
 }
 
 # 25
-test_groups_are_back_at_once_after_reregistration() {
+test_groups_are_rejoined_at_once_after_reregistration() {
     local started before
     listed() { grep -A 3 -i 'GID: ff12:401b:ffff:0:0:0:ffff:ffff' /sys/kernel/debug/ipoib/ib1_mcg | says 'complete: *yes'; }
     joins() { [ "$DRIVER" = stock ] || statistic_of 2 group_joins; }

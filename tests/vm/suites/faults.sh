@@ -34,35 +34,35 @@ sometimes() { # KIND PERCENT
 }
 never() { setting "$1" probability 0; }
 
-test_interface_comes_up() {
+test_interface_comes_up_despite_failed_allocations() {
     on 1 ip link set ib0 down
     each_allocation_fails_once up ib0
     on 1 ip link set ib0 up
     both_work
 }
 
-test_child_by_file() {
+test_sysfs_child_is_created_despite_failed_allocations() {
     each_allocation_fails_once write /sys/class/net/ib0/create_child 0x8001 /sys/class/net/ib0/delete_child 0x8001
     both_work
 }
 
-test_child_by_rtnetlink() {
+test_rtnetlink_child_is_created_despite_failed_allocations() {
     each_allocation_fails_once link ib0 blue 0x8001
     both_work
 }
 
-test_mode() {
+test_mode_changes_despite_failed_allocations() {
     each_allocation_fails_once write /sys/class/net/ib0/mode connected /sys/class/net/ib0/mode datagram
     both_work
 }
 
-test_rings() {
+test_rings_change_despite_failed_allocations() {
     [ "$DRIVER" = ours ] || return 77
     each_allocation_fails_once rings ib0 512 256 128
     both_work
 }
 
-test_hca_is_plugged_in() {
+test_hca_is_added_despite_failed_allocations() {
     at 2 write "$debug/1/plugged" 0
     # Seconds each: a few of them only.
     STRIDE=7 at 1 python3 /test/fail_nth.py write "$debug/1/plugged" 1 "$debug/1/plugged" 0
@@ -72,7 +72,7 @@ test_hca_is_plugged_in() {
 }
 
 # What the driver's work, polls and timers ask for, too.
-test_memory_is_scarce_under_traffic() {
+test_traffic_recovers_from_scarce_memory() {
     local kind mode end=$((SECONDS + 30))
     serve_iperf 2
     for kind in "${memory[@]}"; do sometimes "$kind" 10; done
@@ -114,11 +114,11 @@ with_failing() { # VERB PERCENT
     on 1 ip link set ib0 up
     both_work
 }
-test_verbs_fail() {
+test_interface_recovers_from_failing_verbs() {
     local verb
     for verb in alloc_pd create_cq create_srq create_qp modify_qp create_ah attach_mcast query_port; do with_failing $verb 100; done
 }
-test_verbs_fail_now_and_then() {
+test_interface_recovers_from_sporadic_verb_failures() {
     local verb
     for verb in create_qp modify_qp create_ah attach_mcast post_send post_recv post_srq_recv req_notify_cq; do with_failing $verb 20; done
 }

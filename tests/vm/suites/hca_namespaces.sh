@@ -26,7 +26,7 @@ before_each() {
     }
 }
 
-test_interface_is_made_in_its_hcas_namespace() {
+test_interface_is_created_in_its_hcas_namespace() {
     has_here 1
     [ "$(interfaces_in h2)" = ib0 ]
     ip addr add 10.0.0.1/24 dev ib0
@@ -39,20 +39,20 @@ test_interface_is_made_in_its_hcas_namespace() {
     ping -q -c 20 -i 0.05 10.0.0.2 | says ' 0% packet loss'
 }
 
-test_children_are_made_beside_their_parent() {
+test_children_are_created_in_their_parents_namespace() {
     on 2 ip link add link ib0 name child type ipoib
     [ "$(interfaces_in h2 | sed 's/@.*//' | sort | xargs)" = "child ib0" ]
     on 2 ip link del child
 }
 
-test_interface_is_made_there_when_the_driver_is_loaded() {
+test_driver_load_creates_interfaces_in_their_hcas_namespace() {
     unload_driver
     load_driver
     has_one_in h2
     has_here 1
 }
 
-test_interface_comes_back_with_its_hca() {
+test_interface_returns_with_its_hca() {
     ip netns del h2
     wait_for 10 has_here 2
     rdma system set netns shared

@@ -7,7 +7,7 @@ PROCESSORS=2
 HOSTS=1
 MODE=connected
 
-test_messages_on_connections_of_our_own_are_refused() {
+test_messages_on_active_connections_are_refused() {
     local before bytes
     # It takes the structure of one kind of connection for that of the other, and writes to it.
     [ "$DRIVER" = ours ] || return 77

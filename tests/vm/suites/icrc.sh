@@ -42,7 +42,7 @@ carries() { # CHECKSUMS
     [ "$(checksum_of 10.0.0.2)" = "$1" ] || fail "$(cat /run/seen)"
 }
 
-test_off_by_default() {
+test_flag_is_off_by_default() {
     [ "$DRIVER" = ours ] || return 77
     on 1 ethtool --show-priv-flags ib0 | says -E 'icrc-as-checksum *: off'
     is_feature 1 tx-checksum-ipv4 off
@@ -55,7 +55,7 @@ test_unknown_flag_is_refused() {
     ! on 1 ethtool --set-priv-flags ib0 no-such-flag on 2>/dev/null
 }
 
-test_no_checksums_where_both_want_it() {
+test_checksums_are_omitted_if_both_ends_offer() {
     [ "$DRIVER" = ours ] || return 77
     both_trust
     is_feature 1 tx-checksum-ipv4 on
@@ -64,13 +64,13 @@ test_no_checksums_where_both_want_it() {
     [ "$(wrong_checksums)" = 0 ]
 }
 
-test_groups_and_broadcasts_have_checksums() {
+test_multicast_and_broadcast_have_checksums() {
     [ "$DRIVER" = ours ] || return 77
     both_trust
     [ "$(checksum_of 239.1.2.3 ip-add-membership=239.1.2.3:ib1)" = 'udp sum ok' ] || fail "$(cat /run/seen)"
 }
 
-test_checksums_where_one_does_not() {
+test_checksums_are_kept_if_one_end_does_not_offer() {
     [ "$DRIVER" = ours ] || return 77
     both_trust
     trust 2 off
@@ -91,7 +91,7 @@ test_datagrams_have_checksums() {
     carries 'bad udp cksum'
 }
 
-test_checksums_by_ethtool() {
+test_ethtool_can_turn_checksums_on() {
     [ "$DRIVER" = ours ] || return 77
     both_trust
     trap 'set_feature 1 tx-checksum-ipv4 on' EXIT

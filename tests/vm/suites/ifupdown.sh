@@ -68,14 +68,14 @@ test_ifup_sets_mode_mtu_and_addresses() {
     ping_ok 2 fd00::1
 }
 
-test_command_of_ifup_made_a_child() {
+test_ifup_command_creates_a_child() {
     [ "$(file ib0.8002 pkey)" = 0x8002 ]
     wait_for 20 is_up ib0.8002
     wait_for 20 here_reaches 10.2.0.2
     ping_ok 2 10.2.0.1
 }
 
-test_ifup_makes_the_child_of_a_stanza() {
+test_ifup_creates_the_child_of_a_stanza() {
     is_configured ib0.8001 || up ib0.8001
     [ "$(file ib0.8001 pkey)" = 0x8001 ]
     [ "$(file ib0.8001 parent)" = ib0 ]
@@ -86,7 +86,7 @@ test_ifup_makes_the_child_of_a_stanza() {
 }
 
 child_is_gone() { [ ! -e "/sys/class/net/$1" ]; }   # INTERFACE; the kernel's own driver takes a while
-test_ifdown_takes_children_and_addresses_away() {
+test_ifdown_removes_children_and_addresses() {
     is_configured ib0.8001 || up ib0.8001
     wait_for 20 here_reaches 10.0.0.2
     down ib0.8001
@@ -99,7 +99,7 @@ test_ifdown_takes_children_and_addresses_away() {
     ! reaches 2 10.0.0.1 || return 1
 }
 
-test_all_up_and_down_again_and_again() {
+test_ifup_and_ifdown_of_all_repeat() {
     down -a
     write_interfaces datagram 2044
     for _ in 1 2; do

@@ -14,7 +14,7 @@ both_ways() { # COMMAND: with 1 2 and with 2 1
 }
 address_of() { echo "10.0.0.$1"; }
 
-test_the_machines_differ() {
+test_machines_have_separate_switches() {
     echo "# here: $DRIVER on $(uname -r); there: $(there printenv DRIVER) on $(there uname -r); OpenSM with host $SM_HOST"
     [ "$(ibnetdiscover | grep -c ^Switch)" = 2 ]
 }
@@ -33,7 +33,7 @@ test_hosts_know_each_others_addresses() {
 }
 
 floods() { flood "$1" "$(address_of "$2")" 1000 -s "$(($(mtu "$1") - 28))"; }
-test_full_packets_both_ways() { both_ways floods; }
+test_full_size_packets_both_ways() { both_ways floods; }
 
 streams() { iperf "$1" "$2" -t 3; }
 test_tcp_both_ways() { both_ways streams; }
@@ -103,7 +103,7 @@ test_connected_mode() {
     [ "$(counter 1 rc_sent)" -gt 1000 ] && [ "$(counter 2 rc_sent)" -gt 1000 ]
 }
 # It is offered in private data that the other driver does not read.
-test_icrc_as_checksum_is_for_who_offers_it_too() {
+test_icrc_flag_keeps_checksums_for_a_peer_without_an_offer() {
     on 1 ethtool --set-priv-flags ib0 icrc-as-checksum on
     to_mode connected connected
     wait_for 20 reaches 1 10.0.0.2
@@ -148,7 +148,7 @@ mixed() { # CONNECTED DATAGRAM
     on "$1" ip neigh del "$(address_of "$2")" dev "$(interface_of "$1")"
     on "$1" ip route flush cache
 }
-test_mixed_modes_and_their_path_mtu() {
+test_path_mtu_is_learned_between_modes() {
     mixed 1 2
     mixed 2 1
     to_mode datagram datagram
@@ -197,7 +197,7 @@ copies() {
     echo "# $(at "$1" cut -c1-16 /run/sent) sent, $(at "$2" cut -c1-16 /run/received) received"
     [ "$(at "$1" cat /run/sent)" = "$(at "$2" cat /run/received)" ]
 }
-test_a_gigabyte_arrives_whole() {
+test_gigabyte_arrives_whole() {
     copies 1 2
     to_mode connected connected
     wait_for 20 reaches 1 10.0.0.2

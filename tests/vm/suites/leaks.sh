@@ -37,5 +37,5 @@ life_in() { # MODE
     add_hosts
 }
 
-test_life_in_datagram_mode() { life_in datagram; }
-test_life_in_connected_mode() { life_in connected; }
+test_interface_in_datagram_mode_leaks_nothing() { life_in datagram; }
+test_interface_in_connected_mode_leaks_nothing() { life_in connected; }

@@ -51,7 +51,7 @@ test_driver_reload_50_times_under_traffic() {
     ping_ok 1 10.0.0.2
 }
 
-test_unload_at_once_after_use() {
+test_module_unloads_right_after_use() {
     # Neighbours, groups and packets under way when the module goes.
     for _ in $(seq 10); do
         on 1 ping -q -c 100 -f -l 20 10.0.0.2 >/dev/null 2>&1 || true

@@ -56,7 +56,7 @@ test_wrong_pkey_is_counted_and_dropped_by_the_hca() {
 }
 
 # The receive buffer's first 40 bytes are then what was there before: here, the GRH of a frame for the group.
-test_group_frame_without_grh_is_no_multicast() {
+test_group_frame_without_grh_is_not_received_as_multicast() {
     local packets multicast to_all='dlid=0xc000 dgid=ff12401bffff00000000000000000001 hex=080000004500001400000000401100000a0000010a000002'
     packets=$(statistic 2 rx_packets) multicast=$(statistic 2 multicast)
     # More than a ring of either.
@@ -80,7 +80,7 @@ test_oversized_frames_are_counted_and_dropped() {
     still_works
 }
 
-test_random_frames() {
+test_random_frames_do_no_harm() {
     local i before
     seen() { echo $(($(statistic 2 rx_packets) + $(all_dropped))); }
     before=$(seen)

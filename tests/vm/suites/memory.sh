@@ -23,7 +23,7 @@ free_now_kib() {
 }
 free_kib() { settled free_now_kib; }
 
-test_interface_takes_what_is_documented() {
+test_interface_takes_the_documented_memory() {
     [ "$DRIVER" = ours ] || return 77
     local before taken i count=16
     before=$(free_kib)
@@ -44,11 +44,11 @@ learns_500_paths() { # FIRST
 }
 questions_have_ended() {
     local failures
-    failures=$(statistic_of 2 path_failures)
+    failures=$(statistic_of 2 path_query_failures)
     sleep 1
-    [ "$(statistic_of 2 path_failures)" = "$failures" ]
+    [ "$(statistic_of 2 path_query_failures)" = "$failures" ]
 }
-test_path_and_neighbour_take_what_is_documented() {
+test_path_and_neighbour_take_the_documented_memory() {
     [ "$DRIVER" = ours ] || return 77
     local before path neighbour count=4000 first
     # Neither is forgotten meanwhile. The driver reads it when an interface is started.
@@ -94,7 +94,7 @@ connect_to() { # STEP: of all hosts, each to the one so many further on
     done
 }
 connection_ends_are() { [ "$(rdma resource show qp | grep -c 'type RC')" = "$1" ]; }
-test_connection_takes_what_is_documented() {
+test_connection_takes_the_documented_memory() {
     local host step before taken queues made=$((PORTS * (PORTS - 3)))
     # Keeps connections from being closed as idle.
     sysctl -qw net.ipv4.neigh.default.gc_interval=600

@@ -5,11 +5,11 @@
 PORTS=2
 HOSTS=1
 
-test_mtu_is_that_of_the_broadcast_group() { [ "$(mtu 1)" = 2044 ]; }
+test_mtu_is_the_broadcast_groups() { [ "$(mtu 1)" = 2044 ]; }
 test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M "do" -s 2016; }
-test_larger_packet_does_not() { ! ping_ok 1 10.0.0.2 -M "do" -s 2017; }
+test_packet_larger_than_the_mtu_is_refused() { ! ping_ok 1 10.0.0.2 -M "do" -s 2017; }
 
-test_smaller_admin_mtu() {
+test_smaller_admin_mtu_limits_packets() {
     set_mtu 1 1500
     [ "$(mtu 1)" = 1500 ]
     ping_ok 1 10.0.0.2 -M "do" -s 1472
@@ -22,7 +22,7 @@ test_smaller_admin_mtu() {
     ping_ok 1 10.0.0.2 -M "do" -s 2016
 }
 
-test_smallest_mtu() {
+test_smallest_mtu_carries_traffic() {
     set_mtu 1 72
     [ "$(mtu 1)" = 72 ]
     set_mtu 1 2044

@@ -10,7 +10,7 @@ MTU=1024
 # shellcheck source=/dev/null
 . ./features.sh
 
-test_mtu_is_the_links() { [ "$(mtu 1) $(mtu 2)" = '1020 1020' ]; }
+test_mtu_is_1020() { [ "$(mtu 1) $(mtu 2)" = '1020 1020' ]; }
 
 test_packets_of_all_sizes_arrive() {
     local size
@@ -19,7 +19,7 @@ test_packets_of_all_sizes_arrive() {
     flood 1 10.0.0.2 1000 -s 900
 }
 
-test_bytes_arrive_whole() { transfer 20; }
+test_tcp_data_arrive_whole() { transfer 20; }
 
 # Memory that a socket is charged for ten waiting datagrams of 900 bytes each (SK_MEMINFO_RMEM_ALLOC, shown by ss).
 test_sockets_are_charged_for_half_a_page() {

@@ -11,7 +11,7 @@ test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M "do" -s 4064; ping_ok 1 fd0
 test_flood_ping_of_large_packets() { flood 1 10.0.0.2 3000 -s 4064; }
 test_tcp() { iperf 1 2 -t 3; }
 test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
-test_smaller_admin_mtu() {
+test_smaller_admin_mtu_limits_packets() {
     on 1 ip link set ib0 mtu 2044
     ping_ok 1 10.0.0.2 -M "do" -s 2016
     iperf 1 2 -t 2

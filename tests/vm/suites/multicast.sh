@@ -26,7 +26,7 @@ before_each() { nobody_listens; }
 test_ipv4_group_reaches_several_receivers() { receivers 239.1.2.3 239.1.2.3; nobody_listens; }
 test_ipv6_group_reaches_several_receivers() { receivers ff15::1234 ff15::1234; nobody_listens; }
 
-test_nobody_else_receives_a_group() {
+test_hosts_outside_a_group_receive_nothing() {
     local before heard
     receivers 239.9.9.9 239.9.9.9
     before=$(statistic 4 rx_packets) heard=$(statistic 2 rx_packets)
@@ -45,7 +45,7 @@ test_sender_is_a_send_only_member() {
     saquery --smkey 1 -m 2>/dev/null | grep -A 3 'f07:707$' | says 'ScopeState.*0x8'
 }
 
-test_group_is_left_when_nobody_listens() {
+test_group_without_listeners_is_left() {
     is_there() { saquery -g | says -i 'ff12:401b:ffff::f05:505'; }
     is_gone() { ! is_there; }
     listen 2 239.5.5.5 >/dev/null &
@@ -83,7 +83,7 @@ test_own_multicast_is_not_received() {
     nobody_listens
 }
 
-test_two_hundred_groups() {
+test_two_hundred_groups_are_received() {
     on 2 python3 /test/group.py listen-many 200 ib1 >/run/many &
     wait_for 30 sh -c "[ \$(saquery -g | grep -ci 'ff12:401b:ffff::f0a:') -ge 200 ]"
     said_and_heard() {
@@ -105,7 +105,7 @@ time.sleep(1e6)' "$@" &
     trap 'kill $holder 2>/dev/null || true' EXIT
 }
 known() { grep -qi "GID: ff$1\$" /sys/kernel/debug/ipoib/ib1_mcg; }
-test_malformed_group_addresses_are_not_asked_for() {
+test_malformed_group_addresses_are_not_joined() {
     local good=00ffffffff12401bffff0000000000000f202020
     hold_group 00ffffffff12dead80550000000000000f202020 00000048ff12401bffff0000000000000f303030 \
         00fffffffe12401bffff0000000000000f404040 0000000000000000000000000000000000000000 $good
@@ -118,7 +118,7 @@ test_malformed_group_addresses_are_not_asked_for() {
     kill $holder
     both_work
 }
-test_group_of_another_signature_is_not_asked_for() {
+test_group_of_another_signature_is_not_joined() {
     local good=00ffffffff12401bffff0000000000000f505050
     hold_group 00ffffffff12deadffff0000000000000f606060 $good
     wait_for 15 known 12:401b:ffff:0:0:0:f50:5050

@@ -74,7 +74,7 @@ test_connection_in_connected_mode() {
     nmcli -t -f GENERAL.STATE device show ib1 | says '100 (connected)'
 }
 
-test_connection_in_datagram_mode_takes_its_place() {
+test_datagram_connection_replaces_the_connected_one() {
     ensure connected
     up datagram
     [ "$(file ib1 mode)" = datagram ]
@@ -83,7 +83,7 @@ test_connection_in_datagram_mode_takes_its_place() {
     ping_ok 1 10.0.0.2 -s 10000
 }
 
-test_child_is_made_and_taken_away() {
+test_child_is_created_and_deleted() {
     ensure datagram
     up child
     [ "$(file ib1.8001 pkey)" = 0x8001 ]
@@ -112,7 +112,7 @@ test_link_flap_is_followed() {
     wait_for 20 here_reaches 10.1.0.1
 }
 
-test_down_takes_addresses_away() {
+test_down_removes_addresses() {
     ensure datagram
     ensure child
     down child
@@ -122,7 +122,7 @@ test_down_takes_addresses_away() {
     ! reaches 1 10.0.0.2 || return 1
 }
 
-test_address_by_dhcp() {
+test_address_is_obtained_by_dhcp() {
     on 1 ip addr add 10.5.0.1/24 dev ib0
     on 1 dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --port=0 --log-facility=- \
         --interface=ib0 --bind-interfaces --dhcp-range=10.5.0.10,10.5.0.19,2m --dhcp-leasefile=/run/leases >/run/dnsmasq 2>&1 &

@@ -49,7 +49,7 @@ test_mtu_and_addresses_are_set() {
     wait_for 20 reaches 2 fd05::1
 }
 
-test_child_is_made() {
+test_child_is_created() {
     wait_for 20 has_address blue 10.6.0.2/24
     link_shows blue 'ipoib pkey *0x8001 mode *connected'
     link_shows blue 'blue@ib1'
@@ -76,7 +76,7 @@ make_blue_anew() { # as write_files
     write_files "$@"
     start_networkd 2
 }
-test_child_is_made_in_the_other_mode() {
+test_child_is_created_in_the_other_mode() {
     make_blue_anew datagram MACAddress=none
     wait_for 20 has_address blue 10.6.0.2/24
     link_shows blue 'ipoib pkey *0x8001 mode *datagram'
@@ -85,8 +85,8 @@ test_child_is_made_in_the_other_mode() {
 }
 
 # Without MACAddress=none, networkd makes an address up for what it creates.
-xfail_stock_child_with_a_made_up_address_works='it takes the GID in it for its own'
-test_child_with_a_made_up_address_works() {
+xfail_stock_child_with_a_generated_address_works='it takes the GID in it for its own'
+test_child_with_a_generated_address_works() {
     make_blue_anew connected
     wait_for 20 link_shows blue 'ipoib pkey *0x8001 mode *connected'
     wait_for 15 has_address blue 10.6.0.2/24
@@ -94,7 +94,7 @@ test_child_with_a_made_up_address_works() {
     [ "$(file blue address | cut -c13-)" = "$(file ib1 address | cut -c13-)" ]
 }
 
-test_interface_that_comes_later_is_set_up_with_its_child() {
+test_interface_added_later_is_set_up_with_its_child() {
     stop_networkd
     write_files connected MACAddress=none
     knob 2 plugged 0

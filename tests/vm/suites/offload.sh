@@ -15,7 +15,7 @@ test_features_of_a_capable_hca_are_on() {
     is_feature 1 large-receive-offload off
 }
 
-test_segmentation_is_the_hcas_when_it_is_on() {
+test_hca_segments_when_tso_is_on() {
     local requests segments
     requests=$(counter 1 send_wr) segments=$(counter 1 segments)
     transfer 20
@@ -34,12 +34,12 @@ test_segmentation_is_the_hcas_when_it_is_on() {
     set_feature 1 tso on
 }
 
-test_bytes_count_as_on_the_wire() {
+test_byte_counters_match_the_wire() {
     [ "$DRIVER" = ours ] || return 77
     bytes_count_as_on_the_wire
 }
 
-test_every_combination_carries_the_same() {
+test_every_offload_combination_carries_the_same_data() {
     local tx rx tso
     for tx in on off; do
         for rx in on off; do
@@ -74,7 +74,7 @@ test_corrupted_packets_are_dropped() {
     knob 2 corrupt_every 0
 }
 
-test_connected_mode_has_none_for_sending() {
+test_connected_mode_has_no_send_offloads() {
     set_mode 1 connected
     is_feature 1 tx-checksum-ipv4 off
     is_feature 1 tcp-segmentation-offload off
@@ -85,8 +85,8 @@ test_connected_mode_has_none_for_sending() {
     transfer 5
 }
 
-xfail_stock_mode_changes_under_large_packets='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
-test_mode_changes_under_large_packets() { mode_changes_under_large_packets; }
+xfail_stock_mode_changes_while_large_packets_are_sent='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
+test_mode_changes_while_large_packets_are_sent() { mode_changes_under_large_packets; }
 
 xfail_stock_received_segments_are_merged='it has no LRO'
 test_received_segments_are_merged() {
@@ -107,8 +107,8 @@ test_received_segments_are_merged() {
     [ $((on * 2)) -lt "$off" ]
 }
 
-xfail_stock_merging_loses_and_changes_nothing='it has no LRO'
-test_merging_loses_and_changes_nothing() {
+xfail_stock_merging_preserves_the_data='it has no LRO'
+test_merging_preserves_the_data() {
     local before
     set_feature 2 lro on
     # The stack sees segments as the driver merged them, and no further merged.
@@ -125,8 +125,8 @@ test_merging_loses_and_changes_nothing() {
     transfer 20
 }
 
-xfail_stock_forwarding_switches_merging_off='it has no LRO'
-test_forwarding_switches_merging_off() {
+xfail_stock_forwarding_disables_merging='it has no LRO'
+test_forwarding_disables_merging() {
     set_feature 2 lro on
     on 2 sysctl -qw net.ipv4.conf.ib1.forwarding=1
     is_feature 2 large-receive-offload off

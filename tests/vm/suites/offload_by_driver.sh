@@ -14,12 +14,12 @@ segments_made_by() { # COMMAND...
     local before
     # It runs in a command substitution, which does not inherit it.
     set -e
-    before=$(statistic_of 1 tx_segmented)
+    before=$(statistic_of 1 tx_tso_segments)
     "$@" >&2
-    echo $(($(statistic_of 1 tx_segmented) - before))
+    echo $(($(statistic_of 1 tx_tso_segments) - before))
 }
 
-test_features_are_for_sending_alone() {
+test_only_send_offloads_are_on() {
     [ "$DRIVER" = ours ] || return 77
     is_feature 1 tx-checksum-ip-generic on
     is_feature 1 tx-tcp-segmentation on
@@ -28,9 +28,9 @@ test_features_are_for_sending_alone() {
     on 1 ethtool -k ib0 | says 'large-receive-offload: off \[fixed\]'
 }
 
-test_bytes_arrive_whole() { transfer 20; }
+test_tcp_data_arrive_whole() { transfer 20; }
 
-test_segmentation_follows_the_switch() {
+test_driver_segments_when_tso_is_on() {
     local made
     [ "$DRIVER" = ours ] || return 77
     made=$(segments_made_by transfer 10)
@@ -53,30 +53,30 @@ cuts() { # MEGABYTES TARGET -gt|-eq SEGMENTS
     echo "# $made segments of larger packets"
     test "$made" "$3" "$4"
 }
-test_ipv6_is_cut_too() { without_wrong_checksums cuts 10 '[fd00::2]:4000' -gt 3000; }
+test_ipv6_is_segmented() { without_wrong_checksums cuts 10 '[fd00::2]:4000' -gt 3000; }
 
 # IPV6_DSTOPTS, of so many bytes: an extension header in every packet, with an option that who does not know it skips.
 with_options() { # BYTES
     printf '[fd00::2]:4000,setsockopt=41:59:x00%02x1e%02x%0*d' $(($1 / 8 - 1)) $(($1 - 4)) $((2 * ($1 - 4))) 0
 }
-test_extension_headers_are_counted() {
+test_segments_keep_ipv6_extension_headers() {
     without_wrong_checksums cuts 5 "$(with_options 16)" -gt 1500
     # More than there is room for: the stack cuts.
     without_wrong_checksums cuts 5 "$(with_options 64)" -eq 0
 }
 
-test_bytes_count_as_on_the_wire() { bytes_count_as_on_the_wire; }
+test_byte_counters_match_the_wire() { bytes_count_as_on_the_wire; }
 
-test_corrupted_segments_are_dropped_and_sent_again() { corrupted_segments_are_dropped; }
+test_corrupted_segments_are_dropped_and_retransmitted() { corrupted_segments_are_dropped; }
 
 send_pages_of_a_file() {
     serve_iperf 2
     on 1 timeout 30 iperf3 -c 10.0.0.2 -Z -n 20M >/run/iperf.out
     grep -q receiver /run/iperf.out
 }
-test_pages_of_a_file_are_cut_too() { without_wrong_checksums send_pages_of_a_file; }
+test_sendfile_pages_are_segmented() { without_wrong_checksums send_pages_of_a_file; }
 
-test_segments_of_a_small_link_are_many() {
+test_small_mss_makes_many_segments() {
     on 1 ip route change 10.0.0.0/24 dev ib0 advmss 200
     on 2 ip route change 10.0.0.0/24 dev ib1 advmss 200
     without_wrong_checksums transfer 3
@@ -84,7 +84,7 @@ test_segments_of_a_small_link_are_many() {
     on 2 ip route change 10.0.0.0/24 dev ib1
 }
 
-test_smallest_ring_carries_them() {
+test_smallest_ring_carries_segments() {
     [ "$DRIVER" = ours ] || return 77
     on 1 ethtool -G ib0 tx 128
     wait_for 20 reaches 1 10.0.0.2
@@ -93,8 +93,8 @@ test_smallest_ring_carries_them() {
 
 # What the stack sends as one packet follows the ring.
 segments_at_a_time() { on 1 ip -d link show ib0 | sed -nE 's/.*gso_max_segs ([0-9]+).*/\1/p'; }
-xfail_stock_larger_rings_send_more_segments_at_a_time='rings have the size they were loaded with'
-test_larger_rings_send_more_segments_at_a_time() {
+xfail_stock_larger_rings_allow_more_segments='rings have the size they were loaded with'
+test_larger_rings_allow_more_segments() {
     on 1 ethtool -G ib0 tx 128
     [ "$(segments_at_a_time)" = 32 ]
     on 1 ethtool -G ib0 tx 8192
@@ -109,9 +109,9 @@ test_larger_rings_send_more_segments_at_a_time() {
     transfer 10
 }
 
-test_mode_changes_under_large_packets() { mode_changes_under_large_packets; }
+test_mode_changes_while_large_packets_are_sent() { mode_changes_under_large_packets; }
 
-test_udp_and_pings_are_as_ever() {
+test_udp_and_pings_pass() {
     ping_ok 1 10.0.0.2 -s 20000
     ping_ok 1 fd00::2 -s 20000
     udp 1 2 20M -t 2

@@ -40,7 +40,7 @@ PYTHON
     cmp /run/sent /run/got
 }
 
-test_segments_of_many_pieces_are_sent() {
+test_segments_of_many_fragments_are_sent() {
     local dropped made
     transfer 5
     dropped=$(statistic 1 tx_dropped)
@@ -48,10 +48,10 @@ test_segments_of_many_pieces_are_sent() {
     send_pieces 400 2000
     [ "$(statistic 1 tx_dropped)" = "$dropped" ] || fail "$(($(statistic 1 tx_dropped) - dropped)) packets were dropped"
     [ "$DRIVER" = ours ] || return 0
-    made=$(statistic_of 1 tx_segmented)
+    made=$(statistic_of 1 tx_tso_segments)
     # Fewer pieces than elements.
     send_pieces 1500 600
-    made=$(($(statistic_of 1 tx_segmented) - made))
+    made=$(($(statistic_of 1 tx_tso_segments) - made))
     [ "$made" -gt 400 ] || fail "only $made datagrams were made of larger packets"
     [ "$(statistic 1 tx_dropped)" = "$dropped" ]
 }

@@ -39,14 +39,14 @@ test_max_nonsrq_conn_qp_is_clamped() {
     clamped max_nonsrq_conn_qp -1 0
     clamped max_nonsrq_conn_qp 5000 4096
 }
-test_defaults() {
+test_parameters_have_their_defaults() {
     reload
     [ "$(parameter send_queue_size)" = 128 ]
     [ "$(parameter recv_queue_size)" = 256 ]
     [ "$(parameter debug_level)" = 0 ]
     [ "$(parameter mcast_debug_level)" = 0 ]
 }
-test_text_is_refused() {
+test_text_is_refused_as_a_number() {
     [ ! -e /sys/module/ib_ipoib ] || unload_driver
     ! load_driver send_queue_size=many 2>/dev/null || return 1
     load_driver

@@ -9,7 +9,7 @@ HOSTS=1
 # An earlier test that failed may have left the fabric without OpenSM.
 before_each() { ensure_opensm; }
 
-test_link_down_takes_the_carrier_and_up_brings_it_back() {
+test_carrier_follows_the_link() {
     knob 2 link 0
     wait_for 10 no_carrier 2
     ! reaches 1 10.0.0.2 || return 1
@@ -33,7 +33,7 @@ test_tcp_survives_a_link_flap() {
     end_stream 2
 }
 
-test_traffic_goes_on_without_a_subnet_manager() {
+test_traffic_continues_without_a_subnet_manager() {
     # What has not been used for a while is forgotten, and nobody would tell it again.
     ping_ok 1 10.0.0.2
     ping_ok 1 10.0.0.3
@@ -43,7 +43,7 @@ test_traffic_goes_on_without_a_subnet_manager() {
     flood 1 10.0.0.2 1000
 }
 
-test_opensm_restart_is_survived_under_traffic() {
+test_traffic_survives_an_opensm_restart() {
     local client sent lost
     on 1 ping -q -i 0.02 10.0.0.2 >/run/restart.out &
     client=$!
@@ -88,14 +88,14 @@ silent_hosts_talk_without_a_subnet_manager() { # MODE
     wait_for 20 all_are_members
     sysctl -qw net.ipv4.neigh.default.gc_interval=30
 }
-test_silent_hosts_talk_without_a_subnet_manager() { silent_hosts_talk_without_a_subnet_manager datagram; }
-test_silent_hosts_talk_without_a_subnet_manager_in_connected_mode() {
+test_long_silent_hosts_communicate_without_a_subnet_manager() { silent_hosts_talk_without_a_subnet_manager datagram; }
+test_long_silent_connected_hosts_communicate_without_a_subnet_manager() {
     silent_hosts_talk_without_a_subnet_manager connected
     for host in 2 3; do set_mode $host datagram; done
     wait_for 20 reaches 2 10.0.0.3
 }
 
-test_groups_are_joined_again_after_reregistration() {
+test_groups_are_rejoined_after_reregistration() {
     # A new subnet manager knows nothing until it is told.
     wait_for 20 all_are_members
     on 1 ip neigh flush dev ib0
@@ -144,7 +144,7 @@ test_loss_is_counted_and_tcp_completes() {
     [ "$(counter 2 drop_fault)" -gt "$before" ]
 }
 
-test_send_errors_are_survived() {
+test_traffic_recovers_from_send_errors() {
     local before
     expect_in_log 'ib0: failed send event'
     before=$(statistic 1 tx_errors)
@@ -159,7 +159,7 @@ test_send_errors_are_survived() {
     flood 1 10.0.0.2 1000
 }
 
-test_delay_only_delays() {
+test_traffic_passes_a_slow_link() {
     knob 1 delay_us 2000
     ping_ok 1 10.0.0.2
     iperf 1 2 -t 2
@@ -175,7 +175,7 @@ left_after() { # HOST
     echo $(((${EPOCHREALTIME/./} - start) / 1000))
 }
 
-test_events_are_acted_upon_while_others_hold_rtnl() {
+test_events_are_handled_while_rtnl_is_held() {
     local i pids=() late
     modprobe veth
     for i in $(seq 8); do

@@ -22,7 +22,7 @@ nothing_changed() {
     ping_ok 1 10.0.0.2
 }
 
-test_an_ordinary_user_changes_nothing() {
+test_ordinary_user_can_change_nothing() {
     local file user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
     for file in mode umcast create_child delete_child; do
         refused 'Permission denied' "${user[@]}" sh -c "echo 0x8001 >/sys/class/net/ib0/$file"
@@ -41,8 +41,8 @@ test_an_ordinary_user_changes_nothing() {
 }
 
 # Whose uid opens files, which is not enough.
-xfail_stock_root_needs_the_capability='mode and umcast ask the owner of the file only'
-test_root_needs_the_capability() {
+xfail_stock_root_needs_cap_net_admin='mode and umcast ask the owner of the file only'
+test_root_needs_cap_net_admin() {
     local file root=(setpriv --bounding-set -net_admin --inh-caps -net_admin)
     for file in mode umcast create_child delete_child; do
         refused 'not permitted' "${root[@]}" bash -c "echo connected >/sys/class/net/ib0/$file"
@@ -55,9 +55,9 @@ box_is_ready() { [ "$(readlink "/proc/$box/ns/net")" != "$(readlink /proc/self/n
 # As that user, who owns what is in it.
 in_box() { setpriv --reuid 65534 --regid 65534 --clear-groups nsenter -t "$box" -U -n -m --preserve-credentials "$@"; }
 
-xfail_stock_root_of_a_container_has_its_own_interface_and_no_other='files stay those of the first owner'
+xfail_stock_container_root_controls_only_its_own_interface='files stay those of the first owner'
 # A container of an ordinary user, with an interface that was moved into it.
-test_root_of_a_container_has_its_own_interface_and_no_other() {
+test_container_root_controls_only_its_own_interface() {
     local box
     setpriv --reuid 65534 --regid 65534 --clear-groups \
         unshare --user --map-root-user --net --mount sh -c 'mount -t sysfs sysfs /sys && exec sleep 1000' 2>/run/box &
@@ -102,7 +102,7 @@ costs_little() { # BEFORE COUNT
 }
 
 # Each request has us answer to an address of its sender's choice, and ask for the path to it.
-test_requests_from_addresses_that_nobody_has_cost_little() {
+test_arp_requests_from_unused_addresses_take_little_memory() {
     local started paths before
     before=$(settled slab_kb) started=$SECONDS
     wait_for 20 reaches 1 10.0.0.2
@@ -120,7 +120,7 @@ test_requests_from_addresses_that_nobody_has_cost_little() {
 groups_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_mcg; }
 
 # Over IPv6 we look for each address in a group of its own: whoever asks from ever new ones has us send to as many.
-test_groups_that_are_only_sent_to_cost_little() {
+test_send_only_groups_take_little_memory() {
     local started block before
     # Without the paths of the test before.
     on 2 ip link set ib1 down
@@ -141,8 +141,8 @@ test_groups_that_are_only_sent_to_cost_little() {
     flood 2 10.0.0.1 500
 }
 
-xfail_stock_and_nothing_of_them_stays='it keeps paths until it is restarted'
-test_and_nothing_of_them_stays() {
+xfail_stock_unused_paths_and_groups_are_freed='it keeps paths until it is restarted'
+test_unused_paths_and_groups_are_freed() {
     local before
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
     # From the next start on.

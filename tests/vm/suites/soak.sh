@@ -254,7 +254,7 @@ settle() {
     wait_for 30 no_connections
 }
 
-test_all_happens_once_and_all_recover() {
+test_hosts_recover_from_each_kind_of_event() {
     local kind number=0
     mapfile -t concerned < <(seq "$PORTS")
     took=([0]=0)
@@ -272,7 +272,7 @@ test_all_happens_once_and_all_recover() {
     sample before
 }
 
-test_minutes_of_it() {
+test_hosts_recover_from_random_events() {
     local events size deck=() kind host many=0 minute=0 from=$SECONDS
     concerned=()
     trap at_the_end EXIT
@@ -295,11 +295,11 @@ test_minutes_of_it() {
     sample after
 }
 
-test_objects_are_as_many_as_before() {
+test_object_counts_return_to_their_start() {
     compared objects
     cmp "$samples/objects.before" "$samples/objects.after"
 }
-test_memory_is_as_much_as_before() {
+test_memory_returns_to_its_start() {
     compared memory
     [ "$(grown kernel_kb)" -le 4096 ]
     [ "$(grown slab_kb)" -le 1024 ]

@@ -40,7 +40,7 @@ test_each_subnet_has_a_switch_and_a_prefix() {
     ! ibhosts -C soft_ib0 | says 'soft_ib[13]' || return 1
 }
 
-test_hosts_of_one_subnet_talk() {
+test_hosts_of_one_subnet_communicate() {
     ping_ok 1 10.0.0.3
     ping_ok 4 10.0.0.2
     ping_ok 3 fd00::1
@@ -49,7 +49,7 @@ test_hosts_of_one_subnet_talk() {
     iperf 2 4 -t 2
 }
 
-test_hosts_of_two_subnets_do_not() {
+test_hosts_of_two_subnets_cannot_communicate() {
     local pair
     for pair in '1 2' '2 1' '1 4' '3 2' '4 3'; do
         # shellcheck disable=SC2086
@@ -69,7 +69,7 @@ test_multicast_stays_in_its_subnet() {
     [ "$(counter 2 delivered)" -lt $((of_two + 20)) ]
 }
 
-test_connected_mode_in_both() {
+test_connected_mode_works_in_both_subnets() {
     local host
     for host in 1 2 3 4; do set_mode $host connected; done
     wait_for 20 reaches 1 10.0.0.3
@@ -81,7 +81,7 @@ test_connected_mode_in_both() {
     wait_for 20 reaches 2 10.0.0.4
 }
 
-test_one_subnets_manager_is_none_of_the_others() {
+test_stopped_opensm_affects_only_its_own_subnet() {
     stop_opensm_of 2
     # The first subnet brings a link up again, the second cannot.
     knob 3 link 0

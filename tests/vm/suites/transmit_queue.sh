@@ -11,7 +11,7 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 queues() { on "$1" sh -c "ls -d /sys/class/net/$2/queues/tx-* | wc -l"; }      # HOST INTERFACE
 
 # 5
-test_child_by_rtnetlink_has_one_queue() {
+test_rtnetlink_child_has_one_queue() {
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     [ "$(queues 1 blue)" = 1 ]
     [ "$(queues 1 ib0)" = 1 ]
@@ -19,8 +19,8 @@ test_child_by_rtnetlink_has_one_queue() {
 }
 
 # b
-xfail_stock_modes_leave_one_queue='back in datagram mode it has as many as there are processors'
-test_modes_leave_one_queue() {
+xfail_stock_mode_changes_keep_one_queue='back in datagram mode it has as many as there are processors'
+test_mode_changes_keep_one_queue() {
     local found
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip link set blue type ipoib mode connected
@@ -33,8 +33,8 @@ test_modes_leave_one_queue() {
 # 18
 # The kernel's own watchdog logs a warning with a trace, once.
 case $(uname -r) in 6.1.*)
-    xfail_stock_transmit_timeout_is_recovered_from='it logs it each second, and waits'
-    xfail_stock_stopped_queue_is_recovered='as that'
+    xfail_stock_stalled_sends_recover_without_a_stopped_queue='it logs it each second, and waits'
+    xfail_stock_stalled_sends_recover_with_a_stopped_queue='as that'
     ;;
 esac
 times_out_and_recovers() { # [ping arguments]
@@ -64,9 +64,9 @@ times_out_and_recovers() { # [ping arguments]
     both_work
 }
 # The six that the socket may have under way stop no queue.
-test_transmit_timeout_is_recovered_from() { times_out_and_recovers; }
+test_stalled_sends_recover_without_a_stopped_queue() { times_out_and_recovers; }
 # More than what byte queue limits always let through: the kernel's watchdog sees to it.
-test_stopped_queue_is_recovered() { times_out_and_recovers -s 20000; }
+test_stalled_sends_recover_with_a_stopped_queue() { times_out_and_recovers -s 20000; }
 
 # 19
 test_threaded_napi_stops_and_wakes_the_queue() {

@@ -58,8 +58,8 @@ test_rc_bandwidth() {
 test_rc_latency() { perftest ib_send_lat -n 200; result_is 2 200; }
 test_ud_bandwidth() { perftest ib_send_bw -c UD -s 2048 -n 500; result_is 2048 500; }
 test_ud_latency() { perftest ib_send_lat -c UD -n 200; result_is 2 200; }
-test_events_instead_of_polling() { perftest ib_send_bw -e -s 4096 -n 500; result_is 4096 500; }
-test_shared_receive_queue() { perftest ib_send_bw --use-srq -s 4096 -n 500 -q 4; result_is 4096 2000; }
+test_bandwidth_with_completion_events() { perftest ib_send_bw -e -s 4096 -n 500; result_is 4096 500; }
+test_bandwidth_with_a_shared_receive_queue() { perftest ib_send_bw --use-srq -s 4096 -n 500 -q 4; result_is 4096 2000; }
 test_rdma_write_bandwidth() {
     local before
     before=$(counter 2 rdma_writes)
@@ -122,7 +122,7 @@ test_rping_in_connected_mode() {
     set_mode 1 datagram
     set_mode 2 datagram
 }
-test_rping_loses_nothing_on_a_link_that_does() {
+test_rping_succeeds_on_a_lossy_link() {
     local again
     again=$(counter 1 rc_sent_again)
     lose 101 97
@@ -182,10 +182,10 @@ complete() { # EXPECTED OPERATION... [ARGUMENT...]
 }
 fine='success success success | success success | same'
 
-test_data_arrive_whatever_their_size() {
+test_data_of_all_sizes_arrive() {
     complete "$fine" send send-immediate write write-immediate read --bytes 0 1 2048 100001
 }
-test_data_arrive_on_a_link_that_loses() {
+test_data_arrive_on_a_lossy_link() {
     local again
     again=$(counter 1 rc_sent_again)
     # One in more than a message has packets: or, sent again, it would lose the same one for ever.
@@ -195,16 +195,16 @@ test_data_arrive_on_a_link_that_loses() {
 }
 # What came before is done, what comes behind is not; the other side has heard of nothing. Only a read fails when its answer
 # comes, by which time what is behind it may have been sent.
-test_memory_that_is_not_the_senders_own_is_not_touched() {
+test_wrong_local_keys_complete_with_protection_errors() {
     complete 'success protection flushed | success - | different' send write --wrong key bounds domain withdrawn
     complete 'success protection flushed | success (-|success) | different' read --wrong key bounds domain withdrawn access
 }
-test_memory_that_the_peer_does_not_grant_is_not_touched() {
+test_wrong_remote_keys_complete_with_access_errors() {
     complete 'success remote-access flushed | success flushed | different' write read \
         --wrong remote-key remote-bounds remote-access remote-withdrawn
     complete 'success invalid-request flushed | success flushed | different' write read --wrong refused
 }
-test_receives_that_are_wrong_are_refused() {
+test_wrong_receives_complete_with_errors() {
     complete 'success remote-operation flushed | success protection | different' send \
         --wrong receive-key remote-withdrawn
     complete 'success invalid-request flushed | success length | different' send --wrong receive-length
@@ -236,7 +236,7 @@ test_killed_processes_leave_nothing() {
     done
 }
 
-test_hca_that_goes_takes_what_was_made_of_it() {
+test_unplugged_hca_destroys_its_objects() {
     ./verbs.py send --hold >/run/holder &
     local holder=$!
     wait_for 10 grep -q holding /run/holder

@@ -15,7 +15,7 @@ refused() { # WORDS COMMAND...
     grep -qF "$words" /run/refusal || fail "$(cat /run/refusal)"
 }
 
-test_link_shows_every_function_and_no_more() {
+test_ip_link_shows_exactly_the_virtual_functions() {
     local vf
     for vf in 0 1 2; do
         shows 1 $vf "link/infiniband $(on 1 cat /sys/class/net/ib0/address)"
@@ -42,30 +42,30 @@ test_link_state_is_set_and_shown() {
     done
 }
 
-test_statistics_are_those_of_the_function() {
+test_statistics_of_a_function_are_shown() {
     on 1 ip -s link show ib0 | grep -A 4 'vf 1 ' | tr -s ' \n' ' ' >/run/vf1
     grep -q 'RX: bytes packets mcast bcast dropped 2003 2001 2006 2005 2007' /run/vf1
     grep -q 'TX: bytes packets dropped 2004 2002 2008' /run/vf1
 }
 
-test_function_that_is_not_there_is_refused() {
+test_absent_function_is_refused() {
     refused 'Invalid argument' on 1 ip link set ib0 vf 3 node_guid 00:11:22:33:44:55:66:77
     refused 'Invalid argument' on 1 ip link set ib0 vf 3 state enable
 }
 
-test_what_no_function_has_is_refused() {
+test_unsupported_settings_are_refused() {
     refused 'Operation not supported' on 1 ip link set ib0 vf 0 vlan 5
     refused 'Operation not supported' on 1 ip link set ib0 vf 0 spoofchk on
 }
 
-test_functions_of_another_hca_are_its_own() {
+test_functions_of_two_hcas_are_separate() {
     on 1 ip link set ib0 vf 0 node_guid 00:11:22:33:44:55:66:77
     on 2 ip link set ib1 vf 0 node_guid 00:11:22:33:44:55:66:aa
     shows 2 0 'NODE_GUID 00:11:22:33:44:55:66:aa'
     shows 1 0 'NODE_GUID 00:11:22:33:44:55:66:77'
 }
 
-test_child_shows_none() {
+test_child_shows_no_functions() {
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     ! on 1 ip link show blue | says 'vf 0' || return 1
     on 1 ip link del blue
@@ -79,7 +79,7 @@ test_functions_survive_the_drivers_reload() {
     shows 1 1 'PORT_GUID 00:11:22:33:44:55:66:bb'
 }
 
-test_interface_works_as_ever() {
+test_interface_with_functions_carries_traffic() {
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
     on 1 ethtool -i ib0 | says 'bus-info: soft_ib.0'

@@ -84,7 +84,7 @@ test_server_within_a_vrf_is_reached() {
     grep -q receiver /run/iperf.out
 }
 
-test_nothing_outside_the_vrf_reaches_it() {
+test_vrf_is_isolated_from_outside() {
     ! reaches 2 10.0.0.1 2>/dev/null || return 1
     ! reaches 2 fd00::1 2>/dev/null || return 1
     [ "$(name_in red)" = host ]
@@ -115,7 +115,7 @@ test_connected_mode_within_a_vrf() {
     set_mode 2 datagram
 }
 
-test_vrf_is_entered_and_left_under_traffic() {
+test_interface_enters_and_leaves_a_vrf_under_traffic() {
     on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
     for _ in $(seq 10); do
         release ib1
@@ -126,7 +126,7 @@ test_vrf_is_entered_and_left_under_traffic() {
     flood 1 10.0.0.2 500
 }
 
-test_released_interface_is_an_ordinary_one() {
+test_interface_released_from_a_vrf_communicates() {
     release ib1
     wait_for 20 reaches 2 10.0.0.1
     ping_ok 2 10.0.0.1

@@ -5,14 +5,14 @@
 # service, sends by itself, and takes unicast datagrams; groups and connections are the driver's.
 FABRIC=rdma_netdev=2
 # shellcheck source=/dev/null
-. suites/accelerated.sh
+. suites/rdma_netdev.sh
 filters() { true; }
-skippable_virtual_function_has_no_address_to_set='it has no virtual functions'
-skippable_address_says_that_there_is_no_connected_mode='there is'
+skippable_address_of_a_virtual_function_cannot_be_set='it has no virtual functions'
+skippable_address_has_no_connected_flag='there is'
 skippable_moderation_is_refused='the queue pair has it'
 # hfi1 leaves its statistics to the core where that can have them (net_device.pcpu_stat_type).
-xfail_stock_statistics_are_the_sums="it shows the queue pair's alone"
-xfail_stock_statistics_are_the_datapaths="it shows the queue pair's alone"
+xfail_stock_statistics_add_rdma_netdev_and_queue_pair="it shows the queue pair's alone"
+xfail_stock_statistics_include_the_rdma_netdevs="it shows the queue pair's alone"
 may_fail_stock_connected_child='now and then: a completion queue goes before the last queue pair that uses it'
 may_fail_stock_hca_is_unplugged_under_traffic='now and then: such a completion queue is left'
 
@@ -43,11 +43,11 @@ in_mode() { # MODE
 }
 
 # Queue pairs that a netdev uses have numbers of their own, by which such an HCA tells their datagrams.
-test_address_has_the_drivers_queue_pair_and_takes_connections() {
+test_address_has_the_drivers_qpn_and_the_connected_flag() {
     on 1 ip link show ib0 | says 'link/infiniband 80:81:'
 }
 
-test_unicast_comes_by_the_datapath_and_multicast_by_the_queue_pair() {
+test_unicast_arrives_at_the_rdma_netdev_and_multicast_at_the_queue_pair() {
     local before
     before=$(counter 2 accelerated_receives)
     flood 1 10.0.0.2 200
@@ -58,7 +58,7 @@ test_unicast_comes_by_the_datapath_and_multicast_by_the_queue_pair() {
 }
 
 # Received by the datapath and by the queue pair alike.
-test_statistics_are_the_sums() {
+test_statistics_add_rdma_netdev_and_queue_pair() {
     local before
     before="$(statistic 2 rx_packets) $(statistic 2 multicast)"
     flood 1 10.0.0.2 100
@@ -67,7 +67,7 @@ test_statistics_are_the_sums() {
     [ "$(statistic 2 multicast)" -ge $((${before#* } + 3)) ]
 }
 
-test_moderation_is_the_queue_pairs() {
+test_moderation_applies_to_the_queue_pair() {
     on 1 ethtool -C ib0 rx-usecs 10 rx-frames 4
     on 1 ethtool -c ib0 | says '^rx-usecs:[[:space:]]*10$'
     on 1 ping -q -c 3 -i 0.1 -W 10 ff02::1%ib0 >/dev/null
@@ -75,7 +75,7 @@ test_moderation_is_the_queue_pairs() {
 }
 
 # Its number is what the datapath knows it by.
-test_other_rings_are_refused() {
+test_ring_changes_are_refused() {
     local before
     before=$(lladdr 1 ib0)
     ! on 1 ethtool -G ib0 rx 1024 2>/run/refusal || return 1
@@ -115,7 +115,7 @@ test_connected_down_and_up_under_traffic() {
     wait_for 20 ping_ok 1 10.0.0.2 -s 60000
 }
 
-test_connected_peer_of_a_datagram_host() {
+test_connected_and_datagram_hosts_communicate() {
     set_mode 1 connected
     set_mode 2 datagram
     wait_for 20 reaches 1 10.0.0.2

@@ -44,7 +44,7 @@ show() { # DRIVER
     rmmod ib_ipoib
 }
 
-test_both_drivers_look_alike() {
+test_both_drivers_show_the_same_fields() {
     [ "$DRIVER" = ours ] || return 77
     show stock
     show ours

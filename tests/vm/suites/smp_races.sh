@@ -33,7 +33,7 @@ while_both_send() { # COMMAND...
     wait $senders
 }
 
-test_pings() {
+test_flood_pings_from_both_processors_lose_nothing() {
     both_work
     # While one processor sends a packet's fragments, the other may send more than 64.
     on 1 sysctl -qw net.ipv4.ipfrag_max_dist=0
@@ -43,7 +43,7 @@ test_pings() {
     both_work
 }
 
-test_tcp() {
+test_tcp_from_both_processors() {
     serve_iperf 2
     on 1 iperf3 -c 10.0.0.2 -t 5 -P 4 -A 0 >/run/one &
     local one=$!
@@ -55,7 +55,7 @@ test_tcp() {
     grep -q receiver /run/other
 }
 
-test_connections() {
+test_connected_traffic_from_both_processors_loses_nothing() {
     MODE=connected set_modes
     both_work
     flood_from_both 2000
@@ -72,7 +72,7 @@ read_all() {
     on 1 ip neigh show dev ib0 >/dev/null
     cat /sys/kernel/debug/ipoib/ib0_* >/dev/null
 }
-test_state_is_read() {
+test_state_is_read_under_traffic() {
     while_both_send read_all
     both_work
 }
@@ -84,7 +84,7 @@ change_all() {
     on 1 ethtool -K ib0 gro on
     on 1 timeout 1 python3 group.py listen-many 30 ib0 >/dev/null || true
 }
-test_settings_change() {
+test_settings_change_under_traffic() {
     while_both_send change_all
     both_work
 }

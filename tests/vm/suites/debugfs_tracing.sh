@@ -20,7 +20,7 @@ trace() { # SYSTEM/EVENT|SYSTEM COMMAND...
 seen() { grep -qE "$1" /run/trace || { fail "no '$1' in the trace:"; tail -n 20 /run/trace | sed 's/^/# /'; return 1; }; }
 file_of() { cat "/sys/kernel/debug/ipoib/$(interface_of "$1")_$2"; } # HOST FILE
 
-test_paths_and_groups_are_shown() {
+test_debugfs_shows_paths_and_groups() {
     ping_ok 1 10.0.0.2
     file_of 1 path >/run/file
     grep -qx 'GID: fe80:0:0:0:2:c903:0:110' /run/file
@@ -36,7 +36,7 @@ test_paths_and_groups_are_shown() {
     grep -qx '  send_only:       no' /run/file
 }
 
-test_files_follow_renames() {
+test_debugfs_files_follow_renames() {
     on 1 ip link set ib0 down
     on 1 ip link set ib0 name renamed
     ls /sys/kernel/debug/ipoib/renamed_path /sys/kernel/debug/ipoib/renamed_mcg >/dev/null
@@ -52,7 +52,7 @@ files_are_of() { # NAME NOT-OF
     ls "/sys/kernel/debug/ipoib/$1_path" "/sys/kernel/debug/ipoib/$1_mcg" >/dev/null
     ! ls "/sys/kernel/debug/ipoib/$2_path" "/sys/kernel/debug/ipoib/$2_mcg" 2>/dev/null
 }
-test_files_follow_moves_to_other_namespaces() {
+test_debugfs_files_follow_moves_between_namespaces() {
     local name
     ip netns add elsewhere
     on 1 ip link set ib0 netns elsewhere name moved
@@ -71,8 +71,8 @@ test_files_follow_moves_to_other_namespaces() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_one_name_in_two_namespaces_is_no_error='its files have the name of each, which debugfs refuses and logs'
-test_one_name_in_two_namespaces_is_no_error() {
+xfail_stock_debugfs_accepts_one_name_in_two_namespaces='its files have the name of each, which debugfs refuses and logs'
+test_debugfs_accepts_one_name_in_two_namespaces() {
     mark_log
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
@@ -83,8 +83,8 @@ test_one_name_in_two_namespaces_is_no_error() {
     ! ls /sys/kernel/debug/ipoib/blue_path 2>/dev/null || return 1
 }
 
-xfail_stock_neighbours_are_shown='it does not show them'
-test_neighbours_are_shown() {
+xfail_stock_debugfs_shows_neighbours='it does not show them'
+test_debugfs_shows_neighbours() {
     local address
     ping_ok 1 10.0.0.2
     address=$(on 2 cat /sys/class/net/ib1/address)
@@ -98,8 +98,8 @@ test_neighbours_are_shown() {
     wait_for 10 reaches 1 10.0.0.2
 }
 
-xfail_stock_tracepoints_tell_of_steps='it has none'
-test_tracepoints_tell_of_steps() {
+xfail_stock_tracepoints_report_state_changes='it has none'
+test_tracepoints_report_state_changes() {
     local down_and_up
     down_and_up() {
         on 1 ip link set ib0 down
@@ -132,8 +132,8 @@ test_tracepoints_tell_of_steps() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_full_ring_shows_in_the_trace='it has none'
-test_full_ring_shows_in_the_trace() {
+xfail_stock_tracepoint_reports_a_full_ring='it has none'
+test_tracepoint_reports_a_full_ring() {
     # Byte queue limits would keep it from ever being full.
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before
     before=$(on 1 cat $limit)
@@ -180,7 +180,7 @@ s.send(bytes(20) + bytes.fromhex("88cc0000") + bytes(50))'; }
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_debug_levels_trace_to_the_log() {
+test_debug_levels_log_state_changes() {
     local name
     for name in debug_level mcast_debug_level; do
         [ "$(parameter $name)" = 0 ]
@@ -195,7 +195,7 @@ test_debug_levels_trace_to_the_log() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_debug_levels_of_data() {
+test_data_debug_levels_log_packets() {
     [ "$DRIVER" = ours ] || return 77
     echo 1 >/sys/module/ib_ipoib/parameters/data_debug_level
     echo 1 >/sys/module/ib_ipoib/parameters/cm_data_debug_level

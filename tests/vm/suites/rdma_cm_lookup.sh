@@ -31,7 +31,7 @@ add_child() { # NAME NUMBER: at 10.NUMBER.0.1 and fd0NUMBER::1
     on 1 ip addr add "fd0$2::1/64" dev "$1" nodad
 }
 
-test_parent_is_found_by_key_and_gid() {
+test_parent_is_found_by_pkey_and_gid() {
     is ib0 1 pkey=0xffff gid="$(gid 1)"
     is ib1 2 pkey=0xffff gid="$(gid 2)"
     is ib0 1 pkey=0xffff
@@ -40,15 +40,15 @@ test_parent_is_found_by_key_and_gid() {
     is ib0 1 pkey=0xffff gid="$(gid 1)" ip=10.77.0.1
 }
 
-test_nobody_has_another_key_or_gid() {
+test_unknown_pkey_or_gid_finds_no_interface() {
     is none 1 pkey=0x8055 gid="$(gid 1)"
     is none 1 pkey=0xffff gid="$(gid 2)"
     # The port has this key, and no interface.
     is none 1 pkey=0x8001 gid="$(gid 1)"
 }
 
-xfail_stock_child_is_found_before_it_was_ever_up='it has the index of the first key until then'
-test_child_is_found_before_it_was_ever_up() {
+xfail_stock_child_is_found_before_its_first_up='it has the index of the first key until then'
+test_child_is_found_before_its_first_up() {
     local found
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     found=$(resolved 1 pkey=0x8001 gid="$(gid 1)")
@@ -56,13 +56,13 @@ test_child_is_found_before_it_was_ever_up() {
     [ "$found" = blue ] || fail "$found"
 }
 
-test_child_is_found_by_its_key() {
+test_child_is_found_by_pkey() {
     add_child blue 1
     is blue 1 pkey=0x8001 gid="$(gid 1)"
     is ib0 1 pkey=0xffff gid="$(gid 1)"
 }
 
-test_children_of_one_key_are_told_apart_by_address() {
+test_ip_address_selects_among_children_of_one_pkey() {
     add_child blue 1
     add_child azure 2
     is blue 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1
@@ -74,7 +74,7 @@ test_children_of_one_key_are_told_apart_by_address() {
     is none 1 pkey=0x8001 gid="$(gid 1)" ip=10.0.0.1
 }
 
-test_children_of_one_key_are_told_apart_by_gid() {
+test_gid_selects_among_children_of_one_pkey() {
     add_child blue 1
     # A GUID that the port has not is none that a child gets.
     knob 1 alias_guid "1 0x0002c9030000abcd"
@@ -88,7 +88,7 @@ test_children_of_one_key_are_told_apart_by_gid() {
     is none 1 pkey=0x8001 gid=fe800000000000000002c9030000abcd
 }
 
-test_child_that_is_gone_is_not_found() {
+test_deleted_child_is_not_found() {
     add_child blue 1
     add_child azure 2
     on 1 ip link del azure
@@ -97,7 +97,7 @@ test_child_that_is_gone_is_not_found() {
     is none 1 pkey=0x8001 gid="$(gid 1)"
 }
 
-test_child_in_another_namespace() {
+test_child_in_another_namespace_is_found() {
     ip netns add elsewhere
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip link add link ib0 name azure netns elsewhere type ipoib pkey 0x8001
@@ -113,7 +113,7 @@ test_child_in_another_namespace() {
     ip netns del elsewhere
 }
 
-test_bond_stands_for_its_slave() {
+test_bond_is_returned_for_its_slave() {
     modprobe bonding max_bonds=0
     on 1 ip link add bond7 type bond mode active-backup
     on 1 ip link set ib0 down
@@ -125,7 +125,7 @@ test_bond_stands_for_its_slave() {
     on 1 ip link del bond7
 }
 
-test_address_of_a_bond_is_its_slaves() {
+test_bonds_ip_address_selects_its_slave() {
     # Two with one key, which the addresses of what is above them tell apart.
     modprobe bonding max_bonds=0
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
@@ -143,8 +143,8 @@ test_address_of_a_bond_is_its_slaves() {
     on 1 ip link del azure
 }
 
-case $(uname -r) in 6.1.*) xfail_stock_vrf_does_not_stand_for_its_member='it does' ;; esac
-test_vrf_does_not_stand_for_its_member() {
+case $(uname -r) in 6.1.*) xfail_stock_interface_is_returned_instead_of_its_vrf='it does' ;; esac
+test_interface_is_returned_instead_of_its_vrf() {
     local found
     on 1 ip link add vrf7 type vrf table 10
     on 1 ip link set vrf7 up
@@ -155,7 +155,7 @@ test_vrf_does_not_stand_for_its_member() {
     [ "$found" = ib0 ] || fail "$found"
 }
 
-test_nobody_is_found_without_the_driver() {
+test_no_interface_is_found_without_the_driver() {
     local gid
     gid=$(gid 1)
     unload_driver
@@ -165,7 +165,7 @@ test_nobody_is_found_without_the_driver() {
     is ib0 1 pkey=0xffff gid="$gid"
 }
 
-test_asking_goes_on_while_interfaces_come_and_go() {
+test_lookups_continue_while_interfaces_come_and_go() {
     (while :; do resolved 1 pkey=0x8001 gid="$(gid 1)" ip=10.1.0.1 >/dev/null; done) &
     local asker=$!
     for _ in $(seq 10); do

@@ -9,7 +9,7 @@ HOSTS=1
 FABRIC=${FABRIC:-rdma_netdev=1 functions=1}
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-# The datapath leaves the driver its queue pair, and works on top of it (accelerated_filter.sh).
+# The datapath leaves the driver its queue pair, and works on top of it (rdma_netdev_filter.sh).
 filters() { false; }
 devices_are() { [ "$(counter "$1" accelerated_devices)" = "$2" ]; }
 # Children that several tests use: blue of both hosts, at 10.1.0.1 and 10.1.0.2.
@@ -26,7 +26,7 @@ make_blue_children() {
     wait_for 20 reaches 1 10.1.0.2
 }
 
-test_ping_goes_by_the_accelerated_datapath() {
+test_ping_uses_the_rdma_netdev() {
     local before
     devices_are 1 1
     before=$(counter 1 accelerated_sends)
@@ -37,14 +37,14 @@ test_ping_goes_by_the_accelerated_datapath() {
     [ "$(counter 1 accelerated_sends)" -ge $((before + 10)) ]
 }
 
-test_flood_loses_nothing() { flood 1 10.0.0.2 2000; }
+test_flood_ping_of_2000_loses_nothing() { flood 1 10.0.0.2 2000; }
 
 test_tcp() {
     iperf 1 2 -t 3
     iperf 1 2 -t 3 -R
 }
 
-test_virtual_function_has_no_address_to_set() {
+test_address_of_a_virtual_function_cannot_be_set() {
     [[ $FABRIC = *functions=1* ]] || return 77
     on 1 ip link set ib0 down
     ! on 1 ip link set ib0 address "$(lladdr 1 ib0 | sed 's/..$/77/')" 2>/run/refusal || return 1
@@ -56,7 +56,7 @@ test_virtual_function_has_no_address_to_set() {
 }
 
 # The memory of the datapath is part of the netdev: one of the driver alone would have none for it.
-test_no_memory_for_the_datapath_is_no_memory_for_a_child() {
+test_child_creation_fails_without_memory_for_its_rdma_netdev() {
     knob 1 fail_rdma_netdev 1
     ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1
     grep -q 'Cannot allocate memory' /run/refusal || fail "$(cat /run/refusal)"
@@ -68,7 +68,7 @@ test_no_memory_for_the_datapath_is_no_memory_for_a_child() {
 }
 
 # The core asks first, then the driver, for the netdevs that `ip link add` will make.
-test_no_child_while_the_size_of_the_datapath_is_not_known() {
+test_child_creation_fails_if_the_rdma_netdevs_size_is_unknown() {
     [ "$DRIVER" = ours ] || return 77
     expect_in_log "port 1: the size of the HCA's rdma_netdev is not known, error -12"
     mark_log
@@ -89,7 +89,7 @@ test_multicast() {
     [ "$(statistic 2 multicast)" -ge $((before + 3)) ]
 }
 
-test_address_says_that_there_is_no_connected_mode() {
+test_address_has_no_connected_flag() {
     ! filters || return 77
     case $(lladdr 1 ib0) in 00:*) ;; *) fail "$(lladdr 1 ib0)" ;; esac
     [ "$(mode 1)" = datagram ]
@@ -99,12 +99,12 @@ test_address_says_that_there_is_no_connected_mode() {
     ping_ok 1 10.0.0.2
 }
 
-test_driver_and_bus_are_what_they_ever_are() {
+test_ethtool_shows_driver_and_bus() {
     on 1 ethtool -i ib0 | says 'driver: .*ipoib'
     on 1 ethtool -i ib0 | says 'bus-info: soft_ib.0'
 }
 
-test_no_offload_that_the_datapath_lacks() {
+test_unsupported_offloads_are_off() {
     on 1 ethtool -k ib0 >/run/features
     grep -q '^tx-checksumming: off' /run/features
     grep -q '^tcp-segmentation-offload: off' /run/features
@@ -118,7 +118,7 @@ test_moderation_is_refused() {
     ping_ok 1 10.0.0.2
 }
 
-test_statistics_are_the_datapaths() {
+test_statistics_include_the_rdma_netdevs() {
     local before errors
     before=$(statistic 1 tx_packets)
     errors=$(statistic 1 tx_errors) # of sends that a restart cut short, when OpenSM came
@@ -129,7 +129,7 @@ test_statistics_are_the_datapaths() {
     [ "$(statistic 1 tx_errors)" = "$errors" ]
 }
 
-test_mtu_is_changed() {
+test_mtu_can_be_changed() {
     [ "$(mtu 1)" = 2044 ]
     set_mtu 1 1500
     [ "$(mtu 1)" = 1500 ]
@@ -142,7 +142,7 @@ test_mtu_is_changed() {
     ping_ok 1 10.0.0.2 -M "do" -s 2016
 }
 
-test_children_are_accelerated_too() {
+test_children_use_the_rdma_netdev() {
     local before
     make_blue_children
     devices_are 1 2
@@ -177,7 +177,7 @@ test_link_flap() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_lost_datagrams_are_survived() {
+test_tcp_survives_lost_datagrams() {
     local before
     before=$(counter 2 drop_fault)
     knob 2 drop_every 50
@@ -186,7 +186,7 @@ test_lost_datagrams_are_survived() {
     [ "$(counter 2 drop_fault)" -gt "$before" ]
 }
 
-test_key_that_goes_and_comes_back() {
+test_pkey_leaves_the_table_and_returns() {
     make_blue_children
     PARTITIONS='' write_partitions
     pkill -HUP -x opensm
@@ -203,7 +203,7 @@ test_key_that_goes_and_comes_back() {
     ping_ok 1 10.1.0.2
 }
 
-test_child_is_deleted() {
+test_deleted_child_frees_its_rdma_netdev() {
     make_blue_children
     on 1 ip link del blue
     devices_are 1 1
@@ -237,8 +237,8 @@ test_driver_is_reloaded_5_times() {
     ping_ok 1 10.0.0.2
 }
 
-xfail_stock_parameter_refuses_it='it has no such parameter'
-test_parameter_refuses_it() {
+xfail_stock_parameter_disables_the_rdma_netdev='it has no such parameter'
+test_parameter_disables_the_rdma_netdev() {
     unload_driver
     load_driver ipoib_enhanced=0
     add_hosts
@@ -251,8 +251,8 @@ test_parameter_refuses_it() {
     iperf 1 2 -t 1
 }
 
-xfail_stock_parameter_refuses_it_for_one_hca='it has no such parameter'
-test_parameter_refuses_it_for_one_hca() {
+xfail_stock_parameter_disables_the_rdma_netdev_of_one_hca='it has no such parameter'
+test_parameter_disables_the_rdma_netdev_of_one_hca() {
     unload_driver
     load_driver ipoib_enhanced_except=soft_ib1
     add_hosts

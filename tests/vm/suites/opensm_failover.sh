@@ -47,7 +47,7 @@ with_children() { # NAME PKEY SUBNET HOST HOST
     wait_for 20 reaches "$4" "10.$3.0.$5"
 }
 
-test_one_is_master_and_the_other_stands_by() {
+test_one_opensm_is_master_and_one_standby() {
     with_both
     wait_for 20 reaches 3 10.0.0.1
     ping_ok 3 10.0.0.1
@@ -110,7 +110,7 @@ group_is_heard() { # GROUP: by host 3 and 4, from 1
     pkill -f group.py
 }
 
-test_master_that_is_back_takes_over_again() {
+test_restarted_master_takes_over_again() {
     with_the_second
     with_host_4
     under_traffic with_both
@@ -120,7 +120,7 @@ test_master_that_is_back_takes_over_again() {
     group_is_heard 239.1.2.4
 }
 
-test_standby_that_dies_is_not_missed() {
+test_death_of_the_standby_disturbs_nothing() {
     with_both
     with_host_4
     with_children blue 0x8001 1 1 4

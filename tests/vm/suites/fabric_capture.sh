@@ -6,7 +6,7 @@ PORTS=2
 
 inject_frame() { knob 1 inject "dqpn=2 bytes=$1"; } # PAYLOAD-BYTES
 bytes_captured() { [ "$(stat -c %s /run/read)" -ge "$1" ]; }
-test_capture_is_read_while_it_goes_on() {
+test_capture_is_read_while_recording() {
     start_capture
     cat <&"$capture" >/run/read &
     local reader=$!
@@ -33,7 +33,7 @@ while data:
     data, lost = data[length:], lost + here
 print(lost)' <"$1"
 }
-test_what_the_capture_has_no_room_for_is_counted() {
+test_frames_beyond_the_capture_buffer_are_counted() {
     local lost
     start_capture
     # 17 MB.

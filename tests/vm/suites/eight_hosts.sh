@@ -22,7 +22,7 @@ test_all_pairs_ping_ipv6() {
         done
     done
 }
-test_all_to_one() {
+test_seven_hosts_send_to_one() {
     local host before=() pids=()
     for host in $(seq 2 $PORTS); do
         before[host]=$(unanswered "$host")
@@ -36,4 +36,4 @@ test_all_to_one() {
     done
 }
 test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
-test_fabric_is_seen_whole() { [ "$(ibnetdiscover | grep -c '^Ca')" = 8 ]; }
+test_ibnetdiscover_finds_eight_hcas() { [ "$(ibnetdiscover | grep -c '^Ca')" = 8 ]; }

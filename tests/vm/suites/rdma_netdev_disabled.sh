@@ -6,7 +6,7 @@ PORTS=2
 FABRIC=rdma_netdev=2
 
 # The kernel's watchdog checks all queues, after 10 s. The in-tree driver has no such parameter.
-test_unused_transmit_queues_are_not_timed_out() {
+test_unused_transmit_queues_do_not_time_out() {
     [ "$DRIVER" = ours ] || return 77
     load_driver ipoib_enhanced=0
     add_hosts

@@ -50,7 +50,7 @@ test_children_are_spread_over_all_vectors() {
     [ "$(tr -cd 2 <<<"$used")" = 22 ]
 }
 
-test_vectors_are_given_back() {
+test_removed_interfaces_release_their_vectors() {
     without_driver
     add_children 1 3
     unload_driver
@@ -75,7 +75,7 @@ test_children_of_two_hcas_are_spread_over_all_vectors() {
     done
 }
 
-test_traffic_goes_on_after_other_rings() {
+test_traffic_continues_after_ring_changes() {
     local before
     on 1 test -e /sys/class/net/ib0 || add_hosts
     [ "$DRIVER" = stock ] || {

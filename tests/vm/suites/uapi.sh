@@ -13,13 +13,13 @@ file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # I
 
 # Module
 
-test_module_says_what_it_is() {
+test_modinfo_shows_name_licence_and_dependencies() {
     [ "$(modinfo -F license "$(module)")" = 'Dual BSD/GPL' ]
     [ "$(modinfo -F name "$(module)")" = ib_ipoib ]
     [ "$(modinfo -F depends "$(module)" | tr , '\n' | sort | xargs)" = 'ib_cm ib_core' ]
 }
 
-test_module_is_found_by_its_kind() { modinfo -F alias "$(module)" | says -x rtnl-link-ipoib; }
+test_module_has_the_rtnl_link_alias() { modinfo -F alias "$(module)" | says -x rtnl-link-ipoib; }
 test_module_has_an_author() { modinfo -F author "$(module)" | says .; }
 
 test_nothing_is_registered_after_unload() {
@@ -57,7 +57,7 @@ test_parameters_have_their_types_and_modes() {
     done
 }
 
-test_port_that_is_no_infiniband_gets_no_interface() {
+test_port_of_another_link_layer_gets_no_interface() {
     modprobe rdma_rxe
     ip link add ether type dummy
     ip link set ether up
@@ -72,7 +72,7 @@ test_port_that_is_no_infiniband_gets_no_interface() {
 
 # netdev
 
-test_properties_of_the_netdev() {
+test_netdev_has_the_in_tree_properties() {
     [ "$(file ib0 type)" = 32 ]
     [ "$(file ib0 addr_len)" = 20 ]
     [ "$(file ib0 dev_id)" = 0x0 ]
@@ -86,7 +86,7 @@ test_properties_of_the_netdev() {
     case $(file ib0 tx_queue_len) in 256) ;; 1000) [ "$DRIVER" = stock ] ;; *) return 1 ;; esac
 }
 
-test_features_that_every_hca_has() {
+test_features_of_every_hca_are_on() {
     on 1 ethtool -k ib0 >/run/features
     grep -qx 'vlan-challenged: on \[fixed\]' /run/features
     grep -qx 'highdma: on \[fixed\]' /run/features
@@ -99,7 +99,7 @@ test_vlan_is_refused() {
     grep -q 'VLANs not supported on device' /run/refusal || fail "$(cat /run/refusal)"
 }
 
-test_new_interface_has_the_kernels_name_and_its_hcas_place() {
+test_new_interface_has_a_kernel_chosen_name_and_its_hca_as_device() {
     unload_driver
     load_driver
     wait_for 5 born_as 2
@@ -120,7 +120,7 @@ test_new_interface_has_the_kernels_name_and_its_hcas_place() {
     on 1 ip link del blue
 }
 
-test_child_with_an_address_says_that_it_was_set() {
+test_addr_assign_type_shows_a_childs_set_address() {
     on 1 ip link add link ib0 name blue address "$(lladdr 1)" type ipoib pkey 0x8001
     [ "$(file blue addr_assign_type)" = 3 ]
     on 1 ip link del blue
@@ -129,7 +129,7 @@ test_child_with_an_address_says_that_it_was_set() {
     on 1 ip link del blue
 }
 
-test_child_without_a_name_is_called_after_its_kind() {
+test_unnamed_child_is_called_ipoib0() {
     on 1 ip link add link ib0 type ipoib pkey 0x8001
     on 1 test -e /sys/class/net/ipoib0
     on 1 ip link del ipoib0
@@ -179,13 +179,13 @@ arrives() { # TYPE COMMAND...
     wait $sniffer
 }
 
-test_packet_socket_sees_20_bytes_and_the_encapsulation() {
+test_packet_socket_sees_20_zero_bytes_and_the_encapsulation() {
     reaches 1 10.0.0.2
     arrives 0800 reaches 1 10.0.0.2
     grep -qE '^0{40}0800000045' /run/frame || fail "$(cut -c -60 /run/frame)"
 }
 
-test_rarp_and_tipc_are_carried_to_all_and_to_one() {
+test_rarp_and_tipc_pass_as_broadcast_and_unicast() {
     local broadcast to type
     broadcast=$(on 1 ip -j link show ib0 | jq -r '.[0].broadcast' | tr -d :)
     for to in "$broadcast" "$(lladdr 2 | tr -d :)"; do
@@ -218,7 +218,7 @@ print("%04x" % (~((t & 0xffff) + (t >> 16)) & 0xffff))'; }
 
 # Log lines that programs and operators look for
 
-test_modes_and_mtus_warn_of_multicast() {
+test_connected_mode_warns_of_multicast_drops() {
     mark_log
     set_mode 1 connected
     logged 'ib0: enabling connected mode will cause multicast packet drops'
@@ -227,7 +227,7 @@ test_modes_and_mtus_warn_of_multicast() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-test_umcast_says_what_it_ignores() {
+test_umcast_logs_that_user_groups_are_ignored() {
     mark_log
     on 1 sh -c 'echo 1 >/sys/class/net/ib0/umcast'
     logged 'ib0: ignoring multicast groups joined directly by userspace'
@@ -236,7 +236,7 @@ test_umcast_says_what_it_ignores() {
     [ "$(file ib0 umcast)" = 0 ]
 }
 
-test_childs_child_is_logged() {
+test_refused_child_of_a_child_is_logged() {
     mark_log
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     ! on 1 ip link add link blue name azure type ipoib pkey 0x8002 2>/dev/null || return 1
@@ -254,7 +254,7 @@ test_absent_pkey_is_logged() {
 }
 
 # The partition has no broadcast group: the subnet manager refuses, and the driver does not make one.
-test_broadcast_group_is_never_created_and_its_refusal_logged() {
+test_broadcast_group_is_never_created_and_a_refused_join_logged() {
     mark_log
     on 1 ip link add link ib0 name quiet type ipoib pkey 0x8007
     on 1 ip link set quiet up

@@ -7,7 +7,7 @@
 namespace ipoib {
 namespace {
 
-class AcceleratedTest : public testing::Test {
+class RdmaNetdevTest : public testing::Test {
 protected:
     void start(int enhanced = 1, const char* except = "")
     {
@@ -32,7 +32,7 @@ protected:
     World world;
 };
 
-TEST_F(AcceleratedTest, it_is_opened_joined_and_sends)
+TEST_F(RdmaNetdevTest, opens_joins_and_sends)
 {
     start();
     EXPECT_TRUE(interface().rdma_netdev.present());
@@ -53,7 +53,7 @@ TEST_F(AcceleratedTest, it_is_opened_joined_and_sends)
     EXPECT_EQ(world.dev().lower.back(), "stop");
 }
 
-TEST_F(AcceleratedTest, address_has_its_queue_pair_and_no_flag)
+TEST_F(RdmaNetdevTest, address_has_the_rdma_netdevs_qpn_and_no_connected_flag)
 {
     start();
     const HwAddr address = HwAddr::from(world.dev().address.data());
@@ -61,7 +61,7 @@ TEST_F(AcceleratedTest, address_has_its_queue_pair_and_no_flag)
     EXPECT_FALSE(address.connected_capable());
 }
 
-TEST_F(AcceleratedTest, what_it_lacks_is_refused)
+TEST_F(RdmaNetdevTest, connected_mode_moderation_and_rings_are_refused)
 {
     start();
     world.bring_up();
@@ -79,7 +79,7 @@ TEST_F(AcceleratedTest, what_it_lacks_is_refused)
     world.run_work();
 }
 
-TEST_F(AcceleratedTest, children_are_accelerated_too)
+TEST_F(RdmaNetdevTest, children_use_the_rdma_netdev)
 {
     start();
     world.pkeys_found.push_back(0x8001);
@@ -95,7 +95,7 @@ TEST_F(AcceleratedTest, children_are_accelerated_too)
 }
 
 // The fakes see that it is held whenever the rdma_netdev is opened, closed and changed, and one at a time.
-TEST_F(AcceleratedTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
+TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
 {
     const auto bring = [this](bool up) {
         world.rtnl = true;
@@ -139,7 +139,7 @@ TEST_F(AcceleratedTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
     EXPECT_FALSE(child->up);
 }
 
-TEST_F(AcceleratedTest, parameter_refuses_it)
+TEST_F(RdmaNetdevTest, parameter_disables_the_rdma_netdev)
 {
     start(0);
     EXPECT_FALSE(interface().rdma_netdev.present());
@@ -150,7 +150,7 @@ TEST_F(AcceleratedTest, parameter_refuses_it)
 }
 
 // The netdev has the transmit queues of an rdma_netdev, and uses one; the kernel's watchdog looks at all.
-TEST_F(AcceleratedTest, parameter_leaves_no_transmit_queue_stopped)
+TEST_F(RdmaNetdevTest, disabled_rdma_netdev_leaves_no_transmit_queue_stopped)
 {
     start(0);
     world.bring_up();
@@ -163,25 +163,25 @@ TEST_F(AcceleratedTest, parameter_leaves_no_transmit_queue_stopped)
     EXPECT_FALSE(world.dev().others_stopped);
 }
 
-TEST_F(AcceleratedTest, parameter_refuses_it_for_one_device)
+TEST_F(RdmaNetdevTest, parameter_disables_the_rdma_netdev_of_one_hca)
 {
     start(1, "other,fake0");
     EXPECT_FALSE(interface().rdma_netdev.present());
 }
 
-TEST_F(AcceleratedTest, parameter_grants_it_for_one_device)
+TEST_F(RdmaNetdevTest, parameter_enables_the_rdma_netdev_of_one_hca)
 {
     start(0, "fake0,fake00");
     EXPECT_TRUE(interface().rdma_netdev.present());
 }
 
-TEST_F(AcceleratedTest, name_must_be_the_whole_name)
+TEST_F(RdmaNetdevTest, parameter_matches_whole_hca_names)
 {
     start(1, "fake00,fake,,f");
     EXPECT_TRUE(interface().rdma_netdev.present());
 }
 
-TEST_F(AcceleratedTest, who_opens_it_is_told_that_it_does_not)
+TEST_F(RdmaNetdevTest, open_reports_the_rdma_netdevs_error)
 {
     start();
     world.refused = "lower_open";
@@ -192,7 +192,7 @@ TEST_F(AcceleratedTest, who_opens_it_is_told_that_it_does_not)
     world.bring_up();
 }
 
-TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_rdma_netdev)
+TEST_F(RdmaNetdevTest, netdev_gives_its_port_and_rdma_netdev)
 {
     start();
     std::uint32_t port = 0;
@@ -205,7 +205,7 @@ TEST_F(AcceleratedTest, its_netdev_leads_to_port_and_rdma_netdev)
     EXPECT_EQ(ipoib_rdma_netdev(&world.dev()), nullptr);
 }
 
-TEST_F(AcceleratedTest, functions_have_no_address_to_set)
+TEST_F(RdmaNetdevTest, address_of_a_virtual_function_cannot_be_set)
 {
     world.abilities |= SHIM_IS_FUNCTION;
     start();
@@ -213,7 +213,7 @@ TEST_F(AcceleratedTest, functions_have_no_address_to_set)
     EXPECT_EQ(world.dev().abilities, SHIM_IS_FUNCTION);
 }
 
-TEST_F(AcceleratedTest, its_mtu_is_the_links)
+TEST_F(RdmaNetdevTest, rdma_netdevs_mtu_follows_the_link)
 {
     start();
     EXPECT_EQ(world.dev().lower_mtu, 4092U);
@@ -222,9 +222,9 @@ TEST_F(AcceleratedTest, its_mtu_is_the_links)
 }
 
 // An rdma_netdev that filters the interface's own queues: it calls their operations from its own, as hfi1 does.
-class FilterTest : public AcceleratedTest {
+class RdmaNetdevFilterTest : public RdmaNetdevTest {
 protected:
-    FilterTest() { world.lower_filters = true; }
+    RdmaNetdevFilterTest() { world.lower_filters = true; }
     void set_connected(bool connected)
     {
         world.rtnl = true;
@@ -234,7 +234,7 @@ protected:
     const HwAddr peer = HwAddr::of(HwAddr::flag_rc, 0x100, Gid{{0xfe, 0x80, 1}});
 };
 
-TEST_F(FilterTest, it_gets_the_queue_pair_and_runs_on_top)
+TEST_F(RdmaNetdevFilterTest, rdma_netdev_runs_on_top_of_the_interfaces_queue_pair)
 {
     start();
     ASSERT_EQ(world.qps.size(), 1U);
@@ -257,7 +257,7 @@ TEST_F(FilterTest, it_gets_the_queue_pair_and_runs_on_top)
     EXPECT_EQ(world.qp().state, "reset");
 }
 
-TEST_F(FilterTest, what_comes_by_the_queue_pair_is_received_and_summed)
+TEST_F(RdmaNetdevFilterTest, statistics_add_packets_of_the_queue_pair)
 {
     start();
     world.bring_up();
@@ -271,7 +271,7 @@ TEST_F(FilterTest, what_comes_by_the_queue_pair_is_received_and_summed)
     EXPECT_EQ(stats.tx_packets, 1000U);
 }
 
-TEST_F(FilterTest, connections_are_the_queue_pairs)
+TEST_F(RdmaNetdevFilterTest, connected_mode_bypasses_the_rdma_netdev)
 {
     start();
     world.bring_up();
@@ -292,7 +292,7 @@ TEST_F(FilterTest, connections_are_the_queue_pairs)
     world.run_work();
 }
 
-TEST_F(FilterTest, mode_stays_when_its_transmit_queues_do)
+TEST_F(RdmaNetdevFilterTest, connected_mode_is_refused_if_the_transmit_queues_cannot_change)
 {
     start();
     world.bring_up();
@@ -309,7 +309,7 @@ TEST_F(FilterTest, mode_stays_when_its_transmit_queues_do)
     EXPECT_EQ(world.dev().tx_queues, 1U);
 }
 
-TEST_F(FilterTest, rings_stay_and_moderation_is_set)
+TEST_F(RdmaNetdevFilterTest, ring_sizes_are_refused_and_moderation_is_set)
 {
     start();
     world.bring_up();
@@ -324,7 +324,7 @@ TEST_F(FilterTest, rings_stay_and_moderation_is_set)
     EXPECT_TRUE(world.dev().registered);
 }
 
-TEST_F(FilterTest, larger_links_bring_larger_buffers)
+TEST_F(RdmaNetdevFilterTest, larger_link_mtu_brings_larger_buffers)
 {
     start();
     world.bring_up();
@@ -336,7 +336,7 @@ TEST_F(FilterTest, larger_links_bring_larger_buffers)
     EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
 }
 
-TEST_F(FilterTest, failures_leave_nothing)
+TEST_F(RdmaNetdevFilterTest, failed_creation_leaks_nothing)
 {
     world.refused = "lower_init";
     start();
@@ -351,7 +351,7 @@ TEST_F(FilterTest, failures_leave_nothing)
     world.bring_up();
 }
 
-TEST_F(FilterTest, queue_pair_that_was_lost_is_not_replaced_by_another)
+TEST_F(RdmaNetdevFilterTest, open_fails_after_the_queue_pair_is_lost)
 {
     start();
     world.bring_up();

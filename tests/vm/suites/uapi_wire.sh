@@ -40,7 +40,7 @@ mask() { # BIT...
 
 # ib_sa.h: MGID 0, port GID 1, Q_Key 2, MTU selector 4, MTU 5, TClass 6, P_Key 7, rate selector 8, rate 9, SL 12,
 # flow label 13, hop limit 14, join state 16.
-test_joins_say_what_they_should() {
+test_joins_have_the_standard_components() {
     on 1 ip link set ib0 down
     probe 'ib_core:ib_sa_join_multicast ca=%si:x64 mask=%r8:x64' up
     # The first names the broadcast group; the others are in its terms. The other host may join some group meanwhile.
@@ -55,7 +55,7 @@ test_joins_say_what_they_should() {
 }
 
 # ib_sa.h: DGID 2, SGID 3, TClass 10, number of paths 12, P_Key 13.
-test_path_questions_say_what_they_should() {
+test_path_queries_have_the_standard_components() {
     on 1 ip link set ib0 down
     probe 'ib_core:ib_sa_path_rec_get mask=%r8:x64 timeout=%r9:s32' up
     grep -q . /run/asked
@@ -63,7 +63,7 @@ test_path_questions_say_what_they_should() {
 }
 
 # The fields of struct ib_cm_req_param; those of 6.1 and 6.12.
-test_connection_requests_say_what_they_should() {
+test_connection_requests_have_the_standard_fields() {
     local qpn
     qpn=$(lladdr 2 | cut -d: -f2-4 | tr -d :)
     connect() {
@@ -84,7 +84,7 @@ test_connection_requests_say_what_they_should() {
 
 connections() { rdma resource show qp | grep -c 'type RC' || true; }
 connections_are() { [ "$(connections)" = "$1" ]; }
-test_unused_neighbour_is_forgotten_with_its_connection() {
+test_unused_neighbour_is_removed_with_its_connection() {
     # Read by the driver when an interface is made.
     local before
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
@@ -110,8 +110,8 @@ test_unused_neighbour_is_forgotten_with_its_connection() {
 
 inflight() { file ib0 queues/tx-0/byte_queue_limits/inflight; }
 limit() { file ib0 queues/tx-0/byte_queue_limits/limit; }
-xfail_stock_bytes_under_way_are_limited='it has no byte queue limits'
-test_bytes_under_way_are_limited() {
+xfail_stock_bytes_in_flight_are_limited='it has no byte queue limits'
+test_bytes_in_flight_are_limited() {
     local i most=0 allowed=0 now
     knob 1 delay_us 20000
     # Of 380 kB.
@@ -133,8 +133,8 @@ test_bytes_under_way_are_limited() {
 }
 
 # A queue that is new would else be held from the first packet until it is sent.
-xfail_stock_few_bytes_are_never_held='it has no byte queue limits'
-test_few_bytes_are_never_held() {
+xfail_stock_few_bytes_never_stop_the_queue='it has no byte queue limits'
+test_few_bytes_never_stop_the_queue() {
     local seen
     on 1 ip link set ib0 down
     on 1 ip link set ib0 up
@@ -151,8 +151,8 @@ print(open("/sys/class/net/ib0/queues/tx-0/byte_queue_limits/inflight").read())'
     [ "$seen" -ge 9200 ]
 }
 
-xfail_stock_packets_count_for_their_socket_until_they_are_sent='it orphans them'
-test_packets_count_for_their_socket_until_they_are_sent() {
+xfail_stock_packets_are_charged_to_their_socket_until_sent='it orphans them'
+test_packets_are_charged_to_their_socket_until_sent() {
     local taken
     reaches 1 10.0.0.2
     knob 1 delay_us 50000
@@ -175,8 +175,8 @@ print(taken)')
 }
 
 ip_receives() { on 2 nstat -asz IpInReceives | awk '$1 == "IpInReceives" { print $2 }'; }
-xfail_stock_connected_mode_merges_what_it_receives='what comes by connections bypasses GRO'
-test_connected_mode_merges_what_it_receives() {
+xfail_stock_connected_mode_uses_gro='what comes by connections bypasses GRO'
+test_connected_mode_uses_gro() {
     local arrived received host
     for host in 1 2; do
         set_mode $host connected

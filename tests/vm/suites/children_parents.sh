@@ -28,7 +28,7 @@ refuses_parent() { # INTERFACE
     ! on 1 ip link add link "$1" name x type ipoib pkey 0x8001 2>/dev/null || fail "$1 was taken for a parent" || return 1
     ! on 1 test -e /sys/class/net/x
 }
-test_odd_parents_are_refused() {
+test_parents_without_an_ipoib_interface_are_refused() {
     local parent
     on 1 ip link add other type dummy
     on 1 ip link add one type veth peer name two
@@ -45,7 +45,7 @@ test_odd_parents_are_refused() {
     ! ip link add link-netns elsewhere name x type ipoib pkey 0x8001 2>/dev/null || return 1
     ip netns del elsewhere
 }
-test_parent_that_is_no_ipoib_is_refused() {
+test_bond_is_refused_as_parent() {
     # The kernel's own takes whatever lies in the private area for its own.
     [ "$DRIVER" = ours ] || return 77
     modprobe bonding max_bonds=0
