@@ -9,11 +9,11 @@ KERNEL   ?= 6.1
 DRIVER   ?= ours
 TESTS    ?=
 MINUTES  ?= 1
-# Of a name of its own: a default of JOBS, even one for a single target, has make keep the environment's from every recipe.
+# Not named JOBS: with a default for JOBS, even one of a single target, make hides the environment's from every recipe.
 jobs      = $(or $(JOBS),$(shell nproc))
 
 version  := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
-# Where DKMS wants its sources, and what it needs of them.
+# The place of DKMS's sources, and those that it needs.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE README.md include shim $(wildcard ipoib_*.cpp) \
               $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx)
@@ -37,7 +37,7 @@ dkms-install: ## install it through DKMS: rebuilt with every kernel update
 dkms-remove: ## undo dkms-install
 	@scripts/dkms remove
 
-dkms-source: # what DKMS builds from, under DESTDIR
+dkms-source: # the sources that DKMS builds from, under DESTDIR
 	mkdir -p $(dkms-dir)
 	tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(dkms-files) | \
 	    tar -x --no-same-owner -C $(dkms-dir)
@@ -48,44 +48,44 @@ deb: ## the Debian package ib-ipoib-dkms, in build/deb/
 rpm: ## the RPM package ib_ipoib-dkms, in build/rpm/
 	@packaging/build-rpm $(version)
 
-demo: vm-modules ## a pinging, iperf3-ing IPoIB link in a VM, from nothing
+demo: vm-modules ## boot a VM with two ports and OpenSM; ping and iperf3 between them
 	tests/vm/demo --kernel $(KERNEL) --driver $(DRIVER)
 
-shell: vm-modules ## that VM's console
+shell: vm-modules ## the console of that VM
 	tests/vm/shell --kernel $(KERNEL) --driver $(DRIVER)
 
-test: ## the test command: unit tests, threads, simulator, then the VM suites
+test: ## all tests: unit tests, threads, simulator, then the VM suites
 	@scripts/sum-tests "$(MAKE) --no-print-directory test-unit" "$(MAKE) --no-print-directory test-threads" \
 	    "$(MAKE) --no-print-directory test-sim" "$(MAKE) --no-print-directory test-vm"
 
-test-unit: ## host tests of driver, fabric and harness, under sanitizers; inputs that fuzzers found
+test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
 	    tests/vm/test-checks tests/install/test-check-tools
 
-test-threads: ## the driver on real threads, under ThreadSanitizer: what is done without locks; ARCH=arm64: without it, emulated
+test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
 	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/threads ARCH=$(ARCH)
 
-test-sim: ## a fabric of 8 nodes in a program, with faults; SEEDS=n HOURS=n FIRST=n, or SEED=n to see one again
+test-sim: ## the simulator: 8 nodes, a fabric and its faults; SEEDS=n HOURS=n FIRST=n, or SEED=n to repeat one
 	@tests/vm/need g++
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all $(if $(SEED),,checked)
 	@tests/sim/run "$(SEED)" "$(FAULTS)" "$(SALT)" "$(FIRST)" "$(SEEDS)" "$(HOURS)"
 
-scale: ## a fabric of NODES=n in a program: start, first packets to PEERS=n each, SM restart; SA_US=n for each request
+scale: ## the simulator with NODES=n: start, first packets to PEERS=n each, SM restart; SA_US=n for each request
 	@tests/vm/need g++
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all
 	@build/sim/simulator --nodes $(or $(NODES),1000) --peers "$(PEERS)" --sa-us "$(SA_US)"
 
-coverage: ## which lines of the driver unit tests and simulator run, in build/coverage/report/; SEEDS=n HOURS=n
+coverage: ## lines of the driver that unit tests and simulator execute, in build/coverage/report/; SEEDS=n HOURS=n
 	@tests/vm/need g++ libgtest-dev gcovr
 	@scripts/coverage "$(SEEDS)" "$(HOURS)"
 
-mutants: ## breaks the driver in one place after another; tests must see it; TESTS=word JOBS=n, SIMULATOR=1: the simulator alone
+mutants: ## break the driver in one place at a time; a test must fail; TESTS=word JOBS=n, SIMULATOR=1: the simulator alone
 	@tests/vm/need g++ libgtest-dev python3
 	@JOBS=$(jobs) SEEDS=$(SEEDS) HOURS=$(HOURS) tests/mutants/run $(if $(SIMULATOR),--simulator) $(TESTS)
 
-fuzz: ## fuzzers of all that comes from outside; MINUTES=n for each TESTS="frame cm sa netlink sysfs operations" JOBS=n
+fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlink sysfs operations" JOBS=n
 	@tests/vm/need clang libclang-rt-14-dev g++ libgtest-dev
 	@$(MAKE) --no-print-directory -j$(jobs) -C tests/fuzz
 	@tests/fuzz/run $(MINUTES) $(jobs) $(TESTS)
@@ -101,19 +101,19 @@ test-interop: ## two VMs, this driver in one and the kernel's own in the other; 
 	    "$(call interop,3,1,6.1,6.12,interop_mtu4k)"
 
 soak-minutes = $(if $(filter file,$(origin MINUTES)),10,$(MINUTES))
-soak: vm-modules ## eight hosts to which everything happens, for MINUTES=n (10), in the order of SEED=n; KERNEL, DRIVER as above
+soak: vm-modules ## eight hosts under traffic and repeated faults, for MINUTES=n (10), in the order of SEED=n; KERNEL, DRIVER as above
 	LOGS=soak-$(KERNEL)-$(DRIVER) MINUTES=$(soak-minutes) SEED=$(SEED) SUITE_TIMEOUT=$$((1800 + 60 * $(soak-minutes))) \
 	    tests/vm/run --kernel $(KERNEL) --driver $(DRIVER) --tests soak
 
 bench profile: KERNEL := $(if $(filter file,$(origin KERNEL)),6.12,$(KERNEL))
-bench: ## this driver against the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n
+bench: ## compare this driver with the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/bench $(vm-args)
 
-bench-hw: ## the same rows on real hardware, against a peer that runs iperf3 -s and qperf; IF=ib0 PEER=address
+bench-hw: ## the same on real hardware, with a peer that runs iperf3 -s and qperf; IF=ib0 PEER=address
 	@scripts/bench-hw '$(IF)' '$(PEER)'
 
-profile: ## where the instructions of a row of the bench go; KERNEL=6.12 DRIVER=ours|stock TESTS="row..."
+profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=ours|stock TESTS="row..."
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/profile $(vm-args)
 
@@ -121,23 +121,23 @@ test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and 
 	@scripts/sum-tests "$(MAKE) --no-print-directory test-threads ARCH=arm64" $(foreach series,7 6.12 6.1,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
 	    $(MAKE) --no-print-directory test-vm KERNEL=$(series) SHIM_LTO=$(lto)"))
 
-# The suites in which memory and locks have the most to do, on a kernel that looks after both.
-test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak; the first time it is built, 15 minutes
+# Suites that use memory and locks most, on a kernel that checks both.
+test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak, which is built first, in 15 minutes
 	@$(MAKE) --no-print-directory test-vm KERNEL=debug TESTS="$(or $(TESTS),lifecycle children_races leaks)"
 
-pin-kernels: ## have the VMs boot the newest kernels that the mirror has: tests/vm/kernels
+pin-kernels: ## set the VMs' kernels (tests/vm/kernels) to the newest of the mirror
 	@tests/vm/kernel --pin
 
 vm-modules: # both modules for the VM's kernel, in build/modules/
 	@scripts/build-for-vm $(KERNEL) SHIM_LTO=$(SHIM_LTO)
 
-test-install: deb ## packages and DKMS in a VM with a whole Debian: install, reboot, upgrade the kernel, remove
+test-install: deb ## packages and DKMS in a VM with a complete Debian: install, reboot, upgrade the kernel, remove
 	tests/install/run
 
-lint: ## formatting, clang-tidy, thread-safety, sparse, shellcheck and the house's own rules
+lint: ## formatting, clang-tidy, thread-safety, sparse, shellcheck and the project's own rules
 	@scripts/lint
 
-clean: ## remove what make built, but for the caches in build/
+clean: ## remove build results, except the caches in build/
 	@# Not Kbuild's: it would take the modules and archives out of build/ too.
 	@find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 	    -o -name '.*.cmd' -o -name '*.dbg' -o -name '*.probe*' -o -name '*_unity.cpp' -o -name modules.order -o -name Module.symvers \) -exec rm -f {} +

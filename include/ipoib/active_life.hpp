@@ -12,7 +12,7 @@ public:
         wanted,      // packets wait; a REQ is to be sent
         asked,       // a REQ was sent; packets wait
         established, // packets are sent over the connection
-        recovering,  // it broke, or the peer left; packets wait until it is released
+        recovering,  // the connection broke, or the peer left; packets wait until it is released
         refused,     // packets that fit are sent as datagrams until the back-off ends
         closing,     // not needed any more
         gone,

@@ -11,7 +11,7 @@ public:
         accepting,   // a REQ was received and the queue pair created; the REP is not sent
         established, // the peer may send
         flushing,    // the queue pair is in ERROR; its receives are being flushed
-        draining,    // its receives are flushed (IBA 10.3.1); the drain's completion comes after theirs
+        draining,    // the receives are flushed (IBA 10.3.1); the drain's completion comes after theirs
         done,        // nothing refers to it
     };
     enum class Event {

@@ -2,9 +2,9 @@
 # shellcheck shell=bash disable=SC2034
 # Figures of memory in the documents, and the comparison of measured ones with them.
 
-# README.md: an interface with its rings filled.
+# Documentation/performance.md: an interface with its rings filled.
 interface_kib=1635
-# README.md: a connection, both ends, with the queues that the HCA has for it.
+# Documentation/performance.md: a connection, both ends, with the queues that the HCA has for it.
 connection_kib=87
 # Documentation/security.md: 49151 paths and as many neighbours take some 32 MB.
 path_and_neighbour_bytes=$((32 * 1000 * 1000 / 49151))
