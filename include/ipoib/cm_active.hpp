@@ -70,6 +70,8 @@ public:
 private:
     kernel::Opaque<sa_path_rec> path_{};
 };
+// All that the driver allocates for an active connection; the limit is in Documentation/connected-mode.md.
+static_assert(sizeof(ActiveConnection) < 1024);
 
 // CONTEXT, if not said otherwise: process.
 class ActiveConnections {
