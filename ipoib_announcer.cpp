@@ -8,7 +8,7 @@ namespace ipoib {
 void Announcer::address_changed()
 {
     left_ = repetitions;
-    shim_netdev_address_changed(interface_.dev());
+    shim_helper_notify_changeaddr(interface_.dev());
 }
 
 void Announcer::carrier_on()

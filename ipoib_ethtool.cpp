@@ -117,7 +117,7 @@ unsigned int ipoib_ethtool_speed(const net_device* dev)
 {
     const Interface& interface = Interface::of(dev);
     shim_port port;
-    if (shim_ib_query_port(interface.ca(), interface.identity.port(), &port) != 0)
+    if (shim_helper_ib_query_port(interface.ca(), interface.identity.port(), &port) != 0)
         return 0;
     return ipoib::lane_speed(port.speed) * ipoib::lanes(port.width);
 }
@@ -127,7 +127,7 @@ unsigned int ipoib_ethtool_statistics_count() { return static_cast<unsigned int>
 void ipoib_ethtool_statistic_names(char* names)
 {
     for (const auto& statistic : ipoib::statistics) {
-        shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
+        shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
         names += SHIM_ETHTOOL_NAME_BYTES;
     }
 }
@@ -166,7 +166,7 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_rings(net_device* dev, unsigned 
     return Interface::of(dev).settings.set_ring_sizes({sends, receives}).code();
 }
 
-void ipoib_ethtool_flag_names(char* names) { shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }
+void ipoib_ethtool_flag_names(char* names) { shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }
 
 std::uint32_t ipoib_ethtool_get_flags(const net_device* dev)
 {

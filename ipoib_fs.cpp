@@ -31,7 +31,7 @@ TA_REQUIRES(kernel::rtnl) kernel::Status store_mode(Interface& interface, const 
 TA_REQUIRES(kernel::rtnl) kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
 {
     int pkey = 0;
-    if (!shim_parse_int(text, &pkey))
+    if (!shim_sscanf_int(text, &pkey))
         return kernel::invalid;
     return attribute == IPOIB_ATTRIBUTE_CREATE_CHILD ? interface.children.create(pkey)
                                                      : interface.children.remove(pkey);
@@ -42,7 +42,7 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
 {
     int number = 0;
     // As for the stack's own files: root of another user namespace may own the file.
-    if (!shim_may_administer(interface.dev()))
+    if (!shim_ns_capable(interface.dev()))
         return kernel::not_permitted;
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
@@ -52,7 +52,7 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
         return store_child(interface, attribute, text);
     case IPOIB_ATTRIBUTE_UMCAST:
         // Text that is not a number switches it off.
-        interface.settings.set_umcast(shim_parse_int(text, &number) && number > 0);
+        interface.settings.set_umcast(shim_sscanf_int(text, &number) && number > 0);
         return {};
     case IPOIB_ATTRIBUTE_PKEY:
     case IPOIB_ATTRIBUTE_PARENT:
@@ -114,7 +114,7 @@ kernel::Status show_paths(PathTable& table, seq_file* file)
         return kernel::no_memory;
     table.for_each([&rows](Path& path) TA_REQUIRES(path_lock) {
         rows.add(path.life.usable() ? Row{path.key(), true, shim_path_sl(path.record()), shim_path_dlid(path.record()),
-                                          shim_path_mbps(path.record())}
+                                          shim_ib_rate_to_mbps(path.record())}
                                     : Row{path.key(), false, 0, 0, 0});
     });
     rows.sort();
@@ -279,7 +279,7 @@ void DebugFiles::rename()
         return;
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which) {
         files_[which].reset();
-        files_[which].reset(shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which)));
+        files_[which].reset(shim_helper_debugfs_create_file(dev_, static_cast<ipoib_debug_file>(which)));
     }
 }
 
@@ -297,13 +297,14 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     const auto& interface = ipoib::Interface::of(dev);
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
-        return shim_format(buffer, shim_page_size(), "%s\n", interface.settings.connected() ? "connected" : "datagram");
+        return shim_scnprintf(buffer, shim_page_size(), "%s\n",
+                              interface.settings.connected() ? "connected" : "datagram");
     case IPOIB_ATTRIBUTE_PKEY:
-        return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.identity.pkey().value());
+        return shim_scnprintf(buffer, shim_page_size(), "0x%04x\n", interface.identity.pkey().value());
     case IPOIB_ATTRIBUTE_UMCAST:
-        return shim_format(buffer, shim_page_size(), "%d\n", interface.settings.umcast());
+        return shim_scnprintf(buffer, shim_page_size(), "%d\n", interface.settings.umcast());
     case IPOIB_ATTRIBUTE_PARENT:
-        return shim_format(buffer, shim_page_size(), "%s\n", shim_netdev_name(interface.parent()->dev()));
+        return shim_scnprintf(buffer, shim_page_size(), "%s\n", shim_netdev_name(interface.parent()->dev()));
     case IPOIB_ATTRIBUTE_CREATE_CHILD:
     case IPOIB_ATTRIBUTE_DELETE_CHILD:
         break;

@@ -68,16 +68,16 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
             continue;
         ++matches;
         only = &interface;
-        if (address && shim_netdev_has_address(interface.dev(), address) && ++addressed == 1)
+        if (address && shim_helper_netdev_has_address(interface.dev(), address) && ++addressed == 1)
             with_address = &interface;
     }
     if (matches == 0)
         return nullptr;
     if (matches == 1 || !address)
-        return shim_netdev_hold_outermost(only->dev());
+        return shim_helper_netdev_hold_master(only->dev());
     if (addressed > 1)
         log_warning(with_address->dev(), "duplicate IP address detected");
-    return with_address ? shim_netdev_hold_outermost(with_address->dev()) : nullptr;
+    return with_address ? shim_helper_netdev_hold_master(with_address->dev()) : nullptr;
 }
 
 namespace {
@@ -87,11 +87,11 @@ constinit unsigned int parents_made TA_GUARDED(kernel::rtnl);
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
-    net_device* const made = shim_netdev_create(hca.ca(), port);
+    net_device* const made = shim_helper_alloc_netdev(hca.ca(), port);
     if (!made)
         return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);
-    kernel::Handle<net_device, shim_netdev_free> dev(made);
+    kernel::Handle<net_device, shim_free_netdev> dev(made);
     // HCAs begin at different vectors: the same processor often serves the first vector of each.
     if (hca.parents.empty())
         hca.begin_vectors(parents_made);
@@ -118,8 +118,8 @@ int ipoib_add_device(ib_device* ca, void** state)
     if (!hca)
         return kernel::no_memory;
     bool any = false;
-    for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
-        if (!shim_ib_port_is_ib(ca, port))
+    for (std::uint32_t port = 1; port <= shim_rdma_end_port(ca); ++port) {
+        if (!shim_rdma_protocol_ib(ca, port))
             continue;
         if (kernel::Status status = ipoib::add_port(*hca, port); status.ok())
             any = true;
@@ -139,10 +139,10 @@ void ipoib_remove_device(ib_device*, void* state)
     // The interfaces are freed when RTNL is released.
     kernel::Guard guard(kernel::rtnl);
     alignas(SHIM_ALIGNOF_NETDEV_BATCH) std::byte batch[SHIM_SIZEOF_NETDEV_BATCH];
-    shim_netdev_batch_init(batch);
+    shim_init_list_head(batch);
     while (ipoib::Interface* interface = hca->parents.front())
         interface->detach(batch);
-    shim_netdev_batch_unregister(batch);
+    shim_unregister_netdevice_many(batch);
 }
 
 net_device* ipoib_find_netdev(void* state, std::uint32_t port, std::uint16_t pkey, const shim_gid* gid,

@@ -26,7 +26,7 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
     shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
     const unsigned int pages = (size_ + shape_.per_page - 1) / shape_.per_page;
-    pool_.reset(TRY(kernel::check(shim_pool_create(pages, shape_.page_order, shape_.is_piece()))));
+    pool_.reset(TRY(kernel::check(shim_page_pool_create(pages, shape_.page_order, shape_.is_piece()))));
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;
@@ -51,7 +51,7 @@ void UdReceiveRing::empty()
         if (!slot.buffer)
             continue;
         shim_dma_unmap_from_device(interface_.ca(), slot.sge.address, slot.sge.length);
-        shim_pool_put(pool_.get(), slot.buffer, false);
+        shim_page_pool_put_full_page(pool_.get(), slot.buffer, false);
         slot.buffer = nullptr;
     }
     pool_.reset();
@@ -59,15 +59,15 @@ void UdReceiveRing::empty()
 
 bool UdReceiveRing::refill(Slot& slot)
 {
-    void* const memory =
-        shape_.is_piece() ? shim_pool_get_piece(pool_.get(), shape_.bytes) : shim_pool_get(pool_.get());
+    void* const memory = shape_.is_piece() ? shim_helper_page_pool_alloc_frag(pool_.get(), shape_.bytes)
+                                           : shim_helper_page_pool_alloc(pool_.get());
     if (!memory)
         return false;
     auto* const buffer = static_cast<std::byte*>(memory);
     const std::uint64_t address =
         shim_dma_map_from_device(interface_.ca(), buffer + shim_skb_buffer_headroom(), slot.sge.length);
-    if (shim_dma_failed(interface_.ca(), address)) {
-        shim_pool_put(pool_.get(), buffer, false);
+    if (shim_dma_mapping_error(interface_.ca(), address)) {
+        shim_page_pool_put_full_page(pool_.get(), buffer, false);
         return false;
     }
     slot.buffer = buffer;
@@ -85,7 +85,7 @@ kernel::Status UdReceiveRing::post()
 {
     queue_.doorbells.add();
     const int error = reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
-        return shim_post_recv(interface_.queues.qp(), first, refused);
+        return shim_helper_post_recv(interface_.queues.qp(), first, refused);
     });
     if (error) [[unlikely]]
         log_warning(interface_.dev(), "post_recv failed, error %d", error);
@@ -128,7 +128,7 @@ void UdReceiveRing::complete(const shim_wc* wc)
     std::byte* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
     // With LRO no message is copied: the merger appends a segment by its buffer.
-    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak && !shim_netdev_lro(interface_.dev())) {
+    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak && !shim_netdev_has_lro(interface_.dev())) {
         shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
         deliver_copy(buffer, wc);
         shim_dma_sync_for_device(interface_.ca(), mapped, wire_bytes);
@@ -144,12 +144,12 @@ void UdReceiveRing::complete(const shim_wc* wc)
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
     if (!deliver_buffer(buffer, wc))
-        shim_pool_put(pool_.get(), buffer, true);
+        shim_page_pool_put_full_page(pool_.get(), buffer, true);
 }
 
 sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)
 {
-    sk_buff* skb = shim_skb_build(buffer, shape_.bytes);
+    sk_buff* skb = shim_helper_napi_build_skb(buffer, shape_.bytes);
     if (!skb) [[unlikely]]
         return nullptr;
     // The GRH's last bytes become the link header.
@@ -178,7 +178,7 @@ inline bool UdReceiveRing::read(Datagram& datagram, std::byte* buffer, const shi
             grh.dgid == interface_.identity.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
     datagram.message = start + sizeof(Grh);
     datagram.message_bytes = shim_wc_bytes(wc) - static_cast<unsigned int>(sizeof(Grh));
-    datagram.verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
+    datagram.verified = shim_wc_checksum_ok(wc) && shim_netdev_has_rxcsum(interface_.dev());
     return true;
 }
 
@@ -202,7 +202,7 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
     if (!read(datagram, buffer, wc))
         return false;
     SegmentMerger::Segment segment;
-    if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
+    if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_has_lro(interface_.dev()) &&
         datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
         segment = SegmentMerger::Segment(datagram.ip(), datagram.ip_bytes());
         if (queue_.merger.append(segment, shape_.bytes)) {
@@ -230,11 +230,11 @@ inline void UdReceiveRing::finish(sk_buff* skb, const Datagram& datagram)
     // Sniffers see a hard header with an empty destination as link header.
     std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
     shim_skb_set_protocol(skb, datagram.protocol());
-    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
     shim_skb_set_packet_type(skb, datagram.type);
     if (datagram.verified)
-        shim_skb_checksum_verified(skb);
+        shim_skb_set_checksum_unnecessary(skb);
     queue_.packets.add();
     queue_.bytes.add(datagram.ip_bytes());
     if (datagram.type == SHIM_PACKET_MULTICAST)

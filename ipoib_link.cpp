@@ -8,7 +8,7 @@ namespace ipoib {
 
 kernel::Status Link::apply(const shim_mcmember& broadcast)
 {
-    const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
+    const unsigned int frame = shim_ib_mtu_enum_to_int(broadcast.mtu);
     if (frame < ip_mtu(min_mtu)) {
         log_warning(interface_.dev(), "the broadcast group's MTU code %u is invalid", broadcast.mtu);
         return kernel::invalid;

@@ -32,11 +32,11 @@ kernel::Status Interface::attach()
 {
     if (hca_.accelerates())
         TRY(rdma_netdev.start());
-    shim_netdev_set_owner(dev_, this);
+    shim_rdma_netdev_set_clnt_priv(dev_, this);
     TRY(prepare());
     if (parent_)
         shim_netdev_set_child(dev_);
-    TRY(shim_netdev_register(dev_));
+    TRY(shim_helper_register_netdevice(dev_));
     hca_.add(*this);
     debug_files.create();
     events.start();
@@ -46,7 +46,7 @@ kernel::Status Interface::attach()
 kernel::Status Interface::prepare()
 {
     shim_port attributes;
-    TRY(shim_ib_query_port(ca(), identity.port(), &attributes));
+    TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
     unsigned int abilities = shim_ib_abilities(ca());
     if (rdma_netdev.present()) { // It sets the other features itself.
         abilities &= SHIM_IS_FUNCTION;
@@ -57,7 +57,7 @@ kernel::Status Interface::prepare()
     }
     add_abilities(abilities);
     mtu.begin(attributes.max_mtu);
-    shim_netdev_carrier_off(dev_);
+    shim_netif_carrier_off(dev_);
     identity.begin();
     return {};
 }
@@ -80,7 +80,7 @@ kernel::Status Interface::init()
     }
     // An rdma_netdev has put its queue pair into the address.
     if (rdma_netdev.present())
-        identity.set_queue_pair(HwAddr::from(shim_netdev_address(dev_)).qpn(), has_queues() ? HwAddr::flag_rc : 0);
+        identity.set_queue_pair(HwAddr::from(shim_netdev_dev_addr(dev_)).qpn(), has_queues() ? HwAddr::flag_rc : 0);
     alive_ = true;
     return {};
 }
@@ -112,7 +112,7 @@ void Interface::detach(void* batch)
     hca_.remove(*this);
     events.stop();
     debug_files.remove();
-    shim_netdev_unregister(dev_, batch);
+    shim_unregister_netdevice_queue(dev_, batch);
 }
 
 void Interface::cancel_work()
@@ -150,7 +150,7 @@ void Interface::tx_timed_out()
     if (rdma_netdev.present())
         rdma_netdev.tx_timed_out();
     if (has_queues())
-        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_),
+        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_netif_tx_queue_stopped(dev_),
                     tx.ring.index().head(), tx.ring.index().tail());
     state.restart_queues();
 }
@@ -162,7 +162,7 @@ kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool
     if (rdma_netdev.present())
         return rdma_netdev.attach_group(mgid, mlid, broadcast);
     const shim_gid native = mgid.native();
-    return shim_qp_attach(queues.qp(), &native, mlid);
+    return shim_ib_attach_mcast(queues.qp(), &native, mlid);
 }
 
 void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
@@ -170,7 +170,7 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
     if (rdma_netdev.present())
         return rdma_netdev.detach_group(mgid, mlid);
     const shim_gid native = mgid.native();
-    shim_qp_detach(queues.qp(), &native, mlid);
+    shim_ib_detach_mcast(queues.qp(), &native, mlid);
 }
 
 // Features and address
@@ -178,12 +178,12 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
 void Interface::add_abilities(unsigned int abilities)
 {
     abilities_ |= abilities;
-    shim_netdev_add_abilities(dev_, abilities_);
+    shim_helper_netdev_add_features(dev_, abilities_);
 }
 
 kernel::Status Interface::set_address(const HwAddr& address)
 {
-    if (shim_netdev_up(dev_))
+    if (shim_netdev_iff_up(dev_))
         return kernel::busy;
     TRY(identity.set_guid(address));
     children.follow_guid();
@@ -243,18 +243,18 @@ int ipoib_start()
     // Flush items wait for RTNL. Its holders may wait for memory, and for system queues, as DIM's: so neither may wait
     // for the flush queue.
     if (ipoib::flush_queue.create("ipoib_flush", false) && ipoib::reap_queue.create("ipoib_reap", true))
-        error = shim_debugfs_start();
+        error = shim_helper_debugfs_start();
     if (!error) {
-        shim_sa_register();
-        error = shim_link_register();
+        shim_ib_sa_register_client();
+        error = shim_rtnl_link_register();
         if (!error) {
-            error = shim_client_register();
+            error = shim_ib_register_client();
             if (!error)
                 return 0;
-            shim_link_unregister();
+            shim_rtnl_link_unregister();
         }
-        shim_sa_unregister();
-        shim_debugfs_stop();
+        shim_ib_sa_unregister_client();
+        shim_helper_debugfs_stop();
     }
     ipoib::reap_queue.destroy();
     ipoib::flush_queue.destroy();
@@ -263,10 +263,10 @@ int ipoib_start()
 
 void ipoib_stop()
 {
-    shim_link_unregister();
-    shim_client_unregister();
-    shim_sa_unregister();
-    shim_debugfs_stop();
+    shim_rtnl_link_unregister();
+    shim_ib_unregister_client();
+    shim_ib_sa_unregister_client();
+    shim_helper_debugfs_stop();
     ipoib::reap_queue.destroy();
     ipoib::flush_queue.destroy();
 }

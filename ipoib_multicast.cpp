@@ -31,7 +31,7 @@ void GroupSet::destroy() { groups_.destroy(); }
 void GroupSet::drop(sk_buff* skb, shim_drop why)
 {
     dropped.add();
-    shim_skb_drop(skb, why);
+    shim_kfree_skb_reason(skb, why);
 }
 
 bool GroupSet::send_now(Group& group, sk_buff* skb)
@@ -230,7 +230,7 @@ void GroupSet::send_join(Group& group)
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
     auto membership = kernel::check(
-        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group));
+        shim_helper_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group));
     if (!membership.ok()) {
         log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", membership.status().code());
         finish_join(group, GroupJoin::Event::refused);
@@ -307,7 +307,7 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         .sgid_index = static_cast<std::uint8_t>(std::max(interface_.identity.gid_index(), 0)),
         .dgid = group.key().native(),
     };
-    auto made = AddressHandle::own(shim_ah_create(interface_.queues.pd(), &attributes));
+    auto made = AddressHandle::own(shim_helper_create_ah(interface_.queues.pd(), &attributes));
     if (!made.ok()) {
         log_warning(interface_.dev(), "ib_address_create failed, status %d", made.status().code());
         return made.status();
@@ -352,7 +352,7 @@ kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event answer)
 void GroupSet::transmit(kernel::PacketQueue packets)
 {
     while (sk_buff* skb = packets.pop())
-        shim_skb_transmit_again(skb, interface_.dev());
+        shim_dev_queue_xmit(skb, interface_.dev());
 }
 
 // Leaving
@@ -420,7 +420,7 @@ void GroupSet::list(const HwAddr& address)
     Group* group = groups_.find(mgid);
     const shim_gid native = mgid.native();
     if (!group && interface_.settings.umcast() &&
-        shim_sa_group_known(interface_.ca(), interface_.identity.port(), &native)) {
+        shim_ib_sa_get_mcmember_rec(interface_.ca(), interface_.identity.port(), &native)) {
         log_multicast(interface_.dev(), "%pI6 is joined by userspace already", mgid.bytes);
         return;
     }
@@ -437,7 +437,7 @@ void GroupSet::sync_with_stack()
         for (Group& group : all_)
             group.listed = false;
     }
-    shim_netdev_for_each_multicast(interface_.dev(), visit_listed, this);
+    shim_helper_netdev_for_each_mc_addr(interface_.dev(), visit_listed, this);
     kernel::List<Group> gone;
     {
         kernel::Guard guard(lock_);

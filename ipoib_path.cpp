@@ -80,7 +80,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
         dropped.add();
-        shim_skb_drop(skb, accepting_ ? SHIM_DROP_NO_MEMORY : SHIM_DROP_CLOSED);
+        shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NO_MEMORY : SHIM_DROP_CLOSED);
         return;
     }
     touch(*path);
@@ -98,7 +98,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         if (asked && path->waiting.length() >= max_waiting)
             log_warning(interface_.dev(), "queue length limit %u. Packet drop.", max_waiting);
         dropped.add();
-        shim_skb_drop(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
+        shim_kfree_skb_reason(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
     }
 }
 
@@ -185,8 +185,8 @@ bool PathTable::send_query(Path& path)
     };
     queries.add();
     // A response that comes at once waits for the lock.
-    const int id = shim_sa_path_query(interface_.ca(), interface_.identity.port(), &question,
-                                      path.life.limit_s() * 1000, query_completed, &path, &path.query);
+    const int id = shim_helper_sa_path_query(interface_.ca(), interface_.identity.port(), &question,
+                                             path.life.limit_s() * 1000, query_completed, &path, &path.query);
     if (id == kernel::try_again) {
         // The subnet manager is changing. The next packet sends a query; packets wait for it.
         (void)step(path, PathLife::Event::unsent);
@@ -237,8 +237,8 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
 {
     kernel::Owned<AddressHandle> handle;
     if (status == 0) {
-        auto made =
-            AddressHandle::own(shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record));
+        auto made = AddressHandle::own(
+            shim_helper_create_ah_from_path(interface_.queues.pd(), interface_.identity.port(), record));
         status = made.status().code();
         handle = made.take();
     }
@@ -260,7 +260,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
         }
     }
     while (sk_buff* skb = ready.pop())
-        shim_skb_transmit_again(skb, interface_.dev());
+        shim_dev_queue_xmit(skb, interface_.dev());
 
     Guard guard(*this);
     if (--open_queries_ == 0 && waiting_for_queries_)
@@ -342,7 +342,7 @@ void PathTable::flush()
             // The query completes with -EINTR, or its completion waits for this lock. The path stays allocated: only
             // this function frees paths on the list.
             if (path.query)
-                shim_sa_cancel(path.query_id, path.query);
+                shim_ib_sa_cancel_query(path.query_id, path.query);
         }
         wait = waiting_for_queries_ = open_queries_ != 0;
         if (wait)
@@ -361,7 +361,7 @@ void PathTable::flush()
 void PathTable::invalidate(Path& path, PathLife::Event why)
 {
     if (step(path, why).action == PathLife::Action::call_back)
-        shim_sa_cancel(path.query_id, path.query);
+        shim_ib_sa_cancel_query(path.query_id, path.query);
     // Packets continue to use the AH, through send_slowly(), which sends a query.
     path.ah.store(nullptr);
     for (Neighbour& neighbour : path.neighbours)

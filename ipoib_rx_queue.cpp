@@ -29,7 +29,7 @@ int RxQueue::poll(int budget)
     int done = 0;
     while (done < budget) {
         const int wanted = std::min(Completions::max, budget - done);
-        const int got = shim_cq_poll(interface_.queues.recv_cq(), wanted, completions_.first());
+        const int got = shim_ib_poll_cq(interface_.queues.recv_cq(), wanted, completions_.first());
         alone_ = done == 0 && got == 1;
         for (int i = 0; i < got; ++i) {
             const shim_wc* wc = completions_.at(i);
@@ -50,15 +50,15 @@ int RxQueue::poll(int budget)
     if (done == budget)
         return done;
     if (adaptive())
-        shim_dim_look(dim_.get(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
-    if (napi_.complete(done) && shim_cq_arm(interface_.queues.recv_cq()))
+        shim_helper_net_dim(dim_.get(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
+    if (napi_.complete(done) && shim_ib_req_notify_cq(interface_.queues.recv_cq()))
         napi_.schedule();
     return done;
 }
 
 sk_buff* RxQueue::allocate(unsigned int bytes)
 {
-    sk_buff* skb = shim_skb_alloc(napi_.native(), ip_padding + bytes);
+    sk_buff* skb = shim_napi_alloc_skb(napi_.native(), ip_padding + bytes);
     if (skb && ip_padding) [[likely]]
         shim_skb_reserve(skb, ip_padding);
     return skb;

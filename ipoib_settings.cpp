@@ -32,7 +32,7 @@ kernel::Status Settings::set_connected(bool wanted)
 
 kernel::Status Settings::use_one_tx_queue()
 {
-    return interface_.rdma_netdev.present() ? shim_netdev_use_tx_queues(interface_.dev(), 1) : 0;
+    return interface_.rdma_netdev.present() ? shim_netif_set_real_num_tx_queues(interface_.dev(), 1) : 0;
 }
 
 void Settings::use_all_tx_queues()
@@ -40,8 +40,9 @@ void Settings::use_all_tx_queues()
     if (!interface_.rdma_netdev.present())
         return;
     // Packets may still be on their way to connections that were dropped.
-    shim_rcu_synchronize();
-    if (const int error = shim_netdev_use_tx_queues(interface_.dev(), shim_netdev_tx_queues(interface_.dev())))
+    shim_synchronize_net();
+    if (const int error =
+            shim_netif_set_real_num_tx_queues(interface_.dev(), shim_netdev_num_tx_queues(interface_.dev())))
         log_warning(interface_.dev(), "failed to use all transmit queues again, error %d", error);
 }
 
@@ -91,7 +92,7 @@ kernel::Status Settings::set_ring_sizes(RingSizes wanted)
         return {};
     // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
     // one.
-    if (shim_netdev_bonded(interface_.dev())) {
+    if (shim_netif_is_bond_slave(interface_.dev())) {
         log_warning(interface_.dev(), "rings of %u sends and %u receives: not as a bond's port", wanted.sends,
                     wanted.receives);
         return kernel::busy;

@@ -45,7 +45,7 @@ kernel::Status SharedReceiveQueue::create_srq()
     if (!max_sges)
         return kernel::not_supported;
     auto srq = kernel::check(
-        shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces));
+        shim_ib_create_srq(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces));
     if (srq.ok())
         srq_.reset(srq.take());
     else if (srq.status().code() != kernel::not_supported)
@@ -65,7 +65,7 @@ kernel::Status SharedReceiveQueue::fill()
         const MessageBuffer shape = buffer();
         const unsigned int per_page = shim_page_size() / shape.piece_bytes;
         const unsigned int pages = std::min(receives_ * shape.pieces, 8192U) / per_page;
-        pool_.reset(TRY(kernel::check(shim_pool_create(pages, 0, per_page > 1))));
+        pool_.reset(TRY(kernel::check(shim_page_pool_create(pages, 0, per_page > 1))));
     }
     if (!srq_ || ring.created())
         return {};

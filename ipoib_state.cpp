@@ -36,7 +36,7 @@ kernel::Status InterfaceState::perform(InterfaceLife::Event event)
     if (step.actions & InterfaceLife::rejoin_groups)
         interface_.groups.rejoin_all();
     if (step.actions & InterfaceLife::carrier_on) {
-        shim_netdev_carrier_on(interface_.dev());
+        shim_netif_carrier_on(interface_.dev());
         interface_.announcer.carrier_on();
     }
     return {};
@@ -85,7 +85,7 @@ kernel::Status InterfaceState::start_queues()
         return interface_.rdma_netdev.open();
     TRY(interface_.queues.open());
     // The stack holds packets since the queue was stopped; no completion will wake it.
-    shim_tx_queues_wake(interface_.dev());
+    shim_netif_tx_wake_all_queues(interface_.dev());
     return {};
 }
 
@@ -102,12 +102,12 @@ void InterfaceState::bring_up()
 {
     interface_.paths.start();
     interface_.groups.start();
-    garbage_.queue(interface_.work_queue, shim_neighbour_gc_interval());
+    garbage_.queue(interface_.work_queue, shim_arp_tbl_gc_interval());
 }
 
 void InterfaceState::bring_down()
 {
-    shim_netdev_carrier_off(interface_.dev());
+    shim_netif_carrier_off(interface_.dev());
     garbage_.cancel();
     interface_.groups.leave_all();
     // No response can join it any more.
@@ -118,7 +118,7 @@ void InterfaceState::bring_down()
 void InterfaceState::run_garbage()
 {
     // As the stack's neighbour tables: entries are looked at once in an interval, and kept for two.
-    const unsigned long interval = shim_neighbour_gc_interval();
+    const unsigned long interval = shim_arp_tbl_gc_interval();
     interface_.paths.collect_garbage(2 * interval);
     interface_.connections.passive.collect_garbage();
     interface_.groups.collect_garbage(2 * interval);

@@ -28,8 +28,8 @@ unsigned int UdQueues::send_sges() const
 
 kernel::Status UdQueues::create_pd()
 {
-    pd_.reset(TRY(kernel::check(shim_pd_create(interface_.ca()))));
-    lkey_ = shim_pd_lkey(pd());
+    pd_.reset(TRY(kernel::check(shim_ib_alloc_pd(interface_.ca()))));
+    lkey_ = shim_ib_pd_lkey(pd());
     return {};
 }
 
@@ -41,7 +41,7 @@ kernel::Status UdQueues::init()
     }
     interface_.tx.napi().add(interface_.dev(), interface_.tx, kernel::Direction::transmit);
     interface_.rx.napi().add(interface_.dev(), interface_.rx, kernel::Direction::receive);
-    shim_tx_queue_always_allow(interface_.dev(), TxQueue::prompt_bytes);
+    shim_netdev_queue_set_dql_min_limit(interface_.dev(), TxQueue::prompt_bytes);
     return {};
 }
 
@@ -57,21 +57,21 @@ kernel::Status UdQueues::create()
 {
     const unsigned int sends = sizes_.sends, receives = sizes_.receives;
     const unsigned int sges = send_sges();
-    const unsigned int vectors = std::max(shim_ib_comp_vectors(interface_.ca()), 1U);
+    const unsigned int vectors = std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
 
     interface_.connections.receives.create(receives);
     const unsigned int completions = receives + interface_.connections.receives.completions(receives);
     recv_cq_.reset(TRY(kernel::check(
-        shim_cq_create(interface_.ca(), completions, vector_ % vectors, receive_completed, &interface_))));
+        shim_ib_create_cq(interface_.ca(), completions, vector_ % vectors, receive_completed, &interface_))));
     // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
-    send_cq_.reset(TRY(kernel::check(
-        shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_))));
-    qp_.reset(TRY(kernel::check(shim_qp_create(pd(), send_cq(), recv_cq(), sends, receives, sges))));
+    send_cq_.reset(TRY(kernel::check(shim_ib_create_cq(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors,
+                                                       send_completed, &interface_))));
+    qp_.reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), send_cq(), recv_cq(), sends, receives, sges))));
     TRY(interface_.tx.ring.create(sends, sges));
     TRY(interface_.tx.pool.create(sends, sges));
     TRY(interface_.rx.ring.create(receives));
     // An rdma_netdev that filters the queues finds the queue pair by the address.
-    interface_.identity.set_queue_pair(shim_qp_number(qp()), HwAddr::flag_rc);
+    interface_.identity.set_queue_pair(shim_ib_qp_num(qp()), HwAddr::flag_rc);
     return {};
 }
 
@@ -101,7 +101,7 @@ kernel::Status UdQueues::replace(RingSizes sizes)
 kernel::Status UdQueues::moderate(Moderation wanted)
 {
     // HCAs without moderation accept any setting.
-    const int error = recv_cq_ ? shim_cq_moderate(recv_cq(), wanted.frames, wanted.usecs) : 0;
+    const int error = recv_cq_ ? shim_rdma_set_cq_moderation(recv_cq(), wanted.frames, wanted.usecs) : 0;
     if (error && error != kernel::not_supported)
         return error;
     moderation_usecs_.store(wanted.usecs);
@@ -115,7 +115,7 @@ kernel::Status UdQueues::move_to_rts()
 {
     PortIdentity& identity = interface_.identity;
     shim_port attributes;
-    TRY(shim_ib_query_port(interface_.ca(), identity.port(), &attributes));
+    TRY(shim_helper_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
     TRY(shim_qp_to_init(qp(), identity.port(), identity.pkey_index(), interface_.link.qkey()));
     // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
@@ -139,7 +139,7 @@ kernel::Status UdQueues::open()
         return status;
     }
     // Takes the transmit lock, so that later senders see the new rings: the poll may wake the queue at once.
-    shim_tx_queue_disable(interface_.dev());
+    shim_netif_tx_disable(interface_.dev());
     interface_.tx.start();
     interface_.rx.start();
     if (kernel::Status status = interface_.connections.start(); !status.ok()) {
@@ -152,7 +152,7 @@ kernel::Status UdQueues::open()
 void UdQueues::close()
 {
     interface_.tx.close();
-    shim_tx_queue_disable(interface_.dev());
+    shim_netif_tx_disable(interface_.dev());
     interface_.connections.stop();
     if (const int error = shim_qp_to_error(qp()))
         log_warning(interface_.dev(), "failed to move the queue pair to ERROR, error %d", error);
@@ -161,7 +161,7 @@ void UdQueues::close()
     interface_.tx.stop();
     // The poll has ended: nothing queues the item any more, or wakes the queue.
     recover_.cancel();
-    shim_tx_queue_disable(interface_.dev());
+    shim_netif_tx_disable(interface_.dev());
     empty();
     interface_.connections.receives.drop_if_broken();
 }
@@ -185,7 +185,7 @@ void UdQueues::drain()
     while (!kernel::reached(deadline, shim_jiffies())) {
         if (sends.posted() == 0 && receives.outstanding() == 0)
             return;
-        shim_sleep_ms(1);
+        shim_msleep(1);
     }
     log_warning(interface_.dev(), "timing out; %u sends %u receives not completed", sends.posted(),
                 receives.outstanding());
@@ -195,7 +195,7 @@ void UdQueues::recover() { recover_.queue(interface_.work_queue); }
 
 void UdQueues::run_recovery()
 {
-    if (shim_qp_recover_send(qp()) == 0)
+    if (shim_helper_qp_recover_send(qp()) == 0)
         log_info(interface_.dev(), "send queue back in service");
 }
 

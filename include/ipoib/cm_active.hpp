@@ -49,8 +49,8 @@ public:
     bool broken = false;
 
     // Used by the work queue; written before the connection is published.
-    kernel::Handle<ib_qp, shim_qp_destroy> qp;
-    kernel::Handle<ib_cm_id, shim_cm_destroy> id;
+    kernel::Handle<ib_qp, shim_ib_destroy_qp> qp;
+    kernel::Handle<ib_cm_id, shim_ib_destroy_cm_id> id;
     // The longest message that the peer accepts, encapsulation included.
     unsigned int mtu = 0;
     // The peer accepts messages without checksums.

@@ -52,8 +52,8 @@ public:
     bool without_checksums = false;
     // The connection's receive ring, if there is no shared receive queue. Freed after the queue pair.
     RcReceiveRing ring;
-    kernel::Handle<ib_qp, shim_qp_destroy> qp;
-    kernel::Handle<ib_cm_id, shim_cm_destroy> id;
+    kernel::Handle<ib_qp, shim_ib_destroy_qp> qp;
+    kernel::Handle<ib_cm_id, shim_ib_destroy_cm_id> id;
     kernel::Opaque<shim_send_wr> drain_wr{};
 
     // Set in any context, read by service().
@@ -130,7 +130,7 @@ private:
 
     Interface& interface_;
     Listener listener_;
-    kernel::Handle<ib_cm_id, shim_cm_destroy> listen_id_ TA_GUARDED(kernel::rtnl);
+    kernel::Handle<ib_cm_id, shim_ib_destroy_cm_id> listen_id_ TA_GUARDED(kernel::rtnl);
     // One REQ at a time.
     kernel::Mutex mutex_ TA_ACQUIRED_BEFORE(path_lock){mutex_class_, "ipoib_accept"};
     kernel::List<PassiveConnection> list_ TA_GUARDED(path_lock);

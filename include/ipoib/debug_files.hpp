@@ -18,7 +18,7 @@ public:
 private:
     net_device* const dev_;
     bool created_ TA_GUARDED(kernel::rtnl) = false;
-    kernel::Handle<dentry, shim_debug_file_remove> files_[IPOIB_DEBUG_FILES] TA_GUARDED(kernel::rtnl);
+    kernel::Handle<dentry, shim_debugfs_remove> files_[IPOIB_DEBUG_FILES] TA_GUARDED(kernel::rtnl);
 };
 
 } // namespace ipoib

@@ -29,7 +29,7 @@ public:
     // broadcast: the group whose parameters are the link's (RFC 4391 section 4); full_member: another group that the
     // stack listens to; send_only: a group that packets are sent to.
     enum class Kind { broadcast, full_member, send_only };
-    using Membership = kernel::Handle<ib_sa_multicast, shim_sa_leave>;
+    using Membership = kernel::Handle<ib_sa_multicast, shim_helper_sa_leave>;
 
     Group(GroupSet& set, const Gid& mgid, Kind kind)
         : Hashed(mgid), Retirable(free_retired<Group>, Until::grace_period), set(set), kind(kind),

@@ -43,7 +43,7 @@ void free_retired(Retirable& object)
 // The owner of an AH.
 class AddressHandle : public Retirable {
 public:
-    using Handle = kernel::Handle<ib_ah, shim_ah_destroy>;
+    using Handle = kernel::Handle<ib_ah, shim_rdma_destroy_ah>;
     explicit AddressHandle(Handle ah)
         : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(std::move(ah))
     {

@@ -51,10 +51,10 @@ private:
     void drop() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
-    kernel::Handle<ib_srq, shim_srq_destroy> srq_;
+    kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;
     // The HCA granted an SRQ. There is none for a while after it broke.
     bool shares_ = false;
-    kernel::Handle<page_pool, shim_pool_destroy> pool_;
+    kernel::Handle<page_pool, shim_page_pool_destroy> pool_;
     kernel::Published<bool> broken_;
     unsigned int receives_ = 0;
 };

@@ -72,9 +72,9 @@ private:
 
     Interface& interface_;
     const unsigned int vector_;
-    kernel::Handle<ib_pd, shim_pd_destroy> pd_;
-    kernel::Handle<ib_cq, shim_cq_destroy> recv_cq_, send_cq_;
-    kernel::Handle<ib_qp, shim_qp_destroy> qp_;
+    kernel::Handle<ib_pd, shim_ib_dealloc_pd> pd_;
+    kernel::Handle<ib_cq, shim_ib_destroy_cq> recv_cq_, send_cq_;
+    kernel::Handle<ib_qp, shim_ib_destroy_qp> qp_;
     std::uint32_t lkey_ = 0;
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};

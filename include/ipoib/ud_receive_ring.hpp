@@ -80,7 +80,7 @@ private:
     unsigned int size_ = 0;
     unsigned int ib_mtu_ = 0;
     DatagramBuffer shape_{};
-    kernel::Handle<page_pool, shim_pool_destroy> pool_;
+    kernel::Handle<page_pool, shim_page_pool_destroy> pool_;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
 };

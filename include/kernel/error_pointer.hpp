@@ -10,7 +10,7 @@ namespace kernel {
 template <class T>
 Result<T*> check(T* pointer)
 {
-    if (const Status status = shim_pointer_error(pointer); !status.ok())
+    if (const Status status = shim_ptr_err_or_zero(pointer); !status.ok())
         return status;
     return pointer;
 }

@@ -75,12 +75,12 @@ TEST_F(IdentityTest, joins_wait_until_the_port_has_the_guid)
     open_dev(world.dev());
     EXPECT_TRUE(world.open_joins.empty());
     EXPECT_FALSE(world.log.empty());
-    world.advance(10 * shim_jiffies_per_second());
+    world.advance(10 * shim_hz());
     world.run_work();
     EXPECT_TRUE(world.open_joins.empty());
     // No event tells of it.
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
-    world.advance(2 * shim_jiffies_per_second());
+    world.advance(2 * shim_hz());
     world.run_work();
     ASSERT_EQ(world.open_joins.size(), 1U);
     EXPECT_EQ(world.open_joins[0]->asked.port_gid.raw[15], 0x77);
@@ -121,7 +121,7 @@ TEST_F(IdentityTest, child_can_be_created_with_its_own_guid)
 {
     world.rtnl = true;
     const auto make = [&](const HwAddr& address) -> Interface& {
-        auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
+        auto* dev = shim_helper_alloc_child_netdev(&world.ca, 1, &world.dev(), "given");
         dev->address_given = true;
         std::memcpy(dev->address.data(), address.bytes, HwAddr::size);
         EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
@@ -149,7 +149,7 @@ TEST_F(IdentityTest, cached_gid_is_used_if_the_hcas_query_fails)
     EXPECT_EQ(interface().identity.gid(), Gid::from(world.ca.gid));
     world.run_work();
     world.rtnl = true;
-    auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
+    auto* dev = shim_helper_alloc_child_netdev(&world.ca, 1, &world.dev(), "given");
     HwAddr address = HwAddr::from(world.dev().address.data());
     address.bytes[19] = 0x66;
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
@@ -228,7 +228,7 @@ TEST_F(IdentityTest, ip_address_selects_among_several_interfaces)
 {
     child(0x8001);
     world.rtnl = true;
-    auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "two");
+    auto* dev = shim_helper_alloc_child_netdev(&world.ca, 1, &world.dev(), "two");
     EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
     world.rtnl = false;
     const sockaddr first_ip{1}, second_ip{2}, neither{3};

@@ -369,7 +369,7 @@ TEST_F(InterfaceTest, close_stops_a_queue_woken_late_by_a_poll)
     // A poll on another processor has found room before the interface began to stop, and wakes the queue only now.
     std::function<void()> wake = [&] {
         if (world.dev().stopped)
-            shim_tx_queue_wake(&world.dev());
+            shim_netif_tx_wake_queue(&world.dev());
         else
             world.meanwhile = wake;
     };
