@@ -8,6 +8,7 @@
 #include <ipoib/table.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
+#include <shim/rc_qp.h>
 
 namespace ipoib {
 

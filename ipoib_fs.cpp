@@ -4,6 +4,7 @@
 
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
+#include <shim/sysfs.h>
 
 namespace ipoib {
 

@@ -6,6 +6,7 @@
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
+#include <shim/client.h>
 
 namespace ipoib {
 

@@ -8,6 +8,8 @@
 #include <kernel/memory.hpp>
 #include <kernel/ring.hpp>
 #include <kernel/time.hpp>
+#include <shim/client.h>
+#include <shim/ndo.h>
 #include <shim/netlink.h>
 #include <shim/trace.h>
 

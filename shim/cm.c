@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The communication manager (IBA 12): listening, messages and their events. */
 #include "compat.h"
 #include "objects.h"
-#include <linux/random.h>
 #include <rdma/ib_cm.h>
 #include <rdma/ib_sa.h>
 #include <shim/cm.h>
@@ -120,91 +120,3 @@ SHIM void shim_cm_send_rej(struct ib_cm_id *id, enum shim_cm_reason reason)
 {
 	ib_send_cm_rej(id, (enum ib_cm_rej_reason)reason, NULL, 0, NULL, 0);
 }
-
-static void on_qp_event(struct ib_event *event, void *context)
-{
-	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
-		ipoib_last_wqe_reached(context);
-}
-
-SHIM struct ib_qp *shim_rc_qp_create(struct ib_pd *pd, const struct shim_rc_qp *wanted)
-{
-	struct ib_qp_init_attr attr = {
-		.event_handler = on_qp_event,
-		.qp_context = wanted->context,
-		.send_cq = wanted->send_cq,
-		.recv_cq = wanted->recv_cq,
-		.srq = wanted->srq,
-		.cap = {
-			.max_send_wr = wanted->send_wrs,
-			.max_send_sge = wanted->send_sges,
-			.max_recv_wr = wanted->recv_wrs,
-			.max_recv_sge = wanted->recv_sges,
-		},
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-	};
-
-	return ib_create_qp(pd, &attr);
-}
-
-SHIM int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
-		.port_num = port,
-		.pkey_index = pkey_index,
-		.qp_access_flags = IB_ACCESS_LOCAL_WRITE,
-	};
-
-	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS);
-}
-
-SHIM int shim_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
-
-	if (ret)
-		return ret;
-	attr.rq_psn = psn;
-	attr.min_rnr_timer = rnr_timer;
-	return ib_modify_qp(qp, &attr, mask | IB_QP_MIN_RNR_TIMER);
-}
-
-SHIM int shim_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
-	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
-
-	return ret ?: ib_modify_qp(qp, &attr, mask);
-}
-
-SHIM struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges)
-{
-	struct ib_srq_init_attr attr = {
-		.attr = { .max_wr = wrs, .max_sge = sges },
-		.srq_type = IB_SRQT_BASIC,
-	};
-
-	return ib_create_srq(pd, &attr);
-}
-
-SHIM void shim_srq_destroy(struct ib_srq *srq) { ib_destroy_srq(srq); }
-SHIM unsigned int shim_ib_max_srq_sge(const struct ib_device *ca)
-{
-	return ca->attrs.max_srq ? ca->attrs.max_srq_sge : 0;
-}
-
-SHIM int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
-{
-	/* As in shim_post_recv(). */
-	const struct ib_recv_wr *bad = &first->wr;
-	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
-
-	*refused = error ? (struct shim_recv_wr *)bad : NULL;
-	return error;
-}
-
-SHIM void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from) { *to = *from; }
-SHIM uint32_t shim_random(void) { return get_random_u32(); }

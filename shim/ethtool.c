@@ -4,7 +4,7 @@
 #include <linux/ethtool.h>
 #include <rdma/ib_verbs.h>
 #include <shim/ethtool.h>
-#include <shim/netdevice.h>
+#include <shim/ndo.h>
 
 static_assert(SHIM_ETHTOOL_NAME_BYTES == ETH_GSTRING_LEN);
 

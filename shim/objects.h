@@ -11,7 +11,7 @@
 #include <net/tso.h>
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
 
 struct shim_work {
 	struct delayed_work work;
@@ -68,6 +68,12 @@ void shim_netdev_setup(struct net_device *dev);
  */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
+/* The operations of netdevs, without those for virtual functions on one of these; hard headers; sysfs attributes. */
+extern const struct net_device_ops shim_netdev_ops, shim_function_netdev_ops;
+extern const struct header_ops shim_header_ops;
+extern const struct attribute_group shim_parent_group, shim_child_group;
+/* Replaces the core's attribute dev_id by one that calls shim_note_dev_id(). */
+void shim_replace_dev_id(struct net_device *dev);
 
 /* A program reads the netdev's dev_id. */
 void shim_note_dev_id(const struct net_device *dev);

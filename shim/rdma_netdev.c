@@ -3,7 +3,7 @@
 #include "objects.h"
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
-#include <shim/netdevice.h>
+#include <shim/ndo.h>
 #include <shim/rdma_netdev.h>
 
 static struct rdma_netdev *rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }

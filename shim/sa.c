@@ -57,6 +57,7 @@ SHIM void shim_sa_cancel(int id, struct ib_sa_query *query) { ib_sa_cancel_query
 SHIM uint32_t shim_path_dlid(struct sa_path_rec *record) { return be32_to_cpu(sa_path_get_dlid(record)); }
 SHIM uint8_t shim_path_sl(const struct sa_path_rec *record) { return record->sl; }
 SHIM unsigned int shim_path_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
+SHIM void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from) { *to = *from; }
 
 /* The kernel's membership holds one context pointer: this. */
 struct join {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Packets (struct sk_buff). */
 #include "compat.h"
 #include "objects.h"
 #include <linux/icmpv6.h>
@@ -68,6 +69,7 @@ SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type ty
 }
 
 SHIM void shim_skb_checksum_verified(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
+
 SHIM void shim_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes)
 {
 	const struct iphdr *ip = (const struct iphdr *)skb->data;
@@ -149,40 +151,6 @@ SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 
-SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
-{
-	const struct page_pool_params parameters = {
-		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
-		.order = order,
-		.pool_size = pages,
-		.nid = NUMA_NO_NODE,
-	};
-
-	return page_pool_create(&parameters);
-}
-
-SHIM void shim_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
-
-SHIM void *shim_pool_get(struct page_pool *pool)
-{
-	struct page *page = page_pool_dev_alloc_pages(pool);
-
-	return page ? page_address(page) : NULL;
-}
-
-SHIM void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes)
-{
-	unsigned int offset;
-	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
-
-	return page ? page_address(page) + offset : NULL;
-}
-
-SHIM void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll)
-{
-	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
-}
-
 SHIM struct sk_buff *shim_skb_build(void *buffer, unsigned int bytes)
 {
 	struct sk_buff *skb = napi_build_skb(buffer, bytes);
@@ -205,10 +173,6 @@ SHIM void shim_skb_add_data(struct sk_buff *skb, void *data, unsigned int bytes,
 }
 
 SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }
-SHIM void *shim_page_alloc(void) { return (void *)__get_free_page(GFP_KERNEL); }
-SHIM void shim_page_hold(void *address) { get_page(virt_to_page(address)); }
-SHIM void shim_page_free(void *address) { put_page(virt_to_page(address)); }
 
 SHIM unsigned int shim_skb_buffer_headroom(void) { return NET_SKB_PAD; }
 SHIM unsigned int shim_skb_buffer_tailroom(void) { return SKB_DATA_ALIGN(sizeof(struct skb_shared_info)); }
-SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }

@@ -3,9 +3,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
-#include <linux/kernel.h>
 #include <linux/mutex.h>
-#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/rtnetlink.h>
 #include <linux/spinlock.h>
@@ -50,7 +48,6 @@ SHIM void shim_bh_enable(void) { local_bh_enable(); }
 
 SHIM unsigned long shim_jiffies(void) { return jiffies; }
 SHIM unsigned long shim_jiffies_per_second(void) { return HZ; }
-SHIM uint32_t shim_random_below(uint32_t limit) { return reciprocal_scale(get_random_u32(), limit); }
 SHIM void shim_sleep_ms(unsigned int milliseconds) { msleep(milliseconds); }
 
 SHIM void shim_rtnl_lock(void) { rtnl_lock(); }

@@ -2,7 +2,7 @@
 /* `ip link set ... vf`: what is said of an HCA's virtual functions, handed on to it. */
 #include "objects.h"
 #include <rdma/ib_verbs.h>
-#include <shim/netdevice.h>
+#include <shim/ndo.h>
 #include <uapi/linux/if_link.h>
 
 int shim_set_vf_link_state(struct net_device *dev, int vf, int state)

@@ -7,7 +7,7 @@
 #include <ipoib/address.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
-#include <shim/module.h>
+#include <shim/device.h>
 
 namespace ipoib {
 

@@ -10,7 +10,7 @@
 #include <kernel/memory.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/work.hpp>
-#include <shim/verbs.h>
+#include <shim/ah.h>
 
 namespace ipoib {
 

@@ -6,7 +6,8 @@
 #include <ipoib/rc_receive_ring.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
-#include <shim/cm.h>
+#include <shim/page_pool.h>
+#include <shim/srq.h>
 
 namespace ipoib {
 

@@ -7,8 +7,10 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
+#include <shim/cq.h>
+#include <shim/device.h>
 #include <shim/module.h>
-#include <shim/verbs.h>
+#include <shim/qp.h>
 
 namespace ipoib {
 

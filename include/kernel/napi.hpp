@@ -3,7 +3,7 @@
 #pragma once
 
 #include <kernel/opaque.hpp>
-#include <shim/netdevice.h>
+#include <shim/napi.h>
 #include <shim/sync.h>
 
 namespace kernel {

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The communication manager: listening, asking for connections, answering; and the queue pairs and shared receive
- * queues that connections are made of.
- */
+/* The communication manager (IBA 12): listening, messages and their events. */
 #pragma once
 #include <shim/base.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
 SHIM_BEGIN
 
 struct ib_cm_id;
-struct ib_srq;
-/* Storage of these is embedded; sizes in <generated/layout.h>. */
+struct ib_device;
 struct sa_path_rec;
 
 enum shim_cm_event {
@@ -87,31 +83,7 @@ int shim_cm_send_rtu(struct ib_cm_id *id);
 int shim_cm_send_drep(struct ib_cm_id *id);
 void shim_cm_send_rej(struct ib_cm_id *id, enum shim_cm_reason reason);
 
-/* A reliable connection's queue pair; its events go to ipoib_connection_event() with this context. srq may be NULL. */
-struct shim_rc_qp {
-	struct ib_cq *send_cq, *recv_cq;
-	struct ib_srq *srq;
-	unsigned int send_wrs, send_sges, recv_wrs, recv_sges;
-	void *context;
-};
-struct ib_qp *shim_rc_qp_create(struct ib_pd *pd, const struct shim_rc_qp *wanted);
-int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index);
-/* With what the messages said; psn and rnr_timer (IBA 9.7.5.2.8) are the receiving side's own. */
-int shim_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
-int shim_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
-
-/* An error pointer on failure; -EOPNOTSUPP: the HCA has none. */
-struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
-void shim_srq_destroy(struct ib_srq *srq);
-unsigned int shim_ib_max_srq_sge(const struct ib_device *ca);
-int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused);
-
-void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from);
-uint32_t shim_random(void);
-
 /* kernel -> C++. What it returns not zero destroys the identifier. CONTEXT: process. */
 int ipoib_cm_event(struct ib_cm_id *id, const struct shim_cm_message *message, void *context);
-/* The queue pair, in its error state, takes no more from the shared receive queue. CONTEXT: any. */
-void ipoib_last_wqe_reached(void *context);
 
 SHIM_END

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The netdev: allocation, registration, and its fields. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
 
-struct net_device;
-struct sk_buff;
 struct ib_device;
-struct shim_napi;
+struct net_device;
 struct sockaddr;
-
-/* RFC 4391's encapsulation header and, before it, the destination's hardware address; the largest MTU of any mode. */
-enum { IPOIB_HEADER_BYTES = 24, IPOIB_MAX_MTU = 65520 };
-
-/* The sums that ndo_get_stats64 reports. */
-struct shim_stats {
-	uint64_t rx_packets, rx_bytes, rx_errors, rx_dropped, multicast;
-	uint64_t tx_packets, tx_bytes, tx_errors, tx_dropped;
-};
 
 /*
  * One "ib%d" interface in the HCA's network namespace, set up but not registered; with room for the HCA's rdma_netdev.
@@ -70,8 +60,6 @@ void shim_netdev_lock_ops(struct net_device *dev);
 void shim_netdev_unlock_ops(struct net_device *dev);
 /* The caller is an administrator of the netdev's namespace. CONTEXT: a system call. */
 bool shim_may_administer(const struct net_device *dev);
-/* As sscanf's %i: decimal, 0x..., 0.... False: no number. */
-bool shim_parse_int(const char *text, int *value);
 
 const char *shim_netdev_name(const struct net_device *dev);
 /* Changes bytes [offset, offset + bytes) of the hardware address. CONTEXT: RTNL, or before registration. */
@@ -106,88 +94,7 @@ void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *
 void shim_netdev_carrier_on(struct net_device *dev);
 void shim_netdev_carrier_off(struct net_device *dev);
 
-/* The first transmit queue, which is the only one but for an rdma_netdev's. */
-void shim_tx_queue_start(struct net_device *dev);
-void shim_tx_queue_stop(struct net_device *dev);
-void shim_tx_queue_wake(struct net_device *dev);
-bool shim_tx_queue_stopped(const struct net_device *dev);
-/* Stopped, by the driver or by byte queue limits. */
-bool shim_tx_queue_held(const struct net_device *dev);
-/*
- * Stops all transmit queues, and waits until no transmit call runs; and wakes them all. One that is not in use stops
- * and wakes with the others: the kernel's watchdog looks at it, too. CONTEXT: process.
- */
-void shim_tx_queue_disable(struct net_device *dev);
-void shim_tx_queues_wake(struct net_device *dev);
-/* Byte queue limits. The answer of sent: whether the doorbell must be rung now. */
-bool shim_tx_queue_sent(struct net_device *dev, unsigned int bytes, bool more);
-void shim_tx_queue_completed(struct net_device *dev, unsigned int packets, unsigned int bytes);
-void shim_tx_queue_reset(struct net_device *dev);
-/* So many they always let through, unless the user sets another limit_min. */
-void shim_tx_queue_always_allow(struct net_device *dev, unsigned int bytes);
-/*
- * More packets follow at once, unless the driver stops the queue, so the doorbell may wait. CONTEXT: within
- * ndo_start_xmit.
- */
-bool shim_xmit_more(void);
-/* Milliseconds since the queue last accepted a packet. */
-unsigned int shim_tx_queue_idle_ms(const struct net_device *dev);
-
-/* poll(context, budget) returns the packets it handled. */
-void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
-		   void *context, bool transmit);
-void shim_napi_remove(struct shim_napi *napi);
-void shim_napi_enable(struct shim_napi *napi);
-/* CONTEXT: process, may sleep. */
-void shim_napi_disable(struct shim_napi *napi);
-void shim_napi_schedule(struct shim_napi *napi);
-/* True: the poll is over and interrupts may be asked for. */
-bool shim_napi_complete(struct shim_napi *napi, int done);
-/* To the stack, by GRO; or past it, which is for when GRO holds none: it would overtake them. */
-void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb);
-void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb);
-bool shim_napi_holds_packets(const struct shim_napi *napi);
-
 /* Seconds between two looks at the neighbour tables (arp_tbl.gc_interval), in jiffies. */
 unsigned long shim_neighbour_gc_interval(void);
-
-/* kernel -> C++; the netdev's owner is an ipoib::Interface. */
-int ipoib_ndo_init(struct net_device *dev);
-void ipoib_ndo_uninit(struct net_device *dev);
-/* Nobody can use the netdev any more. CONTEXT: process, no RTNL. */
-void ipoib_netdev_gone(struct net_device *dev);
-int ipoib_ndo_open(struct net_device *dev);
-int ipoib_ndo_stop(struct net_device *dev);
-int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
-/* Always takes the packet. CONTEXT: softirq or BH disabled, under the queue's transmit lock. */
-void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
-void ipoib_ndo_tx_timeout(struct net_device *dev);
-/* The HCA, and the number of its port. CONTEXT: any. */
-struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
-/* The user wants this address, 20 bytes. CONTEXT: RTNL. */
-int ipoib_ndo_set_address(struct net_device *dev, const uint8_t *address);
-/* Packets may come larger than the MTU, or without checksums: they are cut, and have them filled in where needed. */
-bool ipoib_offloads_sends(const struct net_device *dev);
-bool ipoib_leaves_checksums(const struct net_device *dev);
-void ipoib_ndo_set_rx_mode(struct net_device *dev);
-void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
-/* Pushes the encapsulation and the destination; returns their length, negative when there is no destination. */
-int ipoib_header_create(struct sk_buff *skb, uint16_t ethertype, const void *destination);
-/* The same where there is no packet, in IPOIB_HEADER_BYTES; and a new destination in such a header. */
-void ipoib_header_write(void *header, uint16_t ethertype, const void *destination);
-void ipoib_header_set_destination(void *header, const void *destination);
-/* sysfs attributes; show returns the bytes written to buffer (a page). */
-enum ipoib_attribute {
-	IPOIB_ATTRIBUTE_MODE,
-	IPOIB_ATTRIBUTE_PKEY,
-	IPOIB_ATTRIBUTE_UMCAST,
-	IPOIB_ATTRIBUTE_CREATE_CHILD,
-	IPOIB_ATTRIBUTE_DELETE_CHILD,
-	IPOIB_ATTRIBUTE_PARENT,
-};
-long ipoib_attribute_show(struct net_device *dev, enum ipoib_attribute attribute, char *buffer);
-/* CONTEXT: RTNL, which lets the file, and so the netdev, go when it is released. */
-long ipoib_attribute_store(struct net_device *dev, enum ipoib_attribute attribute, const char *text, size_t bytes);
-int shim_format(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 SHIM_END

@@ -2,7 +2,7 @@
 /* Questions to the subnet administrator: path records and multicast membership. */
 #pragma once
 #include <shim/base.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
 SHIM_BEGIN
 
 struct ib_sa_query;
@@ -33,6 +33,7 @@ uint32_t shim_path_dlid(struct sa_path_rec *record);
 uint8_t shim_path_sl(const struct sa_path_rec *record);
 /* Mb/s. */
 unsigned int shim_path_mbps(const struct sa_path_rec *record);
+void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from);
 
 /* An MCMemberRecord (IBA 15.2.5.17), less what IPoIB never looks at. */
 struct shim_mcmember {

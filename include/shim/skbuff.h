@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Packets (struct sk_buff). */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
 
 struct net_device;
-struct sk_buff;
-struct page_pool;
 struct shim_napi;
+struct sk_buff;
 
 unsigned char *shim_skb_data(const struct sk_buff *skb);
 /* Bytes in all, and those of them in the linear part. */
@@ -86,18 +86,6 @@ int shim_skb_orphan_frags(struct sk_buff *skb);
 /* A chain of packets through their own link; the chain's owner keeps the ends. */
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);
-
-/*
- * Receive buffers, given as addresses: pages of one order, or pieces (fragments) of such pages. Their page returns to
- * the pool when all packets in it are freed. A pool gives either only pages or only pieces.
- */
-struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces);
-/* Buffers that the stack still holds are freed as they return. CONTEXT: process. */
-void shim_pool_destroy(struct page_pool *pool);
-/* NULL: no memory. CONTEXT: process before the NAPI poll is enabled, or that poll. */
-void *shim_pool_get(struct page_pool *pool);
-void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes);
-void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll);
 /* Builds a packet in a buffer of so many bytes, which it owns from then on. NULL: no memory, the buffer stays. */
 struct sk_buff *shim_skb_build(void *buffer, unsigned int bytes);
 /* An empty packet with bytes of linear room. NULL: no memory. CONTEXT: the NAPI poll. */
@@ -106,14 +94,8 @@ struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes);
 void shim_skb_add_data(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes);
 /* Buffers of a pool return to it when the packet is freed. */
 void shim_skb_mark_for_recycle(struct sk_buff *skb);
-/* One page that is of no pool. NULL: no memory. CONTEXT: process. */
-void *shim_page_alloc(void);
-/* Take and drop a reference to the page that the address is in. */
-void shim_page_hold(void *address);
-void shim_page_free(void *address);
 /* What an skb needs in its buffer before and after the data. */
 unsigned int shim_skb_buffer_headroom(void);
 unsigned int shim_skb_buffer_tailroom(void);
-unsigned int shim_page_size(void);
 
 SHIM_END

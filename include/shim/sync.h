@@ -46,8 +46,6 @@ void shim_bh_enable(void);
 /* A free-running count; differences are what matters. */
 unsigned long shim_jiffies(void);
 unsigned long shim_jiffies_per_second(void);
-/* From 0 on. CONTEXT: any. */
-uint32_t shim_random_below(uint32_t limit);
 /* CONTEXT: process. */
 void shim_sleep_ms(unsigned int milliseconds);
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Completion queues and work completions. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct ib_cq;
+struct ib_device;
+struct shim_wc;
+
+/* completed(context) is called from interrupt or softirq context when an armed queue gets an entry. */
+struct ib_cq *shim_cq_create(struct ib_device *ca, unsigned int entries, unsigned int vector,
+			     void (*completed)(struct ib_cq *cq, void *context), void *context);
+void shim_cq_destroy(struct ib_cq *cq);
+/* Entries taken, or a negative errno. */
+int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc);
+/* An event after so many entries or microseconds; -EOPNOTSUPP: the HCA can't. */
+int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs);
+/* Asks for the next event. True: none comes, as entries are there already or the HCA does not take it; poll again. */
+bool shim_cq_arm(struct ib_cq *cq);
+
+struct shim_wc *shim_wc_at(struct shim_wc *wc, int index);
+uint64_t shim_wc_id(const struct shim_wc *wc);
+bool shim_wc_ok(const struct shim_wc *wc);
+/* The work request was thrown out because the queue pair left service. */
+bool shim_wc_flushed(const struct shim_wc *wc);
+int shim_wc_status(const struct shim_wc *wc);
+unsigned int shim_wc_vendor_error(const struct shim_wc *wc);
+/* What the queue pair that the completion is for was created with. */
+void *shim_wc_qp_context(const struct shim_wc *wc);
+/* Of a received datagram: bytes with the 40 of the GRH, which is valid only if wc_has_grh. */
+unsigned int shim_wc_bytes(const struct shim_wc *wc);
+bool shim_wc_has_grh(const struct shim_wc *wc);
+bool shim_wc_checksum_ok(const struct shim_wc *wc);
+uint32_t shim_wc_source_qpn(const struct shim_wc *wc);
+uint16_t shim_wc_slid(const struct shim_wc *wc);
+
+SHIM_END

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The HCA (struct ib_device): attributes, ports and their tables, protection domains, events. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct ib_device;
+struct ib_pd;
+struct shim_event_handler;
+
+struct shim_gid {
+	uint8_t raw[16];
+};
+
+struct shim_port {
+	bool active;
+	uint16_t lid;
+	uint8_t lmc;
+	/* Bytes. */
+	unsigned int max_mtu, active_mtu;
+	/* As PortInfo has them (IBA 14.2.5.6). */
+	unsigned int speed, width;
+};
+
+const char *shim_ib_device_name(const struct ib_device *ca);
+unsigned int shim_ib_max_send_sge(const struct ib_device *ca);
+/* What an HCA can do for datagrams: gather elements, do checksums of TCP and UDP over IPv4, cut TCP into segments. */
+enum shim_ability {
+	SHIM_CAN_GATHER = 1,
+	SHIM_CAN_CHECKSUM = 2,
+	SHIM_CAN_SEGMENT = 4,
+	/* It is a virtual function itself. */
+	SHIM_IS_FUNCTION = 8,
+	/* Not what an HCA can: the driver cuts TCP into segments, and fills in checksums that the stack left open. */
+	SHIM_CUT_BY_DRIVER = 16,
+};
+unsigned int shim_ib_abilities(const struct ib_device *ca);
+unsigned int shim_ib_comp_vectors(const struct ib_device *ca);
+/* CONTEXT: process. */
+int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
+/* ib_core's copy, which it makes anew when the HCA reports a change. */
+int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/* The HCA's own answer. */
+int shim_ib_query_port_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/*
+ * Reports on behalf of the HCA that the port's GIDs have changed: ib_core copies them a moment later, and passes no
+ * event to its clients.
+ */
+void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port);
+/* CONTEXT: any. */
+int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
+int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey);
+int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
+/* In the RDMA core's copy of the table: the HCA is not asked. CONTEXT: any. */
+int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
+uint32_t shim_ib_ports(const struct ib_device *ca);
+/* The port's link layer is InfiniBand. */
+bool shim_ib_port_is_ib(const struct ib_device *ca, uint32_t port);
+unsigned int shim_ib_max_srq_sge(const struct ib_device *ca);
+
+struct ib_pd *shim_pd_create(struct ib_device *ca);
+void shim_pd_destroy(struct ib_pd *pd);
+uint32_t shim_pd_lkey(const struct ib_pd *pd);
+
+enum shim_event {
+	SHIM_EVENT_OTHER,
+	SHIM_EVENT_CLIENT_REREGISTER,
+	SHIM_EVENT_PORT_ERROR,
+	SHIM_EVENT_PORT_ACTIVE,
+	SHIM_EVENT_LID_CHANGE,
+	SHIM_EVENT_PKEY_CHANGE,
+	SHIM_EVENT_GID_CHANGE,
+};
+void shim_events_start(struct ib_device *ca, struct shim_event_handler *handler,
+		       void (*on_event)(void *context, enum shim_event event, uint32_t port), void *context);
+void shim_events_stop(struct shim_event_handler *handler);
+
+SHIM_END

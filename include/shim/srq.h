@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Shared receive queues (IBA 10.2.9). */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct ib_pd;
+struct ib_srq;
+
+/* An error pointer on failure; -EOPNOTSUPP: the HCA has none. */
+struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
+void shim_srq_destroy(struct ib_srq *srq);
+
+SHIM_END

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The HCA (struct ib_device): attributes, ports and their tables, protection domains, events. */
+#include "compat.h"
+#include "objects.h"
+#include <rdma/ib_cache.h>
+#include <rdma/ib_verbs.h>
+#include <shim/device.h>
+
+static_assert(sizeof(struct shim_gid) == sizeof(union ib_gid));
+
+SHIM const char *shim_ib_device_name(const struct ib_device *ca) { return dev_name(&ca->dev); }
+SHIM unsigned int shim_ib_max_send_sge(const struct ib_device *ca) { return ca->attrs.max_send_sge; }
+
+SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
+{
+	return (ca->attrs.max_send_sge > 1 ? SHIM_CAN_GATHER : 0) |
+	       (ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM ? SHIM_CAN_CHECKSUM : 0) |
+	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0) |
+	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_VIRTUAL_FUNCTION ? SHIM_IS_FUNCTION : 0);
+}
+
+SHIM unsigned int shim_ib_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
+
+SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes)
+{
+	struct ib_port_attr attr;
+	int ret = ib_query_port(ca, port, &attr);
+
+	if (ret)
+		return ret;
+	attributes->active = attr.state == IB_PORT_ACTIVE;
+	attributes->lid = attr.lid;
+	attributes->lmc = attr.lmc;
+	attributes->max_mtu = rdma_mtu_from_attr(ca, port, &attr);
+	attributes->speed = attr.active_speed;
+	attributes->width = attr.active_width;
+	attributes->active_mtu = rdma_mtu_enum_to_int(ca, port, attr.active_mtu);
+	return 0;
+}
+
+SHIM int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
+{
+	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);
+}
+
+SHIM int shim_ib_query_port_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
+{
+	return ca->ops.query_gid(ca, port, index, (union ib_gid *)gid);
+}
+
+SHIM void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port)
+{
+	struct ib_event event = { .device = ca, .event = IB_EVENT_GID_CHANGE, .element.port_num = port };
+
+	ib_dispatch_event(&event);
+}
+
+SHIM int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index)
+{
+	const struct ib_gid_attr *attr =
+		rdma_find_gid_by_port(ca, (const union ib_gid *)gid, IB_GID_TYPE_IB, port, NULL);
+
+	if (IS_ERR(attr))
+		return PTR_ERR(attr);
+	*index = attr->index;
+	rdma_put_gid_attr(attr);
+	return 0;
+}
+
+SHIM int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey)
+{
+	return ib_query_pkey(ca, port, index, pkey);
+}
+
+SHIM int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index)
+{
+	return ib_find_pkey(ca, port, pkey, index);
+}
+
+SHIM int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index)
+{
+	return ib_find_cached_pkey(ca, port, pkey, index);
+}
+
+SHIM uint32_t shim_ib_ports(const struct ib_device *ca) { return rdma_end_port(ca); }
+SHIM bool shim_ib_port_is_ib(const struct ib_device *ca, uint32_t port) { return rdma_protocol_ib(ca, port); }
+
+SHIM struct ib_pd *shim_pd_create(struct ib_device *ca) { return ib_alloc_pd(ca, 0); }
+SHIM void shim_pd_destroy(struct ib_pd *pd) { ib_dealloc_pd(pd); }
+SHIM uint32_t shim_pd_lkey(const struct ib_pd *pd) { return pd->local_dma_lkey; }
+
+SHIM unsigned int shim_ib_max_srq_sge(const struct ib_device *ca)
+{
+	return ca->attrs.max_srq ? ca->attrs.max_srq_sge : 0;
+}
+
+static enum shim_event event_of(enum ib_event_type type)
+{
+	switch (type) {
+	case IB_EVENT_CLIENT_REREGISTER:
+		return SHIM_EVENT_CLIENT_REREGISTER;
+	case IB_EVENT_PORT_ERR:
+		return SHIM_EVENT_PORT_ERROR;
+	case IB_EVENT_PORT_ACTIVE:
+		return SHIM_EVENT_PORT_ACTIVE;
+	case IB_EVENT_LID_CHANGE:
+		return SHIM_EVENT_LID_CHANGE;
+	case IB_EVENT_PKEY_CHANGE:
+		return SHIM_EVENT_PKEY_CHANGE;
+	case IB_EVENT_GID_CHANGE:
+		return SHIM_EVENT_GID_CHANGE;
+	default:
+		return SHIM_EVENT_OTHER;
+	}
+}
+
+static void on_event(struct ib_event_handler *native, struct ib_event *event)
+{
+	struct shim_event_handler *handler = container_of(native, struct shim_event_handler, handler);
+
+	handler->on_event(handler->context, event_of(event->event), event->element.port_num);
+}
+
+SHIM void shim_events_start(struct ib_device *ca, struct shim_event_handler *handler,
+			    void (*callback)(void *context, enum shim_event event, uint32_t port), void *context)
+{
+	INIT_IB_EVENT_HANDLER(&handler->handler, ca, on_event);
+	handler->on_event = callback;
+	handler->context = context;
+	ib_register_event_handler(&handler->handler);
+}
+
+SHIM void shim_events_stop(struct shim_event_handler *handler) { ib_unregister_event_handler(&handler->handler); }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Receive buffers: page pools, and single pages. */
+#include "compat.h"
+#include <linux/mm.h>
+#include <shim/page_pool.h>
+
+SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
+{
+	const struct page_pool_params parameters = {
+		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
+		.order = order,
+		.pool_size = pages,
+		.nid = NUMA_NO_NODE,
+	};
+
+	return page_pool_create(&parameters);
+}
+
+SHIM void shim_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
+
+SHIM void *shim_pool_get(struct page_pool *pool)
+{
+	struct page *page = page_pool_dev_alloc_pages(pool);
+
+	return page ? page_address(page) : NULL;
+}
+
+SHIM void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes)
+{
+	unsigned int offset;
+	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
+
+	return page ? page_address(page) + offset : NULL;
+}
+
+SHIM void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll)
+{
+	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
+}
+
+SHIM void *shim_page_alloc(void) { return (void *)__get_free_page(GFP_KERNEL); }
+SHIM void shim_page_hold(void *address) { get_page(virt_to_page(address)); }
+SHIM void shim_page_free(void *address) { put_page(virt_to_page(address)); }
+SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }

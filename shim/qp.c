@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The UD queue pair. */
+#include "compat.h"
+#include "objects.h"
+#include <rdma/ib_verbs.h>
+#include <shim/qp.h>
+
+SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq, unsigned int send_wrs,
+				  unsigned int recv_wrs, unsigned int send_sges)
+{
+	struct ib_qp_init_attr attr = {
+		.send_cq = send_cq,
+		.recv_cq = recv_cq,
+		.cap = {
+			.max_send_wr = send_wrs,
+			.max_recv_wr = recv_wrs,
+			.max_send_sge = send_sges,
+			.max_recv_sge = 1,
+		},
+		/* The driver says which sends report their completion. */
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_UD,
+	};
+
+	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_UD_TSO)
+		attr.create_flags |= IB_QP_CREATE_IPOIB_UD_LSO;
+	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_BLOCK_MULTICAST_LOOPBACK)
+		attr.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	if (pd->device->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
+		attr.create_flags |= IB_QP_CREATE_NETIF_QP;
+	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_RDMA_NETDEV_OPA)
+		attr.create_flags |= IB_QP_CREATE_NETDEV_USE;
+	return ib_create_qp(pd, &attr);
+}
+
+SHIM void shim_qp_destroy(struct ib_qp *qp) { ib_destroy_qp(qp); }
+SHIM uint32_t shim_qp_number(const struct ib_qp *qp) { return qp->qp_num; }
+
+SHIM int shim_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index, uint32_t qkey)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = port,
+		.pkey_index = pkey_index,
+		.qkey = qkey,
+	};
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_QKEY);
+}
+
+SHIM int shim_qp_to_rtr(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE);
+}
+
+SHIM int shim_qp_to_rts(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS, .sq_psn = 0 };
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+}
+
+SHIM int shim_qp_to_error(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE);
+}
+
+SHIM int shim_qp_to_reset(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	return ib_modify_qp(qp, &attr, IB_QP_STATE);
+}
+
+SHIM int shim_qp_recover_send(struct ib_qp *qp)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+	int ret = ib_query_qp(qp, &attr, IB_QP_STATE, &init);
+
+	if (ret)
+		return ret;
+	if (attr.qp_state != IB_QPS_SQE)
+		return -EINVAL;
+	attr.qp_state = IB_QPS_RTS;
+	attr.cur_qp_state = IB_QPS_SQE;
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
+}
+
+SHIM int shim_qp_set_qkey(struct ib_qp *qp, uint32_t qkey)
+{
+	struct ib_qp_attr attr = { .qkey = qkey };
+
+	return ib_modify_qp(qp, &attr, IB_QP_QKEY);
+}
+
+SHIM int shim_qp_attach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid)
+{
+	return ib_attach_mcast(qp, (union ib_gid *)mgid, mlid);
+}
+
+SHIM void shim_qp_detach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid)
+{
+	ib_detach_mcast(qp, (union ib_gid *)mgid, mlid);
+}

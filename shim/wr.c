@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Work requests: send and receive. */
+#include "objects.h"
+#include <rdma/ib_verbs.h>
+#include <shim/wr.h>
+
+static_assert(sizeof(struct shim_sge) == sizeof(struct ib_sge));
+static_assert(offsetof(struct shim_sge, length) == offsetof(struct ib_sge, length));
+static_assert(offsetof(struct shim_sge, lkey) == offsetof(struct ib_sge, lkey));
+
+SHIM void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sge *sges)
+{
+	wr->wr.wr.wr_id = id;
+	wr->wr.wr.sg_list = (struct ib_sge *)sges;
+}
+
+SHIM void shim_send_wr_set_datagram(struct shim_send_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn,
+				    uint32_t qkey)
+{
+	wr->wr.wr.opcode = IB_WR_SEND;
+	wr->wr.wr.num_sge = sges;
+	wr->wr.ah = ah;
+	wr->wr.remote_qpn = qpn;
+	wr->wr.remote_qkey = qkey;
+}
+
+SHIM void shim_send_wr_set_segments(struct shim_send_wr *wr, void *headers, unsigned int header_bytes,
+				    unsigned int segment_bytes)
+{
+	wr->wr.wr.opcode = IB_WR_LSO;
+	wr->wr.header = headers;
+	wr->wr.hlen = header_bytes;
+	wr->wr.mss = segment_bytes;
+}
+
+SHIM void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges)
+{
+	wr->wr.wr.opcode = IB_WR_SEND;
+	wr->wr.wr.num_sge = sges;
+}
+
+SHIM void shim_send_wr_set_flags(struct shim_send_wr *wr, bool signaled, bool checksum)
+{
+	wr->wr.wr.send_flags = (signaled ? IB_SEND_SIGNALED : 0) | (checksum ? IB_SEND_IP_CSUM : 0);
+}
+
+SHIM void shim_send_wr_signal(struct shim_send_wr *wr) { wr->wr.wr.send_flags |= IB_SEND_SIGNALED; }
+
+SHIM void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next)
+{
+	wr->wr.wr.next = next ? &next->wr.wr : NULL;
+}
+
+SHIM int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused)
+{
+	/* Who says nothing of it took none. */
+	const struct ib_send_wr *bad = &first->wr.wr;
+	const int error = ib_post_send(qp, &first->wr.wr, &bad);
+
+	if (refused)
+		*refused = error ? container_of(bad, struct shim_send_wr, wr.wr) : NULL;
+	return error;
+}
+
+SHIM void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count)
+{
+	wr->wr.wr_id = id;
+	wr->wr.sg_list = (struct ib_sge *)sges;
+	wr->wr.num_sge = count;
+}
+
+SHIM void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next)
+{
+	wr->wr.next = next ? &next->wr : NULL;
+}
+
+SHIM struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr)
+{
+	return (struct shim_recv_wr *)wr->wr.next;
+}
+
+SHIM int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
+{
+	/* Who says nothing of it took none. */
+	const struct ib_recv_wr *bad = &first->wr;
+	const int error = ib_post_recv(qp, &first->wr, &bad);
+
+	*refused = error ? (struct shim_recv_wr *)bad : NULL;
+	return error;
+}
+
+SHIM int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
+{
+	/* As in shim_post_recv(). */
+	const struct ib_recv_wr *bad = &first->wr;
+	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
+
+	*refused = error ? (struct shim_recv_wr *)bad : NULL;
+	return error;
+}
