@@ -47,7 +47,7 @@ void Connections::stop()
     }
     // The polls still run, and complete what was posted. Each state has a deadline.
     for ((void)service(); !idle(); (void)service())
-        shim_sleep_ms(1);
+        shim_msleep(1);
     work_.cancel();
 }
 

@@ -39,7 +39,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
     ActiveConnection* connection = connection_of(neighbour, path);
     if (!connection) {
         interface_.paths.dropped.add();
-        shim_skb_drop(skb, SHIM_DROP_NO_MEMORY);
+        shim_kfree_skb_reason(skb, SHIM_DROP_NO_MEMORY);
         return;
     }
     kernel::PacketQueue none;
@@ -55,7 +55,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
         interface_.paths.send_datagram(skb, neighbour.key(), path);
     } else {
         interface_.paths.dropped.add();
-        shim_skb_drop(skb, SHIM_DROP_WAITING);
+        shim_kfree_skb_reason(skb, SHIM_DROP_WAITING);
     }
 }
 
@@ -171,7 +171,7 @@ void ActiveConnections::send_failed(ActiveConnection& connection)
 void ActiveConnections::transmit(kernel::PacketQueue& ready)
 {
     while (sk_buff* skb = ready.pop())
-        shim_skb_transmit_again(skb, interface_.dev());
+        shim_dev_queue_xmit(skb, interface_.dev());
 }
 
 // Requests
@@ -229,22 +229,22 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .recv_sges = 1,
         .context = nullptr,
     };
-    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
+    connection.qp = shim_ib_create_rc_qp(interface_.queues.pd(), &wanted);
     TRY(kernel::check(connection.qp));
     TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
-    connection.id = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(connection));
+    connection.id = shim_ib_create_cm_id(interface_.ca(), &static_cast<Endpoint&>(connection));
     TRY(kernel::check(connection.id));
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_request request{
         .path = connection.path(),
         .service_id = service_id(connection.peer.qpn()),
-        .qpn = shim_qp_number(connection.qp),
+        .qpn = shim_ib_qp_num(connection.qp),
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
         .srq = interface_.connections.receives.srq() != nullptr,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(interface_.icrc_as_checksum()),
     };
-    return shim_cm_send_req(connection.id, &request);
+    return shim_ib_send_cm_req(connection.id, &request);
 }
 
 int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
@@ -259,7 +259,7 @@ int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_c
         self.handle_reject(connection, message.reason);
         break;
     case SHIM_CM_DREQ:
-        (void)shim_cm_send_drep(id);
+        (void)shim_ib_send_cm_drep(id);
         [[fallthrough]];
     case SHIM_CM_REQ_ERROR:
     case SHIM_CM_TIMEWAIT_EXIT:
@@ -288,15 +288,15 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     if (connection.mtu < min_message) {
         log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.mtu, min_message);
         interface_.connections.passive.malformed.add();
-        shim_cm_send_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
+        shim_ib_send_cm_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         advance(connection, ActiveLife::Event::failed);
         return;
     }
     const kernel::Status status = [&]() -> kernel::Status {
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
-        TRY(shim_rc_qp_to_rtr(connection.qp, id, 0, 0));
-        TRY(shim_rc_qp_to_rts(connection.qp, id));
-        return shim_cm_send_rtu(id);
+        TRY(shim_helper_rc_qp_to_rtr(connection.qp, id, 0, 0));
+        TRY(shim_helper_rc_qp_to_rts(connection.qp, id));
+        return shim_ib_send_cm_rtu(id);
     }();
     if (!status.ok())
         log_warning(interface_.dev(), "failed to make a connection ready, error %d", status.code());
@@ -343,7 +343,7 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
         }
     }
     if (unpublished)
-        shim_rcu_synchronize();
+        shim_synchronize_net();
     while (ActiveConnection* connection = next_to_release(now))
         release(*connection, now);
 }
@@ -403,9 +403,9 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
         log_warning(interface_.dev(), "timing out; %u sends not completed",
                     connection.sent.load() - connection.completed.load());
     if (auto* id = std::exchange(connection.id, nullptr))
-        shim_cm_destroy(id);
+        shim_ib_destroy_cm_id(id);
     if (auto* qp = std::exchange(connection.qp, nullptr))
-        shim_qp_destroy(qp);
+        shim_ib_destroy_qp(qp);
     interface_.tx.pool.reclaim(connection);
 
     kernel::PacketQueue ready;

@@ -38,9 +38,9 @@ kernel::Status PassiveConnections::start()
         requests_left_ = max_requests_at_once;
         requests_since_ = shim_jiffies();
     }
-    listen_id_ = shim_cm_create(interface_.ca(), &static_cast<Endpoint&>(listener_));
+    listen_id_ = shim_ib_create_cm_id(interface_.ca(), &static_cast<Endpoint&>(listener_));
     TRY(kernel::check(listen_id_));
-    return shim_cm_listen(listen_id_, service_id(interface_.identity.qpn()));
+    return shim_ib_cm_listen(listen_id_, service_id(interface_.identity.qpn()));
 }
 
 void PassiveConnections::stop_listening()
@@ -50,7 +50,7 @@ void PassiveConnections::stop_listening()
         accepting_ = false;
     }
     if (auto* id = std::exchange(listen_id_, nullptr))
-        shim_cm_destroy(id);
+        shim_ib_destroy_cm_id(id);
 }
 
 void PassiveConnections::end_all()
@@ -96,7 +96,7 @@ int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_
     if (!status.ok()) {
         self.turned_away.add();
         log_debug(self.interface_.dev(), "REQ turned away, reason %d, error %d", reason, status.code());
-        shim_cm_send_rej(id, reason);
+        shim_ib_send_cm_rej(id, reason);
     }
     return status.code();
 }
@@ -110,7 +110,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewe
     if (!accepting_)
         return false;
     const unsigned long now = shim_jiffies();
-    const unsigned long more = kernel::elapsed(requests_since_, now) * requests_per_second / shim_jiffies_per_second();
+    const unsigned long more = kernel::elapsed(requests_since_, now) * requests_per_second / shim_hz();
     if (more) {
         requests_left_ =
             static_cast<unsigned int>(std::min<unsigned long>(requests_left_ + more, max_requests_at_once));
@@ -163,7 +163,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         ++count_;
     }
     kernel::Owned<PassiveConnection> connection;
-    const std::uint32_t psn = shim_random() & 0xffffff;
+    const std::uint32_t psn = shim_get_random_u32() & 0xffffff;
     const kernel::Status status = [&]() -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
         TRY(receives().fill());
@@ -181,7 +181,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     if (!status.ok()) {
         log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
         if (connection && connection->qp)
-            shim_qp_destroy(connection->qp);
+            shim_ib_destroy_qp(connection->qp);
         kernel::Guard guard(interface_.paths.lock);
         --count_;
         return status;
@@ -196,14 +196,14 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     taken.add();
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_reply reply{
-        .qpn = shim_qp_number(made.qp),
+        .qpn = shim_ib_qp_num(made.qp),
         .psn = psn,
         .srq = receives().srq() != nullptr,
         .rnr_retries = rnr_retries,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(made.without_checksums),
     };
-    const int error = shim_cm_send_rep(id, &reply);
+    const int error = shim_ib_send_cm_rep(id, &reply);
     kernel::Guard guard(interface_.paths.lock);
     // The connection owns the identifier, even if the REP was not sent.
     advance(made, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
@@ -224,16 +224,16 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
         .recv_sges = receives().srq() ? 0 : receives().buffer().pieces,
         .context = &connection,
     };
-    connection.qp = shim_rc_qp_create(interface_.queues.pd(), &wanted);
+    connection.qp = shim_ib_create_rc_qp(interface_.queues.pd(), &wanted);
     TRY(kernel::check(connection.qp));
     TRY(shim_rc_qp_to_init(connection.qp, interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
         TRY(connection.ring.create(own, receives().elements()));
         TRY(connection.ring.post_to(nullptr, connection.qp));
     }
-    TRY(shim_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
+    TRY(shim_helper_rc_qp_to_rtr(connection.qp, id, psn, rnr_timer));
     // The queue pair sends only its drain, which completes in RTS and in ERROR.
-    (void)shim_rc_qp_to_rts(connection.qp, id);
+    (void)shim_helper_rc_qp_to_rts(connection.qp, id);
     return {};
 }
 
@@ -243,7 +243,7 @@ int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_
     PassiveConnections& self = connection.owner;
     switch (message.event) {
     case SHIM_CM_DREQ:
-        (void)shim_cm_send_drep(id);
+        (void)shim_ib_send_cm_drep(id);
         [[fallthrough]];
     case SHIM_CM_REJ:
     case SHIM_CM_DREP:
@@ -361,7 +361,7 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
         shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
         // Without a drain the deadline applies; the poll has handled all earlier receives by then.
-        if (const int error = shim_post_send(connection.qp, wr, nullptr))
+        if (const int error = shim_helper_post_send(connection.qp, wr, nullptr))
             log_warning(interface_.dev(), "failed to drain a connection, error %d", error);
         break;
     }
@@ -378,10 +378,10 @@ void PassiveConnections::pause_polls()
 {
     for (unsigned int tries = 1;; ++tries) {
         interface_.rx.napi().disable();
-        if (tries == max_pauses || !shim_cq_arm(interface_.queues.recv_cq()))
+        if (tries == max_pauses || !shim_ib_req_notify_cq(interface_.queues.recv_cq()))
             return;
         interface_.rx.napi().start();
-        shim_sleep_ms(1);
+        shim_msleep(1);
     }
 }
 
@@ -396,10 +396,10 @@ void PassiveConnections::destroy(PassiveConnection& connection)
         --count_;
         draining_ -= connection.counted;
     }
-    shim_cm_destroy(connection.id);
+    shim_ib_destroy_cm_id(connection.id);
     if (!drained)
         pause_polls();
-    shim_qp_destroy(connection.qp);
+    shim_ib_destroy_qp(connection.qp);
     if (!drained)
         interface_.rx.napi().start();
     kernel::Owned<PassiveConnection>(&connection).reset();

@@ -15,7 +15,7 @@ namespace ipoib {
 bool RcReceiveRing::map(shim_sge& sge, unsigned int index, std::byte* piece) const
 {
     sge.address = shim_dma_map_from_device(interface_.ca(), piece + offset(index), sge.length);
-    return !shim_dma_failed(interface_.ca(), sge.address);
+    return !shim_dma_mapping_error(interface_.ca(), sge.address);
 }
 
 bool RcReceiveRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
@@ -23,7 +23,7 @@ bool RcReceiveRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
     if (!fresh)
         return false;
     if (!map(slot.sge[index], index, fresh)) {
-        shim_page_free(fresh);
+        shim_put_page(fresh);
         return false;
     }
     slot.pieces[index] = fresh;
@@ -36,9 +36,9 @@ void RcReceiveRing::remove_piece(Slot& slot, unsigned int index)
         return;
     shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, slot.sge[index].length);
     if (slot.pooled & 1U << index)
-        shim_pool_put(interface_.connections.receives.pool(), slot.pieces[index], false);
+        shim_page_pool_put_full_page(interface_.connections.receives.pool(), slot.pieces[index], false);
     else
-        shim_page_free(slot.pieces[index]);
+        shim_put_page(slot.pieces[index]);
     slot.pieces[index] = nullptr;
 }
 
@@ -53,12 +53,12 @@ public:
     std::byte* cut()
     {
         if (!page_ || used_ + piece_bytes_ > shim_page_size()) {
-            page_ = static_cast<std::byte*>(shim_page_alloc());
+            page_ = static_cast<std::byte*>(shim_get_free_page());
             used_ = 0;
             if (!page_)
                 return nullptr;
         } else {
-            shim_page_hold(page_);
+            shim_get_page(page_);
         }
         return page_ + std::exchange(used_, used_ + piece_bytes_);
     }
@@ -124,7 +124,7 @@ kernel::Status RcReceiveRing::post_to(ib_srq* srq, ib_qp* qp)
 kernel::Status RcReceiveRing::post()
 {
     return reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
-        return srq_ ? shim_srq_post_recv(srq_, first, refused) : shim_post_recv(qp_, first, refused);
+        return srq_ ? shim_helper_post_srq_recv(srq_, first, refused) : shim_helper_post_recv(qp_, first, refused);
     });
 }
 
@@ -189,12 +189,12 @@ bool RcReceiveRing::get_fresh(const Slot& slot, unsigned int count)
     page_pool* const pool = interface_.connections.receives.pool();
     for (unsigned int i = 0; i < count; ++i) {
         fresh_[i] = static_cast<std::byte*>(shape_.piece_bytes < shim_page_size()
-                                                ? shim_pool_get_piece(pool, shape_.piece_bytes)
-                                                : shim_pool_get(pool));
+                                                ? shim_helper_page_pool_alloc_frag(pool, shape_.piece_bytes)
+                                                : shim_helper_page_pool_alloc(pool));
         if (fresh_[i] && map(fresh_sge_[i] = slot.sge[i], i, fresh_[i])) [[likely]]
             continue;
         if (fresh_[i])
-            shim_pool_put(pool, fresh_[i], true);
+            shim_page_pool_put_full_page(pool, fresh_[i], true);
         put_fresh(i);
         return false;
     }
@@ -205,7 +205,7 @@ void RcReceiveRing::put_fresh(unsigned int count)
 {
     for (unsigned int i = 0; i < count; ++i) {
         shim_dma_unmap_from_device(interface_.ca(), fresh_sge_[i].address, fresh_sge_[i].length);
-        shim_pool_put(interface_.connections.receives.pool(), fresh_[i], true);
+        shim_page_pool_put_full_page(interface_.connections.receives.pool(), fresh_[i], true);
     }
 }
 
@@ -217,7 +217,7 @@ sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
     if (!get_fresh(slot, count))
         return nullptr;
     // An allocated packet has space for the link header and for what the stack pulls from the first piece.
-    sk_buff* skb = builds_in_page() ? shim_skb_build(slot.pieces[0], piece_bytes)
+    sk_buff* skb = builds_in_page() ? shim_helper_napi_build_skb(slot.pieces[0], piece_bytes)
                                     : interface_.rx.allocate(sizeof(HardHeader) + 128);
     if (!skb) [[unlikely]] {
         put_fresh(count);
@@ -227,7 +227,7 @@ sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
         shim_dma_unmap_from_device(interface_.ca(), slot.sge[i].address, slot.sge[i].length);
         if (i != 0) {
             const unsigned int left = bytes - first - (i - 1) * piece_bytes;
-            shim_skb_add_data(skb, slot.pieces[i], std::min(left, piece_bytes), piece_bytes);
+            shim_helper_skb_add_rx_frag(skb, slot.pieces[i], std::min(left, piece_bytes), piece_bytes);
         } else if (builds_in_page()) {
             shim_skb_reserve(skb, headroom_ - sizeof(HwAddr));
             shim_skb_put(skb, sizeof(HwAddr) + first);
@@ -235,7 +235,8 @@ sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
             shim_skb_mark_for_recycle(skb);
             shim_skb_put(skb, sizeof(HardHeader));
             std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), slot.pieces[0], sizeof(Encapsulation));
-            shim_skb_add_data(skb, slot.pieces[0] + sizeof(Encapsulation), first - sizeof(Encapsulation), piece_bytes);
+            shim_helper_skb_add_rx_frag(skb, slot.pieces[0] + sizeof(Encapsulation), first - sizeof(Encapsulation),
+                                        piece_bytes);
         }
         slot.pieces[i] = fresh_[i];
         slot.sge[i].address = fresh_sge_[i].address;
@@ -264,11 +265,11 @@ void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksu
     std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
     const auto& header = *reinterpret_cast<const HardHeader*>(shim_skb_data(skb));
     shim_skb_set_protocol(skb, header.encapsulation.type.value());
-    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
     shim_skb_set_packet_type(skb, SHIM_PACKET_HOST);
     if (without_checksum)
-        shim_skb_checksum_verified(skb);
+        shim_skb_set_checksum_unnecessary(skb);
     rx.packets.add();
     rx.bytes.add(shim_skb_len(skb));
     // A copied message's IP header is read from the copy, since its buffer is posted again; that of other messages from

@@ -36,8 +36,8 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
     }
     // Connections have no offloads: a checksum that the stack left open, before the mode changed or for peers that need
     // none, is computed here.
-    const bool plain = !shim_skb_segment_bytes(skb) &&
-                       (to.without_checksums || !shim_skb_wants_checksum(skb) || shim_skb_fill_checksum(skb) == 0);
+    const bool plain = !shim_skb_gso_size(skb) &&
+                       (to.without_checksums || !shim_skb_checksum_partial(skb) || shim_helper_skb_checksum(skb) == 0);
     const bool ready = plain && !queue_.closed() && !available_.empty();
     // Read after the head, which is written after the entry.
     const std::uint32_t here = available_.tail();
@@ -45,7 +45,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
     Slot& slot = slots_[index];
     if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]] {
         interface_.tx_dropped.add();
-        shim_skb_drop(skb, queue_.drop_reason());
+        shim_kfree_skb_reason(skb, queue_.drop_reason());
         return;
     }
     available_.consume_to(here + 1);
@@ -69,7 +69,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
     last_ = &slot;
     open_ = &to;
     to.sent.store(number);
-    shim_skb_tx_timestamp(skb);
+    shim_helper_skb_tx_timestamp(skb);
     log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
     if (queue_.account(bytes))
         ring_doorbell();
@@ -81,7 +81,7 @@ void RcSendPool::ring_doorbell()
         return;
     shim_send_wr_signal(last_->native());
     doorbells.add();
-    const int error = shim_post_send(open_->qp, first_->native(), nullptr);
+    const int error = shim_helper_post_send(open_->qp, first_->native(), nullptr);
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
         // The queue pair is destroyed; then its sends are freed, posted or not.
@@ -108,7 +108,7 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
         slot.unmap(interface_.ca());
         payload += slot.payload_bytes;
         queued += slot.queued_bytes;
-        shim_skb_consume(slot.skb, budget);
+        shim_napi_consume_skb(slot.skb, budget);
         free_slots_[available_.slot(head++)] = index;
         index = slot.previous;
     }

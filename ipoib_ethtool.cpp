@@ -139,7 +139,7 @@ unsigned int ipoib_ethtool_statistics_count() { return static_cast<unsigned int>
 void ipoib_ethtool_statistic_names(char* names)
 {
     for (const auto& statistic : ipoib::statistics) {
-        shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
+        shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
         names += SHIM_ETHTOOL_NAME_BYTES;
     }
 }
@@ -176,7 +176,7 @@ int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int re
     return Interface::of(dev).set_ring_sizes({sends, receives}).code();
 }
 
-void ipoib_ethtool_flag_names(char* names) { shim_format(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }
+void ipoib_ethtool_flag_names(char* names) { shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }
 
 std::uint32_t ipoib_ethtool_get_flags(const net_device* dev)
 {

@@ -8,11 +8,11 @@ namespace ipoib {
 
 void FabricEvents::start()
 {
-    shim_events_start(interface_.ca(), handler_.get(), on_event, this);
+    shim_ib_register_event_handler(interface_.ca(), handler_.get(), on_event, this);
     heavy_.queue();
 }
 
-void FabricEvents::stop() { shim_events_stop(handler_.get()); }
+void FabricEvents::stop() { shim_ib_unregister_event_handler(handler_.get()); }
 
 void FabricEvents::cancel()
 {

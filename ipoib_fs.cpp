@@ -29,7 +29,7 @@ kernel::Status store_mode(Interface& interface, const char* text, std::size_t by
 kernel::Status store_child(Interface& interface, ipoib_attribute attribute, const char* text)
 {
     int pkey = 0;
-    if (!shim_parse_int(text, &pkey))
+    if (!shim_sscanf_int(text, &pkey))
         return kernel::invalid;
     return attribute == IPOIB_ATTRIBUTE_CREATE_CHILD ? interface.children.create(pkey)
                                                      : interface.children.remove(pkey);
@@ -40,7 +40,7 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
 {
     int number = 0;
     // As for the stack's own files: root of another user namespace may own the file.
-    if (!shim_may_administer(interface.dev()))
+    if (!shim_ns_capable(interface.dev()))
         return kernel::not_permitted;
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
@@ -50,7 +50,7 @@ kernel::Status store(Interface& interface, ipoib_attribute attribute, const char
         return store_child(interface, attribute, text);
     case IPOIB_ATTRIBUTE_UMCAST:
         // Text that is not a number switches it off.
-        interface.set_umcast(shim_parse_int(text, &number) && number > 0);
+        interface.set_umcast(shim_sscanf_int(text, &number) && number > 0);
         return {};
     case IPOIB_ATTRIBUTE_PKEY:
     case IPOIB_ATTRIBUTE_PARENT:
@@ -72,8 +72,8 @@ void DebugFiles::rename()
     if (!created_)
         return;
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which) {
-        shim_debug_file_remove(files_[which]);
-        files_[which] = shim_debug_file_create(dev_, static_cast<ipoib_debug_file>(which));
+        shim_debugfs_remove(files_[which]);
+        files_[which] = shim_helper_debugfs_create_file(dev_, static_cast<ipoib_debug_file>(which));
     }
 }
 
@@ -81,7 +81,7 @@ void DebugFiles::remove()
 {
     created_ = false;
     for (dentry*& file : files_)
-        shim_debug_file_remove(std::exchange(file, nullptr));
+        shim_debugfs_remove(std::exchange(file, nullptr));
 }
 
 } // namespace ipoib
@@ -91,13 +91,13 @@ long ipoib_attribute_show(net_device* dev, ipoib_attribute attribute, char* buff
     const auto& interface = ipoib::Interface::of(dev);
     switch (attribute) {
     case IPOIB_ATTRIBUTE_MODE:
-        return shim_format(buffer, shim_page_size(), "%s\n", interface.connected() ? "connected" : "datagram");
+        return shim_scnprintf(buffer, shim_page_size(), "%s\n", interface.connected() ? "connected" : "datagram");
     case IPOIB_ATTRIBUTE_PKEY:
-        return shim_format(buffer, shim_page_size(), "0x%04x\n", interface.identity.pkey().value());
+        return shim_scnprintf(buffer, shim_page_size(), "0x%04x\n", interface.identity.pkey().value());
     case IPOIB_ATTRIBUTE_UMCAST:
-        return shim_format(buffer, shim_page_size(), "%d\n", interface.umcast());
+        return shim_scnprintf(buffer, shim_page_size(), "%d\n", interface.umcast());
     case IPOIB_ATTRIBUTE_PARENT:
-        return shim_format(buffer, shim_page_size(), "%s\n", shim_netdev_name(interface.parent()->dev()));
+        return shim_scnprintf(buffer, shim_page_size(), "%s\n", shim_netdev_name(interface.parent()->dev()));
     case IPOIB_ATTRIBUTE_CREATE_CHILD:
     case IPOIB_ATTRIBUTE_DELETE_CHILD:
         break;

@@ -68,16 +68,16 @@ net_device* Hca::find(std::uint32_t port, PKey pkey, const Gid* gid, const socka
             continue;
         ++matches;
         only = &interface;
-        if (address && shim_netdev_has_address(interface.dev(), address) && ++addressed == 1)
+        if (address && shim_helper_netdev_has_address(interface.dev(), address) && ++addressed == 1)
             with_address = &interface;
     }
     if (matches == 0)
         return nullptr;
     if (matches == 1 || !address)
-        return shim_netdev_hold_outermost(only->dev());
+        return shim_helper_netdev_hold_master(only->dev());
     if (addressed > 1)
         log_warning(with_address->dev(), "duplicate IP address detected");
-    return with_address ? shim_netdev_hold_outermost(with_address->dev()) : nullptr;
+    return with_address ? shim_helper_netdev_hold_master(with_address->dev()) : nullptr;
 }
 
 namespace {
@@ -102,7 +102,7 @@ kernel::Status add_port(Hca& hca, std::uint32_t port)
             hca.parents.push_back(*interface.release());
     }
     if (!status.ok())
-        shim_netdev_free(dev);
+        shim_free_netdev(dev);
     return status;
 }
 
@@ -117,8 +117,8 @@ int ipoib_add_device(ib_device* ca, void** state)
     auto hca = kernel::make_owned<Hca>(ca);
     if (!hca)
         return kernel::no_memory;
-    for (std::uint32_t port = 1; port <= shim_ib_ports(ca); ++port) {
-        if (!shim_ib_port_is_ib(ca, port))
+    for (std::uint32_t port = 1; port <= shim_rdma_end_port(ca); ++port) {
+        if (!shim_rdma_protocol_ib(ca, port))
             continue;
         if (kernel::Status status = ipoib::add_port(*hca, port); !status.ok())
             log_warning(nullptr, "%s: couldn't register ipoib port %u; error %d", shim_ib_device_name(ca), port,
@@ -136,10 +136,10 @@ void ipoib_remove_device(ib_device*, void* state)
     // The interfaces are freed when RTNL is released.
     kernel::Guard guard(kernel::rtnl);
     alignas(SHIM_ALIGNOF_NETDEV_BATCH) std::byte batch[SHIM_SIZEOF_NETDEV_BATCH];
-    shim_netdev_batch_init(batch);
+    shim_init_list_head(batch);
     while (ipoib::Interface* interface = hca->parents.front())
         interface->detach(batch);
-    shim_netdev_batch_unregister(batch);
+    shim_unregister_netdevice_many(batch);
 }
 
 net_device* ipoib_find_netdev(void* state, std::uint32_t port, std::uint16_t pkey, const shim_gid* gid,

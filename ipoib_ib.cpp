@@ -19,7 +19,7 @@ void Interface::transmit(sk_buff* skb)
 {
     if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]] {
         tx_dropped.add();
-        shim_skb_drop(skb, SHIM_DROP_MALFORMED);
+        shim_kfree_skb_reason(skb, SHIM_DROP_MALFORMED);
     } else {
         // SAFETY: the header consists of bytes and is in the linear part; the tables below read it before they pull it.
         auto& header = *reinterpret_cast<HardHeader*>(shim_skb_data(skb));
@@ -32,11 +32,11 @@ void Interface::transmit(sk_buff* skb)
             paths.send_address_resolution(skb, header.destination);
         } else {
             tx_dropped.add();
-            shim_skb_drop(skb, SHIM_DROP_TYPE);
+            shim_kfree_skb_reason(skb, SHIM_DROP_TYPE);
         }
     }
     // Packets that were built before this one must not wait for a further one, whether or not this one was sent.
-    if (!shim_xmit_more() || shim_tx_queue_stopped(dev_))
+    if (!shim_netdev_xmit_more() || shim_netif_tx_queue_stopped(dev_))
         tx.ring_doorbells();
 }
 
@@ -64,12 +64,12 @@ kernel::Status UdSendRing::create(unsigned int size, unsigned int sges)
 void UdSendRing::limit_segments(unsigned int limit)
 {
     // A limit that this ring did not set is the user's choice, or the kernel's default.
-    if (const unsigned int now = shim_netdev_max_segments(interface_.dev()); now != max_segments_)
+    if (const unsigned int now = shim_netdev_gso_max_segs(interface_.dev()); now != max_segments_)
         wanted_segments_ = now;
     max_segments_ = std::min(wanted_segments_, limit);
     // This lowers the stack's limit, but never raises it.
-    shim_netdev_limit_segments(interface_.dev(), limit);
-    shim_netdev_set_max_segments(interface_.dev(), max_segments_);
+    shim_netif_set_tso_max_segs(interface_.dev(), limit);
+    shim_netdev_set_gso_max_segs(interface_.dev(), max_segments_);
 }
 
 void UdSendRing::destroy()
@@ -86,14 +86,14 @@ void UdSendRing::empty()
         finish_to(index_.head(), 0);
     unposted_ = index_.head();
     refused_.store(0);
-    shim_tx_queue_reset(interface_.dev());
+    shim_netdev_tx_reset_queue(interface_.dev());
 }
 
 void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
 {
     const unsigned int bytes = shim_skb_len(skb);
     // 0 unless the packet is to be segmented: the bytes of data in each segment.
-    const unsigned int segment_bytes = shim_skb_segment_bytes(skb);
+    const unsigned int segment_bytes = shim_skb_gso_size(skb);
     const unsigned int header_bytes = segment_bytes ? shim_skb_tcp_headers(skb) : 0;
     const unsigned int frame_bytes = segment_bytes ? header_bytes + segment_bytes : bytes;
     if (frame_bytes > interface_.mtu.max_frame()) [[unlikely]] {
@@ -108,7 +108,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         interface_.rdma_netdev.send(skb, ah, qpn);
         return;
     }
-    if (segment_bytes && !shim_skb_pull_headers(skb, header_bytes)) [[unlikely]] {
+    if (segment_bytes && !shim_pskb_may_pull(skb, header_bytes)) [[unlikely]] {
         drop(skb);
         return;
     }
@@ -116,11 +116,11 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         send_segments(skb, header_bytes, segment_bytes, ah, qpn);
         return;
     }
-    const bool checksum = shim_skb_wants_checksum(skb);
+    const bool checksum = shim_skb_checksum_partial(skb);
     const std::uint32_t here = index_.head();
     MappedPacket& slot = slots_[index_.slot(here)];
     if (index_.free() == 0 || queue_.closed() ||
-        (checksum && !interface_.leaves_checksums() && shim_skb_fill_checksum(skb) != 0) ||
+        (checksum && !interface_.leaves_checksums() && shim_helper_skb_checksum(skb) != 0) ||
         !slot.map(interface_.ca(), skb, header_bytes, sges_)) [[unlikely]] {
         drop(skb);
         return;
@@ -136,7 +136,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         segmented.add(slot.packets);
         shim_send_wr_set_segments(slot.native(), shim_skb_data(skb), header_bytes, segment_bytes);
     }
-    shim_skb_tx_timestamp(skb);
+    shim_helper_skb_tx_timestamp(skb);
     log_data(interface_.dev(), "sending packet, length=%u address=%p dqpn=0x%06x", bytes, static_cast<void*>(ah), qpn);
     index_.produce();
     if (queue_.account(bytes))
@@ -194,7 +194,7 @@ bool UdSendRing::map_segments(Segmenter& segmenter, std::uint32_t count)
         write_request(slot, first + i, ah, qpn, false);
     }
     segmented.add(count);
-    shim_skb_tx_timestamp(skb);
+    shim_helper_skb_tx_timestamp(skb);
     log_data(interface_.dev(), "sending packet, length=%u segments=%u address=%p dqpn=0x%06x", bytes, count,
              static_cast<void*>(ah), qpn);
     index_.produce(count);
@@ -205,7 +205,7 @@ bool UdSendRing::map_segments(Segmenter& segmenter, std::uint32_t count)
 void UdSendRing::drop(sk_buff* skb)
 {
     interface_.tx_dropped.add();
-    shim_skb_drop(skb, queue_.drop_reason());
+    shim_kfree_skb_reason(skb, queue_.drop_reason());
 }
 
 void UdSendRing::ring_doorbell()
@@ -216,7 +216,7 @@ void UdSendRing::ring_doorbell()
     shim_send_wr_signal(slots_[index_.slot(end - 1)].native());
     doorbells.add();
     shim_send_wr* refused;
-    const int error = shim_post_send(interface_.queues.qp(), slots_[index_.slot(unposted_)].native(), &refused);
+    const int error = shim_helper_post_send(interface_.queues.qp(), slots_[index_.slot(unposted_)].native(), &refused);
     if (error) [[unlikely]] {
         // Unsignaled sends before it may not be reported. All sends stay until the queue is restarted.
         log_warning(interface_.dev(), "post_send failed, error %d", error);
@@ -224,7 +224,7 @@ void UdSendRing::ring_doorbell()
             ++unposted_;
         refused_.store(end - unposted_);
         queue_.close();
-        shim_tx_queue_stop(interface_.dev());
+        shim_netif_tx_stop_queue(interface_.dev());
         interface_.restart_queues();
     }
     unposted_ = end;
@@ -242,7 +242,7 @@ void UdSendRing::finish_to(std::uint32_t end, int budget)
         queued += slot.queued_bytes;
         payload += slot.payload_bytes;
         if (slot.skb) [[likely]]
-            shim_skb_consume(slot.skb, budget);
+            shim_napi_consume_skb(slot.skb, budget);
     }
     if (!count)
         return;

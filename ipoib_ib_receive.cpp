@@ -24,8 +24,9 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
     shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
-    pool_ = shim_pool_create((size_ + shape_.per_page - 1) / shape_.per_page, shape_.page_order, shape_.is_piece());
-    if (int error = shim_pointer_error(pool_)) {
+    pool_ =
+        shim_page_pool_create((size_ + shape_.per_page - 1) / shape_.per_page, shape_.page_order, shape_.is_piece());
+    if (int error = shim_ptr_err_or_zero(pool_)) {
         pool_ = nullptr;
         return error;
     }
@@ -53,23 +54,24 @@ void UdReceiveRing::empty()
         if (!slot.buffer)
             continue;
         shim_dma_unmap_from_device(interface_.ca(), slot.sge.address, slot.sge.length);
-        shim_pool_put(pool_, slot.buffer, false);
+        shim_page_pool_put_full_page(pool_, slot.buffer, false);
         slot.buffer = nullptr;
     }
-    shim_pool_destroy(pool_);
+    shim_page_pool_destroy(pool_);
     pool_ = nullptr;
 }
 
 bool UdReceiveRing::refill(Slot& slot)
 {
-    void* const memory = shape_.is_piece() ? shim_pool_get_piece(pool_, shape_.bytes) : shim_pool_get(pool_);
+    void* const memory =
+        shape_.is_piece() ? shim_helper_page_pool_alloc_frag(pool_, shape_.bytes) : shim_helper_page_pool_alloc(pool_);
     if (!memory)
         return false;
     auto* const buffer = static_cast<std::byte*>(memory);
     const std::uint64_t address =
         shim_dma_map_from_device(interface_.ca(), buffer + shim_skb_buffer_headroom(), slot.sge.length);
-    if (shim_dma_failed(interface_.ca(), address)) {
-        shim_pool_put(pool_, buffer, false);
+    if (shim_dma_mapping_error(interface_.ca(), address)) {
+        shim_page_pool_put_full_page(pool_, buffer, false);
         return false;
     }
     slot.buffer = buffer;
@@ -87,7 +89,7 @@ kernel::Status UdReceiveRing::post()
 {
     queue_.doorbells.add();
     const int error = reposts_.post([this](shim_recv_wr* first, shim_recv_wr** refused) {
-        return shim_post_recv(interface_.queues.qp(), first, refused);
+        return shim_helper_post_recv(interface_.queues.qp(), first, refused);
     });
     if (error) [[unlikely]]
         log_warning(interface_.dev(), "post_recv failed, error %d", error);
@@ -130,7 +132,7 @@ void UdReceiveRing::complete(const shim_wc* wc)
     std::byte* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
     // With LRO no message is copied: the merger appends a segment by its buffer.
-    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak && !shim_netdev_lro(interface_.dev())) {
+    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak && !shim_netdev_has_lro(interface_.dev())) {
         shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
         deliver_copy(buffer, wc);
         shim_dma_sync_for_device(interface_.ca(), mapped, wire_bytes);
@@ -146,12 +148,12 @@ void UdReceiveRing::complete(const shim_wc* wc)
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
     if (!deliver_buffer(buffer, wc))
-        shim_pool_put(pool_, buffer, true);
+        shim_page_pool_put_full_page(pool_, buffer, true);
 }
 
 sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)
 {
-    sk_buff* skb = shim_skb_build(buffer, shape_.bytes);
+    sk_buff* skb = shim_helper_napi_build_skb(buffer, shape_.bytes);
     if (!skb) [[unlikely]]
         return nullptr;
     // The GRH's last bytes become the link header.
@@ -180,7 +182,7 @@ inline bool UdReceiveRing::read(Datagram& datagram, std::byte* buffer, const shi
             grh.dgid == interface_.identity.broadcast().gid() ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
     datagram.message = start + sizeof(Grh);
     datagram.message_bytes = shim_wc_bytes(wc) - static_cast<unsigned int>(sizeof(Grh));
-    datagram.verified = shim_wc_checksum_ok(wc) && shim_netdev_rx_checksum(interface_.dev());
+    datagram.verified = shim_wc_checksum_ok(wc) && shim_netdev_has_rxcsum(interface_.dev());
     return true;
 }
 
@@ -204,7 +206,7 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
     if (!read(datagram, buffer, wc))
         return false;
     SegmentMerger::Segment segment;
-    if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_lro(interface_.dev()) &&
+    if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_has_lro(interface_.dev()) &&
         datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
         segment = SegmentMerger::Segment(datagram.ip(), datagram.ip_bytes());
         if (queue_.merger.append(segment, shape_.bytes)) {
@@ -232,11 +234,11 @@ inline void UdReceiveRing::finish(sk_buff* skb, const Datagram& datagram)
     // Sniffers see a hard header with an empty destination as link header.
     std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
     shim_skb_set_protocol(skb, datagram.protocol());
-    shim_skb_set_mac_header(skb, sizeof(HardHeader));
+    shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
     shim_skb_set_packet_type(skb, datagram.type);
     if (datagram.verified)
-        shim_skb_checksum_verified(skb);
+        shim_skb_set_checksum_unnecessary(skb);
     queue_.packets.add();
     queue_.bytes.add(datagram.ip_bytes());
     if (datagram.type == SHIM_PACKET_MULTICAST)

@@ -12,13 +12,13 @@ namespace ipoib {
 
 void PortIdentity::begin()
 {
-    const Gid given = HwAddr::from(shim_netdev_address(dev_)).gid();
+    const Gid given = HwAddr::from(shim_netdev_dev_addr(dev_)).gid();
     // A failed reading is repeated once the interface receives fabric events.
     (void)read_gid().ok();
     if (parent_ && parent_->guid_chosen_)
         (void)choose_guid(parent_->gid()).ok();
     // A GUID may come with the request for the interface. Programs that invent addresses do not know the port's GUIDs.
-    if (shim_netdev_address_given(dev_)) {
+    if (shim_netdev_addr_set_by_user(dev_)) {
         const Gid port_gid = gid();
         (void)choose_guid(given).ok();
         if (gid_index() < 0) {
@@ -74,7 +74,7 @@ kernel::Status PortIdentity::read_pkey()
     const HwAddr address = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(pkey()));
     if (!(broadcast() == address)) {
         std::memcpy(shim_netdev_broadcast(dev_), address.bytes, HwAddr::size);
-        shim_netdev_address_changed(dev_);
+        shim_helper_notify_changeaddr(dev_);
     }
     return {};
 }
@@ -82,7 +82,7 @@ kernel::Status PortIdentity::read_pkey()
 kernel::Status PortIdentity::read_gid()
 {
     shim_gid native;
-    if (const int error = shim_ib_query_gid(ca_, port_, 0, &native))
+    if (const int error = shim_rdma_query_gid(ca_, port_, 0, &native))
         return unanswered("the GID table", error);
     Gid gid = Gid::from(native);
     // The subnet prefix is the port's in any case.
@@ -90,7 +90,7 @@ kernel::Status PortIdentity::read_gid()
         gid.set_interface_id(this->gid());
     if (!(gid == this->gid())) {
         hca_.change_gid(gid_, gid);
-        shim_netdev_set_address(dev_, HwAddr::size - Gid::size, gid.bytes, Gid::size);
+        shim_dev_addr_mod(dev_, HwAddr::size - Gid::size, gid.bytes, Gid::size);
     }
     return {};
 }
@@ -98,9 +98,9 @@ kernel::Status PortIdentity::read_gid()
 kernel::Status PortIdentity::compare_gid()
 {
     shim_gid known, own;
-    int error = shim_ib_query_gid(ca_, port_, 0, &known);
+    int error = shim_rdma_query_gid(ca_, port_, 0, &known);
     if (!error)
-        error = shim_ib_query_port_gid(ca_, port_, 0, &own);
+        error = shim_ib_ops_query_gid(ca_, port_, 0, &own);
     if (error)
         return unanswered("the GID", error);
     if (Gid::from(known) == Gid::from(own))
@@ -108,7 +108,7 @@ kernel::Status PortIdentity::compare_gid()
     // Some HCAs (ConnectX-4) do not report a new subnet prefix, and ib_core keeps the former one. It reads the table
     // when the change is reported for the HCA, but passes no event to its clients: the caller reads again.
     if (!parent_)
-        shim_ib_report_gid_change(ca_, port_);
+        shim_ib_dispatch_gid_change(ca_, port_);
     return kernel::try_again;
 }
 
@@ -116,7 +116,7 @@ int PortIdentity::gid_index() const
 {
     const shim_gid native = gid().native();
     std::uint16_t index = 0;
-    return shim_ib_find_gid(ca_, port_, &native, &index) == 0 ? index : -1;
+    return shim_helper_rdma_find_gid(ca_, port_, &native, &index) == 0 ? index : -1;
 }
 
 bool PortIdentity::port_down() const
@@ -128,7 +128,7 @@ bool PortIdentity::port_down() const
 kernel::Status PortIdentity::choose_guid(const Gid& like)
 {
     shim_gid native;
-    if (const int error = shim_ib_query_gid(ca_, port_, 0, &native))
+    if (const int error = shim_rdma_query_gid(ca_, port_, 0, &native))
         return unanswered("the GID table", error);
     Gid chosen = gid();
     chosen.set_interface_id(like);
@@ -152,7 +152,7 @@ void PortIdentity::follow_guid(const PortIdentity& parent)
 {
     (void)choose_guid(parent.gid()).ok();
     show_address();
-    shim_netdev_address_changed(dev_);
+    shim_helper_notify_changeaddr(dev_);
 }
 
 void PortIdentity::set_queue_pair(std::uint32_t qpn, std::uint8_t flags)
@@ -165,7 +165,7 @@ void PortIdentity::set_queue_pair(std::uint32_t qpn, std::uint8_t flags)
 void PortIdentity::show_address()
 {
     const HwAddr address = this->address();
-    shim_netdev_set_address(dev_, 0, address.bytes, HwAddr::size);
+    shim_dev_addr_mod(dev_, 0, address.bytes, HwAddr::size);
 }
 
 } // namespace ipoib

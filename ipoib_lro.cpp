@@ -77,8 +77,8 @@ bool SegmentMerger::append(const Segment& segment, unsigned int buffer_bytes)
         deliver(*flow);
         return false;
     }
-    shim_skb_add_data(flow->skb, reinterpret_cast<std::byte*>(segment.ip) + segment.header_bytes, segment.data_bytes,
-                      buffer_bytes);
+    shim_helper_skb_add_rx_frag(flow->skb, reinterpret_cast<std::byte*>(segment.ip) + segment.header_bytes,
+                                segment.data_bytes, buffer_bytes);
     ++flow->segments;
     flow->data_bytes += segment.data_bytes;
     flow->next_sequence += segment.data_bytes;
@@ -121,7 +121,7 @@ void SegmentMerger::deliver(Flow& flow)
         ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(flow.first.header_bytes + flow.data_bytes));
         ip.checksum = kernel::Be16(0);
         ip.checksum = kernel::Be16(internet_checksum(&ip, sizeof(ip)));
-        shim_skb_set_merged(flow.skb, flow.segments, flow.first.data_bytes);
+        shim_helper_skb_set_merged(flow.skb, flow.segments, flow.first.data_bytes);
     }
     queue_.pass_up(flow.skb);
     flow.skb = nullptr;

@@ -34,11 +34,11 @@ kernel::Status Interface::attach()
 {
     if (hca_.accelerates())
         TRY(rdma_netdev.start());
-    shim_netdev_set_owner(dev_, this);
+    shim_rdma_netdev_set_clnt_priv(dev_, this);
     TRY(prepare());
     if (parent_)
         shim_netdev_set_child(dev_);
-    TRY(shim_netdev_register(dev_));
+    TRY(shim_helper_register_netdevice(dev_));
     hca_.add(*this);
     debug_files.create();
     events.start();
@@ -59,7 +59,7 @@ kernel::Status Interface::prepare()
     }
     add_abilities(abilities);
     mtu.begin(attributes.max_mtu);
-    shim_netdev_carrier_off(dev_);
+    shim_netif_carrier_off(dev_);
     identity.begin();
     return {};
 }
@@ -84,7 +84,7 @@ kernel::Status Interface::init()
     }
     // An rdma_netdev has put its queue pair into the address.
     if (rdma_netdev.present())
-        identity.set_queue_pair(HwAddr::from(shim_netdev_address(dev_)).qpn(), has_queues() ? HwAddr::flag_rc : 0);
+        identity.set_queue_pair(HwAddr::from(shim_netdev_dev_addr(dev_)).qpn(), has_queues() ? HwAddr::flag_rc : 0);
     alive_ = true;
     return {};
 }
@@ -118,7 +118,7 @@ void Interface::detach(void* batch)
     hca_.remove(*this);
     events.stop();
     debug_files.remove();
-    shim_netdev_unregister(dev_, batch);
+    shim_unregister_netdevice_queue(dev_, batch);
 }
 
 void Interface::cancel_work()
@@ -162,7 +162,7 @@ kernel::Status Interface::perform(InterfaceLife::Event event)
     if (step.actions & InterfaceLife::rejoin_groups)
         groups.rejoin_all();
     if (step.actions & InterfaceLife::carrier_on) {
-        shim_netdev_carrier_on(dev_);
+        shim_netif_carrier_on(dev_);
         if (announcements_left_) {
             announcements_left_ = max_announcements;
             announce_.queue();
@@ -227,7 +227,7 @@ kernel::Status Interface::start_queues()
         return rdma_netdev.open();
     TRY(queues.open());
     // The stack holds packets since the queue was stopped; no completion will wake it.
-    shim_tx_queues_wake(dev_);
+    shim_netif_tx_wake_all_queues(dev_);
     return {};
 }
 
@@ -244,12 +244,12 @@ void Interface::bring_up()
 {
     paths.start();
     groups.start();
-    garbage_.queue(work_queue, shim_neighbour_gc_interval());
+    garbage_.queue(work_queue, shim_arp_tbl_gc_interval());
 }
 
 void Interface::bring_down()
 {
-    shim_netdev_carrier_off(dev_);
+    shim_netif_carrier_off(dev_);
     garbage_.cancel();
     groups.leave_all();
     // No response can set it any more, and run_joined(), if queued, finds it cleared.
@@ -260,7 +260,7 @@ void Interface::bring_down()
 void Interface::run_garbage()
 {
     // As the stack's neighbour tables: entries are looked at once in an interval, and kept for two.
-    const unsigned long interval = shim_neighbour_gc_interval();
+    const unsigned long interval = shim_arp_tbl_gc_interval();
     paths.collect_garbage(2 * interval);
     connections.passive.collect_garbage();
     groups.collect_garbage(2 * interval);
@@ -273,7 +273,7 @@ void Interface::tx_timed_out()
     if (rdma_netdev.present())
         rdma_netdev.tx_timed_out();
     if (has_queues())
-        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_tx_queue_stopped(dev_),
+        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_netif_tx_queue_stopped(dev_),
                     tx.ring.index().head(), tx.ring.index().tail());
     restart_queues();
 }
@@ -282,7 +282,7 @@ void Interface::tx_timed_out()
 
 kernel::Status Interface::apply_link_parameters(const shim_mcmember& broadcast)
 {
-    const unsigned int frame = shim_mtu_bytes(broadcast.mtu);
+    const unsigned int frame = shim_ib_mtu_enum_to_int(broadcast.mtu);
     if (frame < ip_mtu(min_mtu)) {
         log_warning(dev_, "the broadcast group's MTU code %u is invalid", broadcast.mtu);
         return kernel::invalid;
@@ -325,7 +325,7 @@ void Interface::run_joined()
 void Interface::address_changed()
 {
     announcements_left_ = max_announcements;
-    shim_netdev_address_changed(dev_);
+    shim_helper_notify_changeaddr(dev_);
 }
 
 void Interface::run_announce()
@@ -344,7 +344,7 @@ kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool
     if (rdma_netdev.present())
         return rdma_netdev.attach_group(mgid, mlid, broadcast);
     const shim_gid native = mgid.native();
-    return shim_qp_attach(queues.qp(), &native, mlid);
+    return shim_ib_attach_mcast(queues.qp(), &native, mlid);
 }
 
 void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
@@ -352,7 +352,7 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
     if (rdma_netdev.present())
         return rdma_netdev.detach_group(mgid, mlid);
     const shim_gid native = mgid.native();
-    shim_qp_detach(queues.qp(), &native, mlid);
+    shim_ib_detach_mcast(queues.qp(), &native, mlid);
 }
 
 // Settings
@@ -365,7 +365,7 @@ void Interface::add_abilities(unsigned int abilities)
 
 kernel::Status Interface::set_address(const HwAddr& address)
 {
-    if (shim_netdev_up(dev_))
+    if (shim_netdev_iff_up(dev_))
         return kernel::busy;
     TRY(identity.set_guid(address));
     children.follow_guid();
@@ -403,15 +403,18 @@ kernel::Status Interface::set_connected(bool wanted)
     return wanted ? mtu.enter_connected_mode() : mtu.enter_datagram_mode();
 }
 
-kernel::Status Interface::use_one_tx_queue() { return rdma_netdev.present() ? shim_netdev_use_tx_queues(dev_, 1) : 0; }
+kernel::Status Interface::use_one_tx_queue()
+{
+    return rdma_netdev.present() ? shim_netif_set_real_num_tx_queues(dev_, 1) : 0;
+}
 
 void Interface::use_all_tx_queues()
 {
     if (!rdma_netdev.present())
         return;
     // Packets may still be on their way to connections that were dropped.
-    shim_rcu_synchronize();
-    if (const int error = shim_netdev_use_tx_queues(dev_, shim_netdev_tx_queues(dev_)))
+    shim_synchronize_net();
+    if (const int error = shim_netif_set_real_num_tx_queues(dev_, shim_netdev_num_tx_queues(dev_)))
         log_warning(dev_, "failed to use all transmit queues again, error %d", error);
 }
 
@@ -441,7 +444,7 @@ kernel::Status Interface::set_ring_sizes(RingSizes wanted)
         return {};
     // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
     // one.
-    if (shim_netdev_bonded(dev_)) {
+    if (shim_netif_is_bond_slave(dev_)) {
         log_warning(dev_, "rings of %u sends and %u receives: not as a bond's port", wanted.sends, wanted.receives);
         return kernel::busy;
     }
@@ -510,18 +513,18 @@ int ipoib_start()
     // Flush items wait for RTNL. Its holders may wait for memory, and for system queues, as DIM's: so neither may wait
     // for the flush queue.
     if (ipoib::flush_queue.create("ipoib_flush", false) && ipoib::reap_queue.create("ipoib_reap", true))
-        error = shim_debugfs_start();
+        error = shim_helper_debugfs_start();
     if (!error) {
-        shim_sa_register();
-        error = shim_link_register();
+        shim_ib_sa_register_client();
+        error = shim_rtnl_link_register();
         if (!error) {
-            error = shim_client_register();
+            error = shim_ib_register_client();
             if (!error)
                 return 0;
-            shim_link_unregister();
+            shim_rtnl_link_unregister();
         }
-        shim_sa_unregister();
-        shim_debugfs_stop();
+        shim_ib_sa_unregister_client();
+        shim_helper_debugfs_stop();
     }
     ipoib::reap_queue.destroy();
     ipoib::flush_queue.destroy();
@@ -530,10 +533,10 @@ int ipoib_start()
 
 void ipoib_stop()
 {
-    shim_link_unregister();
-    shim_client_unregister();
-    shim_sa_unregister();
-    shim_debugfs_stop();
+    shim_rtnl_link_unregister();
+    shim_ib_unregister_client();
+    shim_ib_sa_unregister_client();
+    shim_helper_debugfs_stop();
     ipoib::reap_queue.destroy();
     ipoib::flush_queue.destroy();
 }

@@ -7,20 +7,20 @@ namespace ipoib {
 bool MappedPacket::map_pieces(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int max_sges)
 {
     linear = shim_skb_headlen(packet) > skip ? 1 : 0;
-    if (linear + shim_skb_frags(packet) > max_sges) {
+    if (linear + shim_skb_nr_frags(packet) > max_sges) {
         if (shim_skb_linearize(packet) != 0)
             return false;
         linear = 1;
     }
-    const unsigned int frags = shim_skb_frags(packet);
+    const unsigned int frags = shim_skb_nr_frags(packet);
     skb = packet;
     sges = 0;
     if (linear && !map_linear(ca, skip)) [[unlikely]]
         return false;
     for (unsigned int frag = 0; frag < frags; ++frag) {
         sge[sges].address = shim_dma_map_frag(ca, packet, frag);
-        sge[sges].length = shim_skb_frag_len(packet, frag);
-        if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]] {
+        sge[sges].length = shim_skb_frag_size(packet, frag);
+        if (shim_dma_mapping_error(ca, sge[sges].address)) [[unlikely]] {
             unmap_pieces(ca);
             return false;
         }

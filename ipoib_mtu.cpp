@@ -13,7 +13,7 @@ void LinkMtu::begin(unsigned int max_frame)
     // An MTU may come with the request for the interface.
     if (const unsigned int wanted = shim_netdev_mtu(interface_.dev()))
         admin_mtu_ = std::clamp(wanted, min_mtu, admin_mtu_);
-    shim_netdev_set_initial_mtu(interface_.dev(), admin_mtu_);
+    shim_netdev_set_mtu(interface_.dev(), admin_mtu_);
     if (interface_.rdma_netdev.present())
         interface_.rdma_netdev.set_mtu(ip_mtu(max_frame));
 }
@@ -45,7 +45,7 @@ int LinkMtu::enter_datagram_mode()
 int LinkMtu::set_netdev_mtu(unsigned int mtu)
 {
     setting_ = true;
-    const int error = shim_netdev_change_mtu(interface_.dev(), mtu);
+    const int error = shim_dev_set_mtu(interface_.dev(), mtu);
     setting_ = false;
     return error;
 }
@@ -62,7 +62,7 @@ kernel::Status LinkMtu::change(unsigned int mtu)
     if (connected) {
         if (mtu > ip_mtu(max_frame()))
             log_warning(dev, "mtu > %u will cause multicast packet drops.", ip_mtu(max_frame()));
-        shim_netdev_store_mtu(dev, mtu);
+        shim_netdev_set_mtu(dev, mtu);
         return {};
     }
     if (!setting_)
@@ -70,7 +70,7 @@ kernel::Status LinkMtu::change(unsigned int mtu)
     const unsigned int effective = datagram_mtu();
     if (interface_.rdma_netdev.present())
         return interface_.rdma_netdev.change_mtu(effective);
-    shim_netdev_store_mtu(dev, effective);
+    shim_netdev_set_mtu(dev, effective);
     return {};
 }
 

@@ -32,7 +32,7 @@ void GroupSet::destroy() { groups_.destroy(); }
 void GroupSet::drop(sk_buff* skb, shim_drop why)
 {
     dropped.add();
-    shim_skb_drop(skb, why);
+    shim_kfree_skb_reason(skb, why);
 }
 
 bool GroupSet::send_now(Group& group, sk_buff* skb)
@@ -207,7 +207,7 @@ void GroupSet::run_joins()
         }
         // SAFETY: only this work queue, and RTNL with this work cancelled, removes groups.
         if (former)
-            shim_sa_leave(former);
+            shim_helper_sa_leave(former);
         kernel::Guard guard(mutex_);
         send_join(*group);
     }
@@ -249,8 +249,8 @@ void GroupSet::send_join(Group& group)
     log_multicast(interface_.dev(), "joining %pI6", group.key().bytes);
     joins.add();
     ib_sa_multicast* membership =
-        shim_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group);
-    if (const int error = shim_pointer_error(membership)) {
+        shim_helper_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group);
+    if (const int error = shim_ptr_err_or_zero(membership)) {
         log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", error);
         finish_join(group, GroupJoin::Event::refused);
         return;
@@ -326,14 +326,14 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         .sgid_index = static_cast<std::uint8_t>(std::max(interface_.identity.gid_index(), 0)),
         .dgid = group.key().native(),
     };
-    ib_ah* ah = shim_ah_create(interface_.queues.pd(), &attributes);
-    if (const int error = shim_pointer_error(ah)) {
+    ib_ah* ah = shim_helper_create_ah(interface_.queues.pd(), &attributes);
+    if (const int error = shim_ptr_err_or_zero(ah)) {
         log_warning(interface_.dev(), "ib_address_create failed, status %d", error);
         return error;
     }
     auto handle = kernel::make_owned<AddressHandle>(ah);
     if (!handle) {
-        shim_ah_destroy(ah);
+        shim_rdma_destroy_ah(ah);
         return kernel::no_memory;
     }
     std::swap(group.handle, handle);
@@ -376,7 +376,7 @@ kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event answer)
 void GroupSet::transmit(kernel::PacketQueue packets)
 {
     while (sk_buff* skb = packets.pop())
-        shim_skb_transmit_again(skb, interface_.dev());
+        shim_dev_queue_xmit(skb, interface_.dev());
 }
 
 // Leaving
@@ -401,7 +401,7 @@ void GroupSet::leave(Group& group)
         static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     }
     if (membership)
-        shim_sa_leave(membership);
+        shim_helper_sa_leave(membership);
     if (group.attached)
         interface_.detach_group(group.key(), group.mlid);
     dropped.add(group.waiting.drop_all(SHIM_DROP_FORGOTTEN));
@@ -444,7 +444,8 @@ void GroupSet::list(const HwAddr& address)
     kernel::Guard guard(lock_);
     Group* group = groups_.find(mgid);
     const shim_gid native = mgid.native();
-    if (!group && interface_.umcast() && shim_sa_group_known(interface_.ca(), interface_.identity.port(), &native)) {
+    if (!group && interface_.umcast() &&
+        shim_ib_sa_get_mcmember_rec(interface_.ca(), interface_.identity.port(), &native)) {
         log_multicast(interface_.dev(), "%pI6 is joined by userspace already", mgid.bytes);
         return;
     }
@@ -461,7 +462,7 @@ void GroupSet::sync_with_stack()
         for (Group& group : all_)
             group.listed = false;
     }
-    shim_netdev_for_each_multicast(interface_.dev(), visit_listed, this);
+    shim_helper_netdev_for_each_mc_addr(interface_.dev(), visit_listed, this);
     kernel::List<Group> gone;
     {
         kernel::Guard guard(lock_);

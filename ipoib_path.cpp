@@ -85,7 +85,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
         dropped.add();
-        shim_skb_drop(skb, accepting_ ? SHIM_DROP_NO_MEMORY : SHIM_DROP_CLOSED);
+        shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NO_MEMORY : SHIM_DROP_CLOSED);
         return;
     }
     touch(*path);
@@ -103,7 +103,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         if (asked && path->waiting.length() >= max_waiting)
             log_warning(interface_.dev(), "queue length limit %u. Packet drop.", max_waiting);
         dropped.add();
-        shim_skb_drop(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
+        shim_kfree_skb_reason(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
     }
 }
 
@@ -190,8 +190,8 @@ bool PathTable::send_query(Path& path)
     };
     queries.add();
     // A response that comes at once waits for the lock.
-    const int id = shim_sa_path_query(interface_.ca(), interface_.identity.port(), &question,
-                                      path.life.limit_s() * 1000, query_completed, &path, &path.query);
+    const int id = shim_helper_sa_path_query(interface_.ca(), interface_.identity.port(), &question,
+                                             path.life.limit_s() * 1000, query_completed, &path, &path.query);
     if (id == kernel::try_again) {
         // The subnet manager is changing. The next packet sends a query; packets wait for it.
         (void)step(path, PathLife::Event::unsent);
@@ -242,12 +242,12 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
 {
     kernel::Owned<AddressHandle> handle;
     if (status == 0) {
-        ib_ah* ah = shim_ah_create_from_path(interface_.queues.pd(), interface_.identity.port(), record);
-        status = shim_pointer_error(ah);
+        ib_ah* ah = shim_helper_create_ah_from_path(interface_.queues.pd(), interface_.identity.port(), record);
+        status = shim_ptr_err_or_zero(ah);
         if (status == 0) {
             handle = kernel::make_owned<AddressHandle>(ah);
             if (!handle) {
-                shim_ah_destroy(ah);
+                shim_rdma_destroy_ah(ah);
                 status = kernel::no_memory;
             }
         }
@@ -270,7 +270,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
         }
     }
     while (sk_buff* skb = ready.pop())
-        shim_skb_transmit_again(skb, interface_.dev());
+        shim_dev_queue_xmit(skb, interface_.dev());
 
     kernel::Guard guard(lock);
     if (--open_queries_ == 0 && waiting_for_queries_)
@@ -352,7 +352,7 @@ void PathTable::flush()
             // The query completes with -EINTR, or its completion waits for this lock. The path stays allocated: only
             // this function frees paths on the list.
             if (path.query)
-                shim_sa_cancel(path.query_id, path.query);
+                shim_ib_sa_cancel_query(path.query_id, path.query);
         }
         wait = waiting_for_queries_ = open_queries_ != 0;
         if (wait)
@@ -371,7 +371,7 @@ void PathTable::flush()
 void PathTable::invalidate(Path& path, PathLife::Event why)
 {
     if (step(path, why).action == PathLife::Action::call_back)
-        shim_sa_cancel(path.query_id, path.query);
+        shim_ib_sa_cancel_query(path.query_id, path.query);
     // Packets continue to use the AH, through send_slowly(), which sends a query.
     path.ah.store(nullptr);
     for (Neighbour& neighbour : path.neighbours)
@@ -457,7 +457,7 @@ kernel::Status PathTable::show(seq_file* file)
         kernel::Guard guard(lock);
         for (Path& path : all_)
             rows.add(path.life.usable() ? Row{path.key(), true, shim_path_sl(path.record()),
-                                              shim_path_dlid(path.record()), shim_path_mbps(path.record())}
+                                              shim_path_dlid(path.record()), shim_ib_rate_to_mbps(path.record())}
                                         : Row{path.key(), false, 0, 0, 0});
     }
     rows.sort();

@@ -10,15 +10,15 @@ void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
 {
     interface_.tx_dropped.add();
     interface_.connections.too_long.add();
-    shim_skb_update_pmtu(skb, mtu);
-    shim_skb_set_note(skb, mtu);
+    shim_skb_dst_update_pmtu(skb, mtu);
+    shim_skb_set_cb(skb, mtu);
     {
         kernel::Guard guard(lock_);
         if (packets_.push(skb, max_packets))
             skb = nullptr;
     }
     if (skb)
-        shim_skb_drop(skb, SHIM_DROP_TOO_LONG);
+        shim_kfree_skb_reason(skb, SHIM_DROP_TOO_LONG);
     send_.queue(interface_.work_queue);
 }
 
@@ -30,7 +30,7 @@ void PmtuNotifier::send()
         packets.take(packets_);
     }
     while (sk_buff* skb = packets.pop())
-        shim_skb_reject_too_big(skb, interface_.dev(), shim_skb_note(skb));
+        shim_helper_icmp_too_big(skb, interface_.dev(), shim_skb_cb(skb));
 }
 
 } // namespace ipoib

@@ -23,7 +23,7 @@ void Reaper::run()
         batch.take(fresh_);
     }
     if (!batch.empty())
-        shim_rcu_synchronize();
+        shim_synchronize_net();
     // After the grace period no new send uses these objects; earlier ones are in the ring.
     const std::uint32_t sends = interface_.tx.ring.index().head();
     for (Retirable& object : batch)
@@ -56,7 +56,7 @@ void Reaper::drain()
         kernel::Guard guard(lock_);
         pending_.take(fresh_);
     }
-    shim_rcu_synchronize();
+    shim_synchronize_net();
     kernel::List<Retirable> done;
     collect(done, true);
     while (Retirable* object = done.pop_front())

@@ -10,7 +10,7 @@ namespace ipoib {
 
 RxQueue::RxQueue(Interface& interface) : ring(interface, *this), interface_(interface)
 {
-    shim_dim_init(
+    shim_helper_dim_init(
         dim_.get(),
         [](void* context, unsigned int usecs, unsigned int frames) {
             (void)static_cast<Interface*>(context)->queues.moderate({usecs, frames}).ok();
@@ -21,7 +21,7 @@ RxQueue::RxQueue(Interface& interface) : ring(interface, *this), interface_(inte
 void RxQueue::stop()
 {
     napi_.disable();
-    shim_dim_cancel(dim_.get());
+    shim_helper_dim_cancel(dim_.get());
 }
 
 int RxQueue::poll(int budget)
@@ -29,7 +29,7 @@ int RxQueue::poll(int budget)
     int done = 0;
     while (done < budget) {
         const int wanted = std::min(Completions::max, budget - done);
-        const int got = shim_cq_poll(interface_.queues.recv_cq(), wanted, completions_.first());
+        const int got = shim_ib_poll_cq(interface_.queues.recv_cq(), wanted, completions_.first());
         alone_ = done == 0 && got == 1;
         for (int i = 0; i < got; ++i) {
             const shim_wc* wc = completions_.at(i);
@@ -50,15 +50,15 @@ int RxQueue::poll(int budget)
     if (done == budget)
         return done;
     if (adaptive())
-        shim_dim_look(dim_.get(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
-    if (napi_.complete(done) && shim_cq_arm(interface_.queues.recv_cq()))
+        shim_helper_net_dim(dim_.get(), static_cast<std::uint16_t>(events.value()), packets.value(), bytes.value());
+    if (napi_.complete(done) && shim_ib_req_notify_cq(interface_.queues.recv_cq()))
         napi_.schedule();
     return done;
 }
 
 sk_buff* RxQueue::allocate(unsigned int bytes)
 {
-    sk_buff* skb = shim_skb_alloc(napi_.native(), ip_padding + bytes);
+    sk_buff* skb = shim_napi_alloc_skb(napi_.native(), ip_padding + bytes);
     if (skb && ip_padding) [[likely]]
         shim_skb_reserve(skb, ip_padding);
     return skb;

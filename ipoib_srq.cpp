@@ -45,7 +45,7 @@ kernel::Status SharedReceiveQueue::create_srq()
     const unsigned int max_sges = shim_ib_max_srq_sge(interface_.ca());
     if (!max_sges)
         return kernel::not_supported;
-    srq_ = shim_srq_create(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces);
+    srq_ = shim_ib_create_srq(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces);
     const kernel::Status status = kernel::check(srq_);
     if (!status.ok() && status.code() != kernel::not_supported)
         log_warning(interface_.dev(), "failed to allocate SRQ, error %d", status.code());
@@ -63,7 +63,7 @@ kernel::Status SharedReceiveQueue::fill()
     if (!pool_) {
         const MessageBuffer shape = buffer();
         const unsigned int per_page = shim_page_size() / shape.piece_bytes;
-        pool_ = shim_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
+        pool_ = shim_page_pool_create(std::min(receives_ * shape.pieces, 8192U) / per_page, 0, per_page > 1);
         TRY(kernel::check(pool_));
     }
     if (!srq_ || ring.created())
@@ -92,7 +92,7 @@ void SharedReceiveQueue::drop_if_broken()
 void SharedReceiveQueue::drop()
 {
     if (auto* srq = std::exchange(srq_, nullptr))
-        shim_srq_destroy(srq);
+        shim_ib_destroy_srq(srq);
     ring.empty();
 }
 
@@ -100,7 +100,7 @@ void SharedReceiveQueue::destroy()
 {
     drop();
     if (auto* pool = std::exchange(pool_, nullptr))
-        shim_pool_destroy(pool);
+        shim_page_pool_destroy(pool);
 }
 
 } // namespace ipoib

@@ -15,7 +15,7 @@ kernel::Status SegmentHeaders::allocate(unsigned int count)
     if (!pages_.allocate(pages))
         return kernel::no_memory;
     for (count_ = 0; count_ < pages; ++count_)
-        if (!(pages_[count_] = shim_page_alloc()))
+        if (!(pages_[count_] = shim_get_free_page()))
             return kernel::no_memory;
     return {};
 }
@@ -23,14 +23,14 @@ kernel::Status SegmentHeaders::allocate(unsigned int count)
 void SegmentHeaders::reset()
 {
     while (count_ > 0)
-        shim_page_free(pages_[--count_]);
+        shim_put_page(pages_[--count_]);
     pages_.reset();
 }
 
 Segmenter::Segmenter(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes)
     : skb_(skb), header_bytes_(header_bytes), segment_bytes_(segment_bytes), left_(shim_skb_len(skb) - header_bytes)
 {
-    shim_tso_begin(native(), skb);
+    shim_tso_start(native(), skb);
 }
 
 bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most)
@@ -38,7 +38,7 @@ bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsign
     const unsigned int data_bytes = std::min(left_, segment_bytes_);
     left_ -= data_bytes;
     const bool last = left_ == 0;
-    shim_tso_write_headers(native(), skb_, headers, data_bytes, last);
+    shim_helper_tso_build_hdr(native(), skb_, headers, data_bytes, last);
     segment.begin_segment(last ? skb_ : nullptr);
     std::uint32_t sum = 0;
     for (unsigned int done = 0; done < data_bytes;) {
@@ -49,11 +49,11 @@ bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsign
             segment.unmap_data(ca);
             return false;
         }
-        sum = shim_tso_add_to_sum(sum, piece, bytes, done);
-        shim_tso_advance(native(), skb_, bytes);
+        sum = shim_csum_block_add(sum, piece, bytes, done);
+        shim_tso_build_data(native(), skb_, bytes);
         done += bytes;
     }
-    shim_tso_fill_checksums(native(), skb_, headers, data_bytes, sum);
+    shim_helper_tso_checksums(native(), skb_, headers, data_bytes, sum);
     if (!segment.map_headers(ca, headers, header_bytes_)) [[unlikely]] {
         segment.unmap_data(ca);
         return false;

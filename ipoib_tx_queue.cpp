@@ -24,7 +24,7 @@ void TxQueue::stop()
     watch_.cancel();
     napi_.disable();
     // The end of a poll, behind its completion, may still run, and queue the item.
-    shim_rcu_synchronize();
+    shim_synchronize_net();
     reap_.cancel();
     reap_queued_.store(false);
 }
@@ -33,19 +33,19 @@ void TxQueue::stop_stack()
 {
     stops.add();
     shim_trace_ring(dev_, "send", "stopped", ring.index().used(), ring.index().size());
-    shim_tx_queue_stop(dev_);
+    shim_netif_tx_stop_queue(dev_);
     // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the room it made is seen here.
     shim_smp_mb();
     if (has_room())
-        shim_tx_queue_start(dev_);
+        shim_netif_tx_start_queue(dev_);
 }
 
 void TxQueue::wake_stack()
 {
     shim_smp_mb();
-    if (shim_tx_queue_stopped(dev_) && ring.half_free() && pool.half_free() && !closed_.load()) {
+    if (shim_netif_tx_queue_stopped(dev_) && ring.half_free() && pool.half_free() && !closed_.load()) {
         shim_trace_ring(dev_, "send", "woken", ring.index().used(), ring.index().size());
-        shim_tx_queue_wake(dev_);
+        shim_netif_tx_wake_queue(dev_);
     }
 }
 
@@ -54,13 +54,14 @@ void TxQueue::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t
     packets.add(count);
     bytes.add(payload);
     finished_.store(finished_.load_relaxed() + queued);
-    shim_tx_queue_completed(dev_, count, queued);
+    shim_netdev_tx_completed_queue(dev_, count, queued);
 }
 
 bool TxQueue::prompt() const
 {
     return outstanding() > ring.index().size() / 4 ||
-           accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes || shim_tx_queue_held(dev_) || closed();
+           accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes || shim_netif_xmit_stopped(dev_) ||
+           closed();
 }
 
 void TxQueue::expect_completions()
@@ -72,7 +73,7 @@ void TxQueue::expect_completions()
         if (armed_.load_relaxed())
             return;
         armed_.store(true);
-        if (shim_cq_arm(interface_.queues.send_cq()))
+        if (shim_ib_req_notify_cq(interface_.queues.send_cq()))
             notified();
     } else if (!reap_queued_.load_relaxed()) {
         reap_queued_.store(true);
@@ -106,7 +107,7 @@ int TxQueue::poll(int budget)
     const int limit = budget > 0 ? budget : 1;
     while (done < limit) {
         const int wanted = std::min(Completions::max, limit - done);
-        const int got = shim_cq_poll(interface_.queues.send_cq(), wanted, completions_.first());
+        const int got = shim_ib_poll_cq(interface_.queues.send_cq(), wanted, completions_.first());
         for (int i = 0; i < got; ++i) {
             const shim_wc* wc = completions_.at(i);
             if (WrId::kind(wc) == WrId::Kind::rc)

@@ -29,16 +29,16 @@ unsigned int UdQueues::send_sges() const
 
 kernel::Status UdQueues::create_pd()
 {
-    pd_ = shim_pd_create(interface_.ca());
+    pd_ = shim_ib_alloc_pd(interface_.ca());
     TRY(kernel::check(pd_));
-    lkey_ = shim_pd_lkey(pd_);
+    lkey_ = shim_ib_pd_lkey(pd_);
     return {};
 }
 
 void UdQueues::destroy_pd()
 {
     if (auto* pd = std::exchange(pd_, nullptr))
-        shim_pd_destroy(pd);
+        shim_ib_dealloc_pd(pd);
 }
 
 kernel::Status UdQueues::init()
@@ -49,7 +49,7 @@ kernel::Status UdQueues::init()
     }
     interface_.tx.napi().add(interface_.dev(), interface_.tx, kernel::Direction::transmit);
     interface_.rx.napi().add(interface_.dev(), interface_.rx, kernel::Direction::receive);
-    shim_tx_queue_always_allow(interface_.dev(), TxQueue::prompt_bytes);
+    shim_netdev_queue_set_dql_min_limit(interface_.dev(), TxQueue::prompt_bytes);
     return {};
 }
 
@@ -65,23 +65,23 @@ kernel::Status UdQueues::create()
 {
     const unsigned int sends = sizes_.sends, receives = sizes_.receives;
     const unsigned int sges = send_sges();
-    const unsigned int vectors = std::max(shim_ib_comp_vectors(interface_.ca()), 1U);
+    const unsigned int vectors = std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
 
     interface_.connections.receives.create(receives);
-    recv_cq_ = shim_cq_create(interface_.ca(), receives + interface_.connections.receives.completions(receives),
-                              vector_ % vectors, receive_completed, &interface_);
+    recv_cq_ = shim_ib_create_cq(interface_.ca(), receives + interface_.connections.receives.completions(receives),
+                                 vector_ % vectors, receive_completed, &interface_);
     TRY(kernel::check(recv_cq_));
     // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
     send_cq_ =
-        shim_cq_create(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_);
+        shim_ib_create_cq(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors, send_completed, &interface_);
     TRY(kernel::check(send_cq_));
-    qp_ = shim_qp_create(pd_, send_cq_, recv_cq_, sends, receives, sges);
+    qp_ = shim_ib_create_ud_qp(pd_, send_cq_, recv_cq_, sends, receives, sges);
     TRY(kernel::check(qp_));
     TRY(interface_.tx.ring.create(sends, sges));
     TRY(interface_.tx.pool.create(sends, sges));
     TRY(interface_.rx.ring.create(receives));
     // An rdma_netdev that filters the queues finds the queue pair by the address.
-    interface_.identity.set_queue_pair(shim_qp_number(qp_), HwAddr::flag_rc);
+    interface_.identity.set_queue_pair(shim_ib_qp_num(qp_), HwAddr::flag_rc);
     return {};
 }
 
@@ -92,11 +92,11 @@ void UdQueues::destroy()
     interface_.tx.pool.destroy();
     interface_.connections.receives.destroy();
     if (auto* qp = std::exchange(qp_, nullptr))
-        shim_qp_destroy(qp);
+        shim_ib_destroy_qp(qp);
     if (auto* cq = std::exchange(send_cq_, nullptr))
-        shim_cq_destroy(cq);
+        shim_ib_destroy_cq(cq);
     if (auto* cq = std::exchange(recv_cq_, nullptr))
-        shim_cq_destroy(cq);
+        shim_ib_destroy_cq(cq);
 }
 
 kernel::Status UdQueues::replace(RingSizes sizes)
@@ -114,7 +114,7 @@ kernel::Status UdQueues::replace(RingSizes sizes)
 kernel::Status UdQueues::moderate(Moderation wanted)
 {
     // HCAs without moderation accept any setting.
-    const int error = recv_cq_ ? shim_cq_moderate(recv_cq_, wanted.frames, wanted.usecs) : 0;
+    const int error = recv_cq_ ? shim_rdma_set_cq_moderation(recv_cq_, wanted.frames, wanted.usecs) : 0;
     if (error && error != kernel::not_supported)
         return error;
     moderation_usecs_.store(wanted.usecs);
@@ -152,7 +152,7 @@ kernel::Status UdQueues::open()
         return status;
     }
     // Takes the transmit lock, so that later senders see the new rings: the poll may wake the queue at once.
-    shim_tx_queue_disable(interface_.dev());
+    shim_netif_tx_disable(interface_.dev());
     interface_.tx.start();
     interface_.rx.start();
     if (kernel::Status status = interface_.connections.start(); !status.ok()) {
@@ -165,7 +165,7 @@ kernel::Status UdQueues::open()
 void UdQueues::close()
 {
     interface_.tx.close();
-    shim_tx_queue_disable(interface_.dev());
+    shim_netif_tx_disable(interface_.dev());
     interface_.connections.stop();
     if (const int error = shim_qp_to_error(qp_))
         log_warning(interface_.dev(), "failed to move the queue pair to ERROR, error %d", error);
@@ -174,7 +174,7 @@ void UdQueues::close()
     interface_.tx.stop();
     // The poll has ended: nothing queues the item any more, or wakes the queue.
     recover_.cancel();
-    shim_tx_queue_disable(interface_.dev());
+    shim_netif_tx_disable(interface_.dev());
     empty();
     interface_.connections.receives.drop_if_broken();
 }
@@ -184,7 +184,7 @@ void UdQueues::empty()
     // The HCA may access the buffers until the queue pair is in RESET, or destroyed. open() creates another.
     if (const int error = shim_qp_to_reset(qp_)) {
         log_warning(interface_.dev(), "failed to move the queue pair to RESET, error %d", error);
-        shim_qp_destroy(std::exchange(qp_, nullptr));
+        shim_ib_destroy_qp(std::exchange(qp_, nullptr));
     }
     interface_.tx.ring.empty();
     interface_.rx.ring.empty();
@@ -198,7 +198,7 @@ void UdQueues::drain()
     while (!kernel::reached(deadline, shim_jiffies())) {
         if (sends.posted() == 0 && receives.outstanding() == 0)
             return;
-        shim_sleep_ms(1);
+        shim_msleep(1);
     }
     log_warning(interface_.dev(), "timing out; %u sends %u receives not completed", sends.posted(),
                 receives.outstanding());
@@ -208,7 +208,7 @@ void UdQueues::recover() { recover_.queue(interface_.work_queue); }
 
 void UdQueues::run_recovery()
 {
-    if (shim_qp_recover_send(qp_) == 0)
+    if (shim_helper_qp_recover_send(qp_) == 0)
         log_info(interface_.dev(), "send queue back in service");
 }
 

@@ -40,7 +40,7 @@ kernel::Status Children::create(int number)
     }
     char name[name_bytes];
     // The P_Key as it was written, which scripts expect.
-    shim_format(name, sizeof(name), "%.10s.%04x", shim_netdev_name(dev), pkey.value());
+    shim_scnprintf(name, sizeof(name), "%.10s.%04x", shim_netdev_name(dev), pkey.value());
     net_device* made = shim_netdev_create_child(parent_.ca(), parent_.identity.port(), dev, name);
     if (!made)
         return kernel::no_memory;
@@ -51,7 +51,7 @@ kernel::Status Children::create(int number)
     }
     if (!status.ok()) {
         log_warning(dev, "failed to create child %s, error %d", name, status.code());
-        shim_netdev_free(made);
+        shim_free_netdev(made);
     }
     return status;
 }
@@ -94,19 +94,19 @@ void Children::follow_state(bool up)
 {
     // With the parent's ops lock held, no child's may be taken: opening and closing notifies other drivers, which may
     // take the parent's.
-    if (shim_netdev_has_ops_lock(parent_.dev()))
+    if (shim_netdev_need_ops_lock(parent_.dev()))
         follow_.queue();
     else
         set_up(up);
 }
 
-void Children::run_follow() { set_up(shim_netdev_up(parent_.dev())); }
+void Children::run_follow() { set_up(shim_netdev_iff_up(parent_.dev())); }
 
 void Children::set_up(bool up)
 {
     for (Interface& child : list_)
-        if (shim_netdev_up(child.dev()) != up)
-            shim_netdev_bring(child.dev(), up);
+        if (shim_netdev_iff_up(child.dev()) != up)
+            shim_dev_change_flags(child.dev(), up);
 }
 
 } // namespace ipoib

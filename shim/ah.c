@@ -5,7 +5,7 @@
 #include <rdma/ib_verbs.h>
 #include <shim/ah.h>
 
-SHIM struct ib_ah *shim_ah_create(struct ib_pd *pd, const struct shim_ah_attributes *attributes)
+SHIM struct ib_ah *shim_helper_create_ah(struct ib_pd *pd, const struct shim_ah_attributes *attributes)
 {
 	struct rdma_ah_attr attr = { .type = rdma_ah_find_type(pd->device, attributes->port) };
 	union ib_gid dgid;
@@ -20,7 +20,7 @@ SHIM struct ib_ah *shim_ah_create(struct ib_pd *pd, const struct shim_ah_attribu
 	return rdma_create_ah(pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
 }
 
-SHIM struct ib_ah *shim_ah_create_from_path(struct ib_pd *pd, uint32_t port, struct sa_path_rec *record)
+SHIM struct ib_ah *shim_helper_create_ah_from_path(struct ib_pd *pd, uint32_t port, struct sa_path_rec *record)
 {
 	struct rdma_ah_attr attr = {};
 	struct ib_ah *ah;
@@ -33,4 +33,4 @@ SHIM struct ib_ah *shim_ah_create_from_path(struct ib_pd *pd, uint32_t port, str
 	return ah;
 }
 
-SHIM void shim_ah_destroy(struct ib_ah *ah) { rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE); }
+SHIM void shim_rdma_destroy_ah(struct ib_ah *ah) { rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE); }

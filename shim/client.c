@@ -33,5 +33,5 @@ static int add(struct ib_device *ca)
 	return ret;
 }
 
-SHIM int shim_client_register(void) { return ib_register_client(&client); }
-SHIM void shim_client_unregister(void) { ib_unregister_client(&client); }
+SHIM int shim_ib_register_client(void) { return ib_register_client(&client); }
+SHIM void shim_ib_unregister_client(void) { ib_unregister_client(&client); }

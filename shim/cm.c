@@ -67,20 +67,20 @@ static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 	return ipoib_cm_event(id, &message, id->context);
 }
 
-SHIM struct ib_cm_id *shim_cm_create(struct ib_device *ca, void *context)
+SHIM struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, void *context)
 {
 	return ib_create_cm_id(ca, on_cm_event, context);
 }
 
 SHIM void shim_cm_set_context(struct ib_cm_id *id, void *context) { id->context = context; }
-SHIM void shim_cm_destroy(struct ib_cm_id *id) { ib_destroy_cm_id(id); }
+SHIM void shim_ib_destroy_cm_id(struct ib_cm_id *id) { ib_destroy_cm_id(id); }
 
-SHIM int shim_cm_listen(struct ib_cm_id *id, uint64_t service_id)
+SHIM int shim_ib_cm_listen(struct ib_cm_id *id, uint64_t service_id)
 {
 	return SHIM_CM_LISTEN(id, cpu_to_be64(service_id));
 }
 
-SHIM int shim_cm_send_req(struct ib_cm_id *id, const struct shim_cm_request *request)
+SHIM int shim_ib_send_cm_req(struct ib_cm_id *id, const struct shim_cm_request *request)
 {
 	struct ib_cm_req_param param = {
 		.primary_path = request->path,
@@ -99,7 +99,7 @@ SHIM int shim_cm_send_req(struct ib_cm_id *id, const struct shim_cm_request *req
 	return ib_send_cm_req(id, &param);
 }
 
-SHIM int shim_cm_send_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply)
+SHIM int shim_ib_send_cm_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply)
 {
 	struct ib_cm_rep_param param = {
 		.qp_num = reply->qpn,
@@ -113,10 +113,10 @@ SHIM int shim_cm_send_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply
 	return ib_send_cm_rep(id, &param);
 }
 
-SHIM int shim_cm_send_rtu(struct ib_cm_id *id) { return ib_send_cm_rtu(id, NULL, 0); }
-SHIM int shim_cm_send_drep(struct ib_cm_id *id) { return ib_send_cm_drep(id, NULL, 0); }
+SHIM int shim_ib_send_cm_rtu(struct ib_cm_id *id) { return ib_send_cm_rtu(id, NULL, 0); }
+SHIM int shim_ib_send_cm_drep(struct ib_cm_id *id) { return ib_send_cm_drep(id, NULL, 0); }
 
-SHIM void shim_cm_send_rej(struct ib_cm_id *id, enum shim_cm_reason reason)
+SHIM void shim_ib_send_cm_rej(struct ib_cm_id *id, enum shim_cm_reason reason)
 {
 	ib_send_cm_rej(id, (enum ib_cm_rej_reason)reason, NULL, 0, NULL, 0);
 }

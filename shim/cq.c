@@ -5,27 +5,27 @@
 
 static __always_inline const struct ib_wc *completion(const struct shim_wc *wc) { return (const struct ib_wc *)wc; }
 
-SHIM struct ib_cq *shim_cq_create(struct ib_device *ca, unsigned int entries, unsigned int vector,
-				  void (*completed)(struct ib_cq *cq, void *context), void *context)
+SHIM struct ib_cq *shim_ib_create_cq(struct ib_device *ca, unsigned int entries, unsigned int vector,
+				     void (*completed)(struct ib_cq *cq, void *context), void *context)
 {
 	struct ib_cq_init_attr attr = { .cqe = entries, .comp_vector = vector };
 
 	return ib_create_cq(ca, completed, NULL, context, &attr);
 }
 
-SHIM void shim_cq_destroy(struct ib_cq *cq) { ib_destroy_cq(cq); }
+SHIM void shim_ib_destroy_cq(struct ib_cq *cq) { ib_destroy_cq(cq); }
 
-SHIM int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc)
+SHIM int shim_ib_poll_cq(struct ib_cq *cq, int entries, struct shim_wc *wc)
 {
 	return ib_poll_cq(cq, entries, (struct ib_wc *)wc);
 }
 
-SHIM bool shim_cq_arm(struct ib_cq *cq)
+SHIM bool shim_ib_req_notify_cq(struct ib_cq *cq)
 {
 	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) != 0;
 }
 
-SHIM int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs)
+SHIM int shim_rdma_set_cq_moderation(struct ib_cq *cq, unsigned int entries, unsigned int usecs)
 {
 	return rdma_set_cq_moderation(cq, entries, usecs);
 }

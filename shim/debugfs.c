@@ -29,7 +29,7 @@ static const struct {
 	[IPOIB_DEBUG_PATH] = { "path", &path_fops },
 };
 
-SHIM struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_debug_file which)
+SHIM struct dentry *shim_helper_debugfs_create_file(struct net_device *dev, enum ipoib_debug_file which)
 {
 	char name[IFNAMSIZ + 8];
 	struct dentry *taken;
@@ -44,7 +44,7 @@ SHIM struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_de
 	return debugfs_create_file(name, 0444, directory, dev, files[which].operations);
 }
 
-SHIM void shim_debug_file_remove(struct dentry *file) { debugfs_remove(file); }
+SHIM void shim_debugfs_remove(struct dentry *file) { debugfs_remove(file); }
 
 void shim_seq_printf(struct seq_file *file, const char *format, ...)
 {
@@ -69,7 +69,7 @@ static struct notifier_block notifier = {
 	.notifier_call = on_netdev_event,
 };
 
-SHIM int shim_debugfs_start(void)
+SHIM int shim_helper_debugfs_start(void)
 {
 	int ret = register_netdevice_notifier(&notifier);
 
@@ -79,7 +79,7 @@ SHIM int shim_debugfs_start(void)
 	return ret;
 }
 
-SHIM void shim_debugfs_stop(void)
+SHIM void shim_helper_debugfs_stop(void)
 {
 	unregister_netdevice_notifier(&notifier);
 	debugfs_remove_recursive(directory);

@@ -19,7 +19,7 @@ SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
 	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_VIRTUAL_FUNCTION ? SHIM_IS_FUNCTION : 0);
 }
 
-SHIM unsigned int shim_ib_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
+SHIM unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
 
 SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes)
 {
@@ -38,24 +38,24 @@ SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_por
 	return 0;
 }
 
-SHIM int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
+SHIM int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
 {
 	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);
 }
 
-SHIM int shim_ib_query_port_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
+SHIM int shim_ib_ops_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
 {
 	return ca->ops.query_gid(ca, port, index, (union ib_gid *)gid);
 }
 
-SHIM void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port)
+SHIM void shim_ib_dispatch_gid_change(struct ib_device *ca, uint32_t port)
 {
 	struct ib_event event = { .device = ca, .event = IB_EVENT_GID_CHANGE, .element.port_num = port };
 
 	ib_dispatch_event(&event);
 }
 
-SHIM int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index)
+SHIM int shim_helper_rdma_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index)
 {
 	const struct ib_gid_attr *attr =
 		rdma_find_gid_by_port(ca, (const union ib_gid *)gid, IB_GID_TYPE_IB, port, NULL);
@@ -82,12 +82,12 @@ SHIM int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t 
 	return ib_find_cached_pkey(ca, port, pkey, index);
 }
 
-SHIM uint32_t shim_ib_ports(const struct ib_device *ca) { return rdma_end_port(ca); }
-SHIM bool shim_ib_port_is_ib(const struct ib_device *ca, uint32_t port) { return rdma_protocol_ib(ca, port); }
+SHIM uint32_t shim_rdma_end_port(const struct ib_device *ca) { return rdma_end_port(ca); }
+SHIM bool shim_rdma_protocol_ib(const struct ib_device *ca, uint32_t port) { return rdma_protocol_ib(ca, port); }
 
-SHIM struct ib_pd *shim_pd_create(struct ib_device *ca) { return ib_alloc_pd(ca, 0); }
-SHIM void shim_pd_destroy(struct ib_pd *pd) { ib_dealloc_pd(pd); }
-SHIM uint32_t shim_pd_lkey(const struct ib_pd *pd) { return pd->local_dma_lkey; }
+SHIM struct ib_pd *shim_ib_alloc_pd(struct ib_device *ca) { return ib_alloc_pd(ca, 0); }
+SHIM void shim_ib_dealloc_pd(struct ib_pd *pd) { ib_dealloc_pd(pd); }
+SHIM uint32_t shim_ib_pd_lkey(const struct ib_pd *pd) { return pd->local_dma_lkey; }
 
 SHIM unsigned int shim_ib_max_srq_sge(const struct ib_device *ca)
 {
@@ -121,8 +121,9 @@ static void on_event(struct ib_event_handler *native, struct ib_event *event)
 	handler->on_event(handler->context, event_of(event->event), event->element.port_num);
 }
 
-SHIM void shim_events_start(struct ib_device *ca, struct shim_event_handler *handler,
-			    void (*callback)(void *context, enum shim_event event, uint32_t port), void *context)
+SHIM void shim_ib_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
+					 void (*callback)(void *context, enum shim_event event, uint32_t port),
+					 void *context)
 {
 	INIT_IB_EVENT_HANDLER(&handler->handler, ca, on_event);
 	handler->on_event = callback;
@@ -130,4 +131,7 @@ SHIM void shim_events_start(struct ib_device *ca, struct shim_event_handler *han
 	ib_register_event_handler(&handler->handler);
 }
 
-SHIM void shim_events_stop(struct shim_event_handler *handler) { ib_unregister_event_handler(&handler->handler); }
+SHIM void shim_ib_unregister_event_handler(struct shim_event_handler *handler)
+{
+	ib_unregister_event_handler(&handler->handler);
+}

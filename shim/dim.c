@@ -13,8 +13,8 @@ static void dim_work(struct work_struct *work)
 	dim->state = DIM_START_MEASURE;
 }
 
-SHIM void shim_dim_init(struct shim_dim *dim, void (*apply)(void *context, unsigned int usecs, unsigned int frames),
-			void *context)
+SHIM void shim_helper_dim_init(struct shim_dim *dim,
+			       void (*apply)(void *context, unsigned int usecs, unsigned int frames), void *context)
 {
 	memset(dim, 0, sizeof(*dim));
 	INIT_WORK(&dim->dim.work, dim_work);
@@ -23,7 +23,7 @@ SHIM void shim_dim_init(struct shim_dim *dim, void (*apply)(void *context, unsig
 	dim->context = context;
 }
 
-SHIM void shim_dim_look(struct shim_dim *dim, uint16_t events, uint64_t packets, uint64_t bytes)
+SHIM void shim_helper_net_dim(struct shim_dim *dim, uint16_t events, uint64_t packets, uint64_t bytes)
 {
 	struct dim_sample sample = {};
 
@@ -31,7 +31,7 @@ SHIM void shim_dim_look(struct shim_dim *dim, uint16_t events, uint64_t packets,
 	net_dim(&dim->dim, SHIM_DIM_SAMPLE(sample));
 }
 
-SHIM void shim_dim_cancel(struct shim_dim *dim)
+SHIM void shim_helper_dim_cancel(struct shim_dim *dim)
 {
 	cancel_work_sync(&dim->dim.work);
 	dim->dim.state = DIM_START_MEASURE;

@@ -46,4 +46,4 @@ SHIM void shim_dma_sync_for_device(struct ib_device *ca, uint64_t address, size_
 	ib_dma_sync_single_for_device(ca, address, bytes, DMA_FROM_DEVICE);
 }
 
-SHIM bool shim_dma_failed(struct ib_device *ca, uint64_t address) { return ib_dma_mapping_error(ca, address); }
+SHIM bool shim_dma_mapping_error(struct ib_device *ca, uint64_t address) { return ib_dma_mapping_error(ca, address); }

@@ -7,13 +7,13 @@
 #include <linux/random.h>
 #include <shim/lib.h>
 
-SHIM int shim_pointer_error(const void *pointer) { return PTR_ERR_OR_ZERO(pointer); }
-SHIM uint32_t shim_random(void) { return get_random_u32(); }
-SHIM uint32_t shim_random_below(uint32_t limit) { return reciprocal_scale(get_random_u32(), limit); }
+SHIM int shim_ptr_err_or_zero(const void *pointer) { return PTR_ERR_OR_ZERO(pointer); }
+SHIM uint32_t shim_get_random_u32(void) { return get_random_u32(); }
+SHIM uint32_t shim_helper_random_below(uint32_t limit) { return reciprocal_scale(get_random_u32(), limit); }
 
-SHIM bool shim_parse_int(const char *text, int *value) { return sscanf(text, "%i", value) == 1; }
+SHIM bool shim_sscanf_int(const char *text, int *value) { return sscanf(text, "%i", value) == 1; }
 
-int shim_format(char *buffer, size_t bytes, const char *format, ...)
+int shim_scnprintf(char *buffer, size_t bytes, const char *format, ...)
 {
 	va_list arguments;
 	int written;

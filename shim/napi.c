@@ -24,13 +24,13 @@ SHIM void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*po
 		SHIM_NAPI_ADD(dev, &napi->napi, napi_poll);
 }
 
-SHIM void shim_napi_remove(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
+SHIM void shim_netif_napi_del(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
 SHIM void shim_napi_enable(struct shim_napi *napi) { napi_enable(&napi->napi); }
 SHIM void shim_napi_disable(struct shim_napi *napi) { napi_disable(&napi->napi); }
 SHIM void shim_napi_schedule(struct shim_napi *napi) { napi_schedule(&napi->napi); }
-SHIM bool shim_napi_complete(struct shim_napi *napi, int done) { return napi_complete_done(&napi->napi, done); }
+SHIM bool shim_napi_complete_done(struct shim_napi *napi, int done) { return napi_complete_done(&napi->napi, done); }
 SHIM bool shim_napi_holds_packets(const struct shim_napi *napi) { return SHIM_NAPI_HOLDS(&napi->napi); }
-SHIM void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb) { napi_gro_receive(&napi->napi, skb); }
+SHIM void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb) { napi_gro_receive(&napi->napi, skb); }
 
 SHIM void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb)
 {

@@ -85,9 +85,9 @@ SHIM void shim_netdev_use_one_queue(struct net_device *dev)
 	netif_set_real_num_rx_queues(dev, 1);
 }
 
-SHIM unsigned int shim_netdev_tx_queues(const struct net_device *dev) { return dev->num_tx_queues; }
+SHIM unsigned int shim_netdev_num_tx_queues(const struct net_device *dev) { return dev->num_tx_queues; }
 
-SHIM int shim_netdev_use_tx_queues(struct net_device *dev, unsigned int count)
+SHIM int shim_netif_set_real_num_tx_queues(struct net_device *dev, unsigned int count)
 {
 	return netif_set_real_num_tx_queues(dev, count);
 }
@@ -114,30 +114,30 @@ SHIM void shim_netdev_add_abilities(struct net_device *dev, unsigned int abiliti
 
 SHIM void shim_netdev_set_child(struct net_device *dev) { dev->sysfs_groups[0] = &shim_child_group; }
 
-SHIM void shim_netdev_limit_segments(struct net_device *dev, unsigned int segments)
+SHIM void shim_netif_set_tso_max_segs(struct net_device *dev, unsigned int segments)
 {
 	SHIM_LIMIT_SEGMENTS(dev, segments);
 }
 
-SHIM unsigned int shim_netdev_max_segments(const struct net_device *dev) { return dev->gso_max_segs; }
+SHIM unsigned int shim_netdev_gso_max_segs(const struct net_device *dev) { return dev->gso_max_segs; }
 
-SHIM void shim_netdev_set_max_segments(struct net_device *dev, unsigned int segments)
+SHIM void shim_netdev_set_gso_max_segs(struct net_device *dev, unsigned int segments)
 {
 	/* Sockets read it without a lock. */
 	WRITE_ONCE(dev->gso_max_segs, segments);
 }
 
-SHIM void *shim_netdev_owner(const struct net_device *dev)
+SHIM void *shim_rdma_netdev_clnt_priv(const struct net_device *dev)
 {
 	return ((const struct rdma_netdev *)netdev_priv(dev))->clnt_priv;
 }
 
-SHIM void shim_netdev_set_owner(struct net_device *dev, void *owner)
+SHIM void shim_rdma_netdev_set_clnt_priv(struct net_device *dev, void *owner)
 {
 	((struct rdma_netdev *)netdev_priv(dev))->clnt_priv = owner;
 }
 
-SHIM int shim_netdev_register(struct net_device *dev)
+SHIM int shim_helper_register_netdevice(struct net_device *dev)
 {
 	int ret = register_netdevice(dev);
 
@@ -151,29 +151,32 @@ SHIM int shim_netdev_register(struct net_device *dev)
 	return 0;
 }
 
-SHIM void shim_netdev_unregister(struct net_device *dev, void *batch) { unregister_netdevice_queue(dev, batch); }
-SHIM void shim_netdev_batch_init(void *batch) { INIT_LIST_HEAD((struct list_head *)batch); }
-SHIM void shim_netdev_batch_unregister(void *batch) { unregister_netdevice_many(batch); }
-SHIM void shim_netdev_free(struct net_device *dev) { free_netdev(dev); }
+SHIM void shim_unregister_netdevice_queue(struct net_device *dev, void *batch)
+{
+	unregister_netdevice_queue(dev, batch);
+}
+SHIM void shim_init_list_head(void *batch) { INIT_LIST_HEAD((struct list_head *)batch); }
+SHIM void shim_unregister_netdevice_many(void *batch) { unregister_netdevice_many(batch); }
+SHIM void shim_free_netdev(struct net_device *dev) { free_netdev(dev); }
 SHIM bool shim_netdev_is_ours(const struct net_device *dev) { return shim_is_ours(dev); }
-SHIM bool shim_netdev_bonded(const struct net_device *dev) { return netif_is_bond_slave(dev); }
-SHIM bool shim_netdev_up(const struct net_device *dev) { return dev->flags & IFF_UP; }
+SHIM bool shim_netif_is_bond_slave(const struct net_device *dev) { return netif_is_bond_slave(dev); }
+SHIM bool shim_netdev_iff_up(const struct net_device *dev) { return dev->flags & IFF_UP; }
 
-SHIM void shim_netdev_bring(struct net_device *dev, bool up)
+SHIM void shim_dev_change_flags(struct net_device *dev, bool up)
 {
 	dev_change_flags(dev, up ? dev->flags | IFF_UP : dev->flags & ~IFF_UP, NULL);
 }
 
-SHIM bool shim_netdev_has_ops_lock(const struct net_device *dev) { return netdev_need_ops_lock(dev); }
+SHIM bool shim_netdev_need_ops_lock(const struct net_device *dev) { return netdev_need_ops_lock(dev); }
 SHIM void shim_netdev_lock_ops(struct net_device *dev) { netdev_lock_ops(dev); }
 SHIM void shim_netdev_unlock_ops(struct net_device *dev) { netdev_unlock_ops(dev); }
 
-SHIM bool shim_may_administer(const struct net_device *dev) { return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN); }
+SHIM bool shim_ns_capable(const struct net_device *dev) { return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN); }
 
 SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->name; }
 
-SHIM const uint8_t *shim_netdev_address(const struct net_device *dev) { return dev->dev_addr; }
-SHIM bool shim_netdev_address_given(const struct net_device *dev) { return dev->addr_assign_type == NET_ADDR_SET; }
+SHIM const uint8_t *shim_netdev_dev_addr(const struct net_device *dev) { return dev->dev_addr; }
+SHIM bool shim_netdev_addr_set_by_user(const struct net_device *dev) { return dev->addr_assign_type == NET_ADDR_SET; }
 
 /* Stops at the first that has it. */
 static int has_address(struct net_device *dev, struct netdev_nested_priv *wanted)
@@ -195,7 +198,7 @@ static int has_address(struct net_device *dev, struct netdev_nested_priv *wanted
 	}
 }
 
-SHIM bool shim_netdev_has_address(struct net_device *dev, const struct sockaddr *address)
+SHIM bool shim_helper_netdev_has_address(struct net_device *dev, const struct sockaddr *address)
 {
 	struct netdev_nested_priv wanted = { .data = (void *)address };
 	bool found;
@@ -206,7 +209,7 @@ SHIM bool shim_netdev_has_address(struct net_device *dev, const struct sockaddr 
 	return found;
 }
 
-SHIM struct net_device *shim_netdev_hold_outermost(struct net_device *dev)
+SHIM struct net_device *shim_helper_netdev_hold_master(struct net_device *dev)
 {
 	struct net_device *master;
 
@@ -220,12 +223,12 @@ SHIM struct net_device *shim_netdev_hold_outermost(struct net_device *dev)
 	return dev;
 }
 
-SHIM void shim_netdev_set_address(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
+SHIM void shim_dev_addr_mod(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
 {
 	dev_addr_mod(dev, offset, address, bytes);
 }
 
-SHIM void shim_netdev_address_changed(struct net_device *dev)
+SHIM void shim_helper_notify_changeaddr(struct net_device *dev)
 {
 	if (dev->reg_state == NETREG_REGISTERED)
 		call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
@@ -235,15 +238,14 @@ SHIM void shim_netdev_notify_peers(struct net_device *dev) { __netdev_notify_pee
 
 SHIM uint8_t *shim_netdev_broadcast(struct net_device *dev) { return dev->broadcast; }
 SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ONCE(dev->mtu); }
-SHIM void shim_netdev_set_initial_mtu(struct net_device *dev, unsigned int mtu) { dev->mtu = mtu; }
-SHIM void shim_netdev_store_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
-SHIM int shim_netdev_change_mtu(struct net_device *dev, unsigned int mtu) { return SHIM_SET_MTU(dev, mtu); }
-SHIM bool shim_netdev_rx_checksum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
-SHIM bool shim_netdev_lro(const struct net_device *dev) { return dev->features & NETIF_F_LRO; }
+SHIM void shim_netdev_set_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
+SHIM int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu) { return SHIM_SET_MTU(dev, mtu); }
+SHIM bool shim_netdev_has_rxcsum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
+SHIM bool shim_netdev_has_lro(const struct net_device *dev) { return dev->features & NETIF_F_LRO; }
 SHIM void shim_netdev_update_features(struct net_device *dev) { netdev_update_features(dev); }
 
-SHIM void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
-					 void *context)
+SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
+					      void (*visit)(void *context, const uint8_t *address), void *context)
 {
 	struct netdev_hw_addr *entry;
 
@@ -253,7 +255,7 @@ SHIM void shim_netdev_for_each_multicast(struct net_device *dev, void (*visit)(v
 	netif_addr_unlock_bh(dev);
 }
 
-SHIM void shim_netdev_carrier_on(struct net_device *dev) { netif_carrier_on(dev); }
-SHIM void shim_netdev_carrier_off(struct net_device *dev) { netif_carrier_off(dev); }
+SHIM void shim_netif_carrier_on(struct net_device *dev) { netif_carrier_on(dev); }
+SHIM void shim_netif_carrier_off(struct net_device *dev) { netif_carrier_off(dev); }
 
-SHIM unsigned long shim_neighbour_gc_interval(void) { return READ_ONCE(arp_tbl.gc_interval); }
+SHIM unsigned long shim_arp_tbl_gc_interval(void) { return READ_ONCE(arp_tbl.gc_interval); }

@@ -101,9 +101,9 @@ static struct rtnl_link_ops link_ops = {
 	.get_num_rx_queues = get_num_rx_queues,
 };
 
-SHIM int shim_link_register(void) { return rtnl_link_register(&link_ops); }
+SHIM int shim_rtnl_link_register(void) { return rtnl_link_register(&link_ops); }
 
-SHIM void shim_link_unregister(void) { rtnl_link_unregister(&link_ops); }
+SHIM void shim_rtnl_link_unregister(void) { rtnl_link_unregister(&link_ops); }
 
 /* Netdevs of `ip link add` are allocated before their parent, and so their HCA, is known. */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)

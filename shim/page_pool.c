@@ -4,7 +4,7 @@
 #include <linux/mm.h>
 #include <shim/page_pool.h>
 
-SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
+SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
 {
 	const struct page_pool_params parameters = {
 		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
@@ -16,16 +16,16 @@ SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, 
 	return page_pool_create(&parameters);
 }
 
-SHIM void shim_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
+SHIM void shim_page_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
 
-SHIM void *shim_pool_get(struct page_pool *pool)
+SHIM void *shim_helper_page_pool_alloc(struct page_pool *pool)
 {
 	struct page *page = page_pool_dev_alloc_pages(pool);
 
 	return page ? page_address(page) : NULL;
 }
 
-SHIM void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes)
+SHIM void *shim_helper_page_pool_alloc_frag(struct page_pool *pool, unsigned int bytes)
 {
 	unsigned int offset;
 	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
@@ -33,12 +33,12 @@ SHIM void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes)
 	return page ? page_address(page) + offset : NULL;
 }
 
-SHIM void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll)
+SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, bool in_poll)
 {
 	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
 }
 
-SHIM void *shim_page_alloc(void) { return (void *)__get_free_page(GFP_KERNEL); }
-SHIM void shim_page_hold(void *address) { get_page(virt_to_page(address)); }
-SHIM void shim_page_free(void *address) { put_page(virt_to_page(address)); }
+SHIM void *shim_get_free_page(void) { return (void *)__get_free_page(GFP_KERNEL); }
+SHIM void shim_get_page(void *address) { get_page(virt_to_page(address)); }
+SHIM void shim_put_page(void *address) { put_page(virt_to_page(address)); }
 SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }

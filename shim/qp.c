@@ -5,8 +5,8 @@
 #include <rdma/ib_verbs.h>
 #include <shim/qp.h>
 
-SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq, unsigned int send_wrs,
-				  unsigned int recv_wrs, unsigned int send_sges)
+SHIM struct ib_qp *shim_ib_create_ud_qp(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
+					unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges)
 {
 	struct ib_qp_init_attr attr = {
 		.send_cq = send_cq,
@@ -33,8 +33,8 @@ SHIM struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struc
 	return ib_create_qp(pd, &attr);
 }
 
-SHIM void shim_qp_destroy(struct ib_qp *qp) { ib_destroy_qp(qp); }
-SHIM uint32_t shim_qp_number(const struct ib_qp *qp) { return qp->qp_num; }
+SHIM void shim_ib_destroy_qp(struct ib_qp *qp) { ib_destroy_qp(qp); }
+SHIM uint32_t shim_ib_qp_num(const struct ib_qp *qp) { return qp->qp_num; }
 
 SHIM int shim_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index, uint32_t qkey)
 {
@@ -76,7 +76,7 @@ SHIM int shim_qp_to_reset(struct ib_qp *qp)
 	return ib_modify_qp(qp, &attr, IB_QP_STATE);
 }
 
-SHIM int shim_qp_recover_send(struct ib_qp *qp)
+SHIM int shim_helper_qp_recover_send(struct ib_qp *qp)
 {
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr attr;
@@ -98,12 +98,12 @@ SHIM int shim_qp_set_qkey(struct ib_qp *qp, uint32_t qkey)
 	return ib_modify_qp(qp, &attr, IB_QP_QKEY);
 }
 
-SHIM int shim_qp_attach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid)
+SHIM int shim_ib_attach_mcast(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid)
 {
 	return ib_attach_mcast(qp, (union ib_gid *)mgid, mlid);
 }
 
-SHIM void shim_qp_detach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid)
+SHIM void shim_ib_detach_mcast(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid)
 {
 	ib_detach_mcast(qp, (union ib_gid *)mgid, mlid);
 }

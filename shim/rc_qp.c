@@ -10,7 +10,7 @@ static void on_qp_event(struct ib_event *event, void *context)
 		ipoib_last_wqe_reached(context);
 }
 
-SHIM struct ib_qp *shim_rc_qp_create(struct ib_pd *pd, const struct shim_rc_qp *wanted)
+SHIM struct ib_qp *shim_ib_create_rc_qp(struct ib_pd *pd, const struct shim_rc_qp *wanted)
 {
 	struct ib_qp_init_attr attr = {
 		.event_handler = on_qp_event,
@@ -43,7 +43,7 @@ SHIM int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index
 	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS);
 }
 
-SHIM int shim_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer)
+SHIM int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
 	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
@@ -55,7 +55,7 @@ SHIM int shim_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, 
 	return ib_modify_qp(qp, &attr, mask | IB_QP_MIN_RNR_TIMER);
 }
 
-SHIM int shim_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
+SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
 	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);

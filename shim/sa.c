@@ -13,8 +13,8 @@ struct path_question {
 	void *context;
 };
 
-SHIM void shim_sa_register(void) { ib_sa_register_client(&client); }
-SHIM void shim_sa_unregister(void) { ib_sa_unregister_client(&client); }
+SHIM void shim_ib_sa_register_client(void) { ib_sa_register_client(&client); }
+SHIM void shim_ib_sa_unregister_client(void) { ib_sa_unregister_client(&client); }
 
 static void path_answered(SHIM_PATH_ANSWER)
 {
@@ -24,10 +24,10 @@ static void path_answered(SHIM_PATH_ANSWER)
 	kfree(question);
 }
 
-SHIM int shim_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *asked,
-			    unsigned int timeout_ms,
-			    void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
-			    struct ib_sa_query **query)
+SHIM int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *asked,
+				   unsigned int timeout_ms,
+				   void (*answered)(int status, struct sa_path_rec *record, void *context),
+				   void *context, struct ib_sa_query **query)
 {
 	struct path_question *question = kmalloc(sizeof(*question), GFP_ATOMIC);
 	struct sa_path_rec record = {
@@ -53,10 +53,10 @@ SHIM int shim_sa_path_query(struct ib_device *ca, uint32_t port, const struct sh
 	return id;
 }
 
-SHIM void shim_sa_cancel(int id, struct ib_sa_query *query) { ib_sa_cancel_query(id, query); }
+SHIM void shim_ib_sa_cancel_query(int id, struct ib_sa_query *query) { ib_sa_cancel_query(id, query); }
 SHIM uint32_t shim_path_dlid(struct sa_path_rec *record) { return be32_to_cpu(sa_path_get_dlid(record)); }
 SHIM uint8_t shim_path_sl(const struct sa_path_rec *record) { return record->sl; }
-SHIM unsigned int shim_path_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
+SHIM unsigned int shim_ib_rate_to_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
 SHIM void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from) { *to = *from; }
 
 /* The kernel's membership holds one context pointer: this. */
@@ -92,8 +92,8 @@ static int join_answered(int status, struct ib_sa_multicast *membership)
 }
 
 SHIM struct ib_sa_multicast *
-shim_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
-	     int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context)
+shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
+		    int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context)
 {
 	struct join *join = kmalloc(sizeof(*join), GFP_KERNEL);
 	struct ib_sa_mcmember_rec record = {
@@ -130,7 +130,7 @@ shim_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *me
 	return membership;
 }
 
-SHIM void shim_sa_leave(struct ib_sa_multicast *membership)
+SHIM void shim_helper_sa_leave(struct ib_sa_multicast *membership)
 {
 	struct join *join = membership->context;
 
@@ -138,14 +138,14 @@ SHIM void shim_sa_leave(struct ib_sa_multicast *membership)
 	kfree(join);
 }
 
-SHIM unsigned int shim_mtu_bytes(uint8_t code)
+SHIM unsigned int shim_ib_mtu_enum_to_int(uint8_t code)
 {
 	int bytes = ib_mtu_enum_to_int(code);
 
 	return bytes > 0 ? bytes : 0;
 }
 
-SHIM bool shim_sa_group_known(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid)
+SHIM bool shim_ib_sa_get_mcmember_rec(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid)
 {
 	struct ib_sa_mcmember_rec record;
 	union ib_gid gid;

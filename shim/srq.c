@@ -3,7 +3,7 @@
 #include <rdma/ib_verbs.h>
 #include <shim/srq.h>
 
-SHIM struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges)
+SHIM struct ib_srq *shim_ib_create_srq(struct ib_pd *pd, unsigned int wrs, unsigned int sges)
 {
 	struct ib_srq_init_attr attr = {
 		.attr = { .max_wr = wrs, .max_sge = sges },
@@ -13,4 +13,4 @@ SHIM struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned
 	return ib_create_srq(pd, &attr);
 }
 
-SHIM void shim_srq_destroy(struct ib_srq *srq) { ib_destroy_srq(srq); }
+SHIM void shim_ib_destroy_srq(struct ib_srq *srq) { ib_destroy_srq(srq); }

@@ -7,10 +7,10 @@
 #include <net/tcp.h>
 #include <shim/tso.h>
 
-SHIM void shim_tso_begin(struct shim_tso *tso, struct sk_buff *skb) { tso_start(skb, &tso->tso); }
+SHIM void shim_tso_start(struct shim_tso *tso, struct sk_buff *skb) { tso_start(skb, &tso->tso); }
 
-SHIM void shim_tso_write_headers(struct shim_tso *tso, const struct sk_buff *skb, void *headers,
-				 unsigned int data_bytes, bool last)
+SHIM void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *skb, void *headers,
+				    unsigned int data_bytes, bool last)
 {
 	struct ipv6hdr *ip = headers + skb_network_offset(skb);
 
@@ -23,18 +23,18 @@ SHIM void shim_tso_write_headers(struct shim_tso *tso, const struct sk_buff *skb
 SHIM void *shim_tso_data(const struct shim_tso *tso) { return tso->tso.data; }
 SHIM unsigned int shim_tso_piece_bytes(const struct shim_tso *tso) { return tso->tso.size; }
 
-SHIM void shim_tso_advance(struct shim_tso *tso, const struct sk_buff *skb, unsigned int bytes)
+SHIM void shim_tso_build_data(struct shim_tso *tso, const struct sk_buff *skb, unsigned int bytes)
 {
 	tso_build_data(skb, &tso->tso, bytes);
 }
 
-SHIM uint32_t shim_tso_add_to_sum(uint32_t sum, const void *data, unsigned int bytes, unsigned int offset)
+SHIM uint32_t shim_csum_block_add(uint32_t sum, const void *data, unsigned int bytes, unsigned int offset)
 {
 	return (__force uint32_t)csum_block_add((__force __wsum)sum, csum_partial(data, bytes, 0), offset);
 }
 
-SHIM void shim_tso_fill_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
-				  unsigned int data_bytes, uint32_t sum)
+SHIM void shim_helper_tso_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
+				    unsigned int data_bytes, uint32_t sum)
 {
 	struct iphdr *ip4 = headers + skb_network_offset(skb);
 	struct ipv6hdr *ip6 = (void *)ip4;

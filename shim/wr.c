@@ -51,7 +51,7 @@ SHIM void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *ne
 	wr->wr.wr.next = next ? &next->wr.wr : NULL;
 }
 
-SHIM int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused)
+SHIM int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused)
 {
 	/* Who says nothing of it took none. */
 	const struct ib_send_wr *bad = &first->wr.wr;
@@ -79,7 +79,7 @@ SHIM struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr)
 	return (struct shim_recv_wr *)wr->wr.next;
 }
 
-SHIM int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
+SHIM int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
 	/* Who says nothing of it took none. */
 	const struct ib_recv_wr *bad = &first->wr;
@@ -89,9 +89,9 @@ SHIM int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shi
 	return error;
 }
 
-SHIM int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
+SHIM int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
-	/* As in shim_post_recv(). */
+	/* As in shim_helper_post_recv(). */
 	const struct ib_recv_wr *bad = &first->wr;
 	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
 

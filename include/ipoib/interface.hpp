@@ -57,7 +57,7 @@ public:
     Interface(net_device* dev, Hca& hca, std::uint32_t port);
     // A child of parent.
     Interface(net_device* dev, Interface& parent, PKey pkey);
-    static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_netdev_owner(dev)); }
+    static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_rdma_netdev_clnt_priv(dev)); }
 
     // Registers the netdev. On failure nothing has changed. CONTEXT: RTNL.
     kernel::Status attach();

@@ -39,7 +39,7 @@ struct MappedPacket {
     // be mapped, and remains the caller's.
     [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int max_sges)
     {
-        if (shim_skb_frags(packet) != 0 || shim_skb_headlen(packet) <= skip)
+        if (shim_skb_nr_frags(packet) != 0 || shim_skb_headlen(packet) <= skip)
             return map_pieces(ca, packet, skip, max_sges);
         skb = packet;
         linear = 1;
@@ -64,7 +64,7 @@ struct MappedPacket {
     {
         sge[sges].address = shim_dma_map_to_device(ca, data, bytes);
         sge[sges].length = bytes;
-        if (shim_dma_failed(ca, sge[sges].address)) [[unlikely]]
+        if (shim_dma_mapping_error(ca, sge[sges].address)) [[unlikely]]
             return false;
         linear = ++sges;
         return true;
@@ -73,7 +73,7 @@ struct MappedPacket {
     {
         sge[0].address = shim_dma_map_to_device(ca, headers, bytes);
         sge[0].length = bytes;
-        return !shim_dma_failed(ca, sge[0].address);
+        return !shim_dma_mapping_error(ca, sge[0].address);
     }
     void unmap_data(ib_device* ca)
     {
@@ -87,7 +87,7 @@ private:
         sges = 1;
         sge[0].length = shim_skb_headlen(skb) - skip;
         sge[0].address = shim_dma_map_to_device(ca, shim_skb_data(skb) + skip, sge[0].length);
-        return !shim_dma_failed(ca, sge[0].address);
+        return !shim_dma_mapping_error(ca, sge[0].address);
     }
     bool map_pieces(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int max_sges);
     void unmap_pieces(ib_device* ca);

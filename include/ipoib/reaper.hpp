@@ -41,7 +41,7 @@ void free_retired(Retirable& object)
 class AddressHandle : public Retirable {
 public:
     explicit AddressHandle(ib_ah* ah) : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(ah) {}
-    ~AddressHandle() { shim_ah_destroy(ah_); }
+    ~AddressHandle() { shim_rdma_destroy_ah(ah_); }
     ib_ah* get() const { return ah_; }
 
 private:

@@ -41,7 +41,7 @@ public:
     bool account(unsigned int bytes)
     {
         accounted_.store(accounted_.load_relaxed() + bytes);
-        const bool ring_now = shim_tx_queue_sent(dev_, bytes, shim_xmit_more());
+        const bool ring_now = shim_netdev_tx_sent_queue(dev_, bytes, shim_netdev_xmit_more());
         if (has_room()) [[likely]]
             return ring_now;
         stop_stack();

@@ -10,7 +10,7 @@ namespace kernel {
 template <class T>
 Status check(T*& pointer)
 {
-    const int error = shim_pointer_error(pointer);
+    const int error = shim_ptr_err_or_zero(pointer);
     if (error)
         pointer = nullptr;
     return error;

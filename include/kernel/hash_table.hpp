@@ -36,20 +36,20 @@ public:
     HashTable& operator=(const HashTable&) = delete;
 
     // The table exists between create() and destroy(), which requires it to be empty. CONTEXT: process.
-    Status create() { return shim_hash_init(native(), sizeof(Key)); }
-    void destroy() { shim_hash_destroy(native()); }
+    Status create() { return shim_rhashtable_init(native(), sizeof(Key)); }
+    void destroy() { shim_rhashtable_destroy(native()); }
 
     // Returns nullptr if there is none. The element is valid as long as the caller's guard, or the lock that serialises
     // changes.
     T* find(const Key& key) { return find(RcuGuard(), key); }
     T* find(const RcuGuard&, const Key& key)
     {
-        auto* node = shim_hash_find(native(), &key, sizeof(Key));
+        auto* node = shim_helper_rhashtable_lookup(native(), &key, sizeof(Key));
         // SAFETY: every node in the table is the first member of a Hashed<Key>, which is the first base of a T.
         return node ? static_cast<T*>(reinterpret_cast<Hashed<Key>*>(node)) : nullptr;
     }
-    Status insert(T& element) { return shim_hash_insert(native(), node_of(element), sizeof(Key)); }
-    void remove(T& element) { shim_hash_remove(native(), node_of(element), sizeof(Key)); }
+    Status insert(T& element) { return shim_helper_rhashtable_insert(native(), node_of(element), sizeof(Key)); }
+    void remove(T& element) { shim_helper_rhashtable_remove(native(), node_of(element), sizeof(Key)); }
 
 private:
     static shim_hash_node* node_of(T& element) { return static_cast<Hashed<Key>&>(element).node_.get(); }

@@ -22,13 +22,16 @@ private:
 // A spinlock that is taken with bottom halves off. CONTEXT: process or softirq.
 class TA_CAPABILITY("mutex") SpinLock {
 public:
-    SpinLock(LockClass& lock_class, const char* name) { shim_spinlock_init(native(), lock_class.native(), name); }
+    SpinLock(LockClass& lock_class, const char* name)
+    {
+        shim_helper_spinlock_init(native(), lock_class.native(), name);
+    }
     SpinLock(const SpinLock&) = delete;
     SpinLock& operator=(const SpinLock&) = delete;
-    void lock() TA_ACQUIRE() { shim_spinlock_lock_bh(native()); }
-    void unlock() TA_RELEASE() { shim_spinlock_unlock_bh(native()); }
+    void lock() TA_ACQUIRE() { shim_spin_lock_bh(native()); }
+    void unlock() TA_RELEASE() { shim_spin_unlock_bh(native()); }
     // Tells clang, and lockdep checks, that the caller holds the lock.
-    void assert_held() TA_ASSERT(this) { shim_spinlock_assert_held(native()); }
+    void assert_held() TA_ASSERT(this) { shim_lockdep_assert_held(native()); }
 
 private:
     shim_spinlock* native() { return storage_.get(); }
@@ -85,12 +88,12 @@ private:
 // An event to wait for.
 class Completion {
 public:
-    Completion() { shim_completion_init(native()); }
+    Completion() { shim_init_completion(native()); }
     Completion(const Completion&) = delete;
     Completion& operator=(const Completion&) = delete;
-    void reset() { shim_completion_init(native()); }
-    void complete() { shim_completion_complete(native()); }
-    void wait() { shim_completion_wait(native()); }
+    void reset() { shim_init_completion(native()); }
+    void complete() { shim_complete(native()); }
+    void wait() { shim_wait_for_completion(native()); }
 
 private:
     shim_completion* native() { return storage_.get(); }

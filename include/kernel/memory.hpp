@@ -29,7 +29,7 @@ public:
     {
         if (auto* object = std::exchange(object_, nullptr)) {
             object->~T();
-            shim_free(object);
+            shim_kvfree(object);
         }
     }
     [[nodiscard]] T* release() { return std::exchange(object_, nullptr); }
@@ -46,7 +46,7 @@ private:
 template <class T, class... Args>
 [[nodiscard]] Owned<T> make_owned(Args&&... args)
 {
-    void* memory = shim_alloc(sizeof(T));
+    void* memory = shim_kzalloc(sizeof(T));
     return Owned<T>(memory ? ::new (memory) T(std::forward<Args>(args)...) : nullptr);
 }
 
@@ -54,7 +54,7 @@ template <class T, class... Args>
 template <class T, class... Args>
 [[nodiscard]] Owned<T> make_owned_atomic(Args&&... args)
 {
-    void* memory = shim_alloc_atomic(sizeof(T));
+    void* memory = shim_kzalloc_atomic(sizeof(T));
     return Owned<T>(memory ? ::new (memory) T(std::forward<Args>(args)...) : nullptr);
 }
 
@@ -62,8 +62,8 @@ template <class T, class... Args>
 // process; guards end in the reverse order.
 class [[nodiscard]] NoIo {
 public:
-    NoIo() : before_(shim_noio_begin()) {}
-    ~NoIo() { shim_noio_end(before_); }
+    NoIo() : before_(shim_memalloc_noio_save()) {}
+    ~NoIo() { shim_memalloc_noio_restore(before_); }
     NoIo(const NoIo&) = delete;
     NoIo& operator=(const NoIo&) = delete;
 
@@ -84,10 +84,10 @@ public:
     [[nodiscard]] bool allocate(std::size_t count)
     {
         reset();
-        elements_ = static_cast<T*>(shim_alloc_array(count, sizeof(T)));
+        elements_ = static_cast<T*>(shim_kvcalloc(count, sizeof(T)));
         return elements_;
     }
-    void reset() { shim_free(std::exchange(elements_, nullptr)); }
+    void reset() { shim_kvfree(std::exchange(elements_, nullptr)); }
     explicit operator bool() const { return elements_; }
     T& operator[](std::size_t index) const { return elements_[index]; }
 

@@ -26,7 +26,7 @@ public:
     {
         shim_napi_add(dev, native(), poll, &owner, direction == Direction::transmit);
     }
-    void remove() { shim_napi_remove(native()); }
+    void remove() { shim_netif_napi_del(native()); }
     // Enables it and polls once: an event may have been lost before. CONTEXT: process.
     void start()
     {
@@ -37,23 +37,23 @@ public:
     void poll_now()
     {
         // A softirq that is raised with bottom halves off runs when they are enabled, not at the next tick.
-        shim_bh_disable();
+        shim_local_bh_disable();
         schedule();
-        shim_bh_enable();
+        shim_local_bh_enable();
     }
     // CONTEXT: process, may sleep.
     void disable() { shim_napi_disable(native()); }
     // CONTEXT: any.
     void schedule() { shim_napi_schedule(native()); }
     // Returns false if it is polled again at once.
-    [[nodiscard]] bool complete(int done) { return shim_napi_complete(native(), done); }
+    [[nodiscard]] bool complete(int done) { return shim_napi_complete_done(native(), done); }
     // Passes a packet to the stack. alone: the only one of its poll, which GRO can't merge, bypasses GRO.
     void receive(sk_buff* skb, bool alone)
     {
         if (alone && !shim_napi_holds_packets(native()))
             shim_napi_receive_unmerged(native(), skb);
         else
-            shim_napi_receive(native(), skb);
+            shim_napi_gro_receive(native(), skb);
     }
     shim_napi* native() { return storage_.get(); }
 

@@ -68,7 +68,7 @@ public:
     {
         unsigned int dropped = 0;
         for (; sk_buff* skb = pop(); ++dropped)
-            shim_skb_drop(skb, why);
+            shim_kfree_skb_reason(skb, why);
         return dropped;
     }
 

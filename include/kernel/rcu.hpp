@@ -45,7 +45,7 @@ private:
 // arm64, which kernels do not have.
 class SharedCounter {
 public:
-    void add(std::uint64_t amount = 1) { shim_atomic_add(&value_, amount); }
+    void add(std::uint64_t amount = 1) { shim_atomic64_add(&value_, amount); }
     std::uint64_t value() const { return __atomic_load_n(&value_, __ATOMIC_RELAXED); }
 
 private:

@@ -18,13 +18,13 @@ public:
     // reclaims: WQ_MEM_RECLAIM; its items must not wait for items of other queues without it. False: no memory.
     [[nodiscard]] bool create(const char* name, bool reclaims)
     {
-        queue_ = shim_workqueue_create(name, reclaims);
+        queue_ = shim_alloc_ordered_workqueue(name, reclaims);
         return queue_;
     }
     void destroy()
     {
         if (queue_)
-            shim_workqueue_destroy(queue_);
+            shim_destroy_workqueue(queue_);
         queue_ = nullptr;
     }
     workqueue_struct* native() const { return queue_; }
@@ -39,19 +39,19 @@ class Work;
 template <class Owner, void (Owner::*Run)()>
 class Work<Run> {
 public:
-    explicit Work(Owner& owner) { shim_work_init(native(), run, &owner, lock_class_.native(), name()); }
+    explicit Work(Owner& owner) { shim_helper_work_init(native(), run, &owner, lock_class_.native(), name()); }
     Work(const Work&) = delete;
     Work& operator=(const Work&) = delete;
 
     // Queues the item, unless it is queued. CONTEXT: any.
     void queue(WorkQueue& queue, unsigned long delay_jiffies = 0)
     {
-        shim_work_queue(queue.native(), native(), delay_jiffies);
+        shim_queue_delayed_work(queue.native(), native(), delay_jiffies);
     }
     // Queues the item without a delay, even if it is queued with one. CONTEXT: any.
-    void queue_now(WorkQueue& queue) { shim_work_queue_now(queue.native(), native()); }
+    void queue_now(WorkQueue& queue) { shim_mod_delayed_work(queue.native(), native()); }
     // Cancels the item and waits until it does not run. CONTEXT: process, without locks that Run takes.
-    void cancel() { shim_work_cancel(native()); }
+    void cancel() { shim_cancel_delayed_work_sync(native()); }
 
 private:
     static void run(void* owner) { (static_cast<Owner*>(owner)->*Run)(); }

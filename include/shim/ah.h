@@ -24,8 +24,8 @@ struct shim_ah_attributes {
 };
 
 /* An error pointer on failure. CONTEXT: process, may sleep. */
-struct ib_ah *shim_ah_create(struct ib_pd *pd, const struct shim_ah_attributes *attributes);
-struct ib_ah *shim_ah_create_from_path(struct ib_pd *pd, uint32_t port, struct sa_path_rec *record);
-void shim_ah_destroy(struct ib_ah *ah);
+struct ib_ah *shim_helper_create_ah(struct ib_pd *pd, const struct shim_ah_attributes *attributes);
+struct ib_ah *shim_helper_create_ah_from_path(struct ib_pd *pd, uint32_t port, struct sa_path_rec *record);
+void shim_rdma_destroy_ah(struct ib_ah *ah);
 
 SHIM_END

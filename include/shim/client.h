@@ -9,9 +9,9 @@ struct net_device;
 struct shim_gid;
 struct sockaddr;
 
-int shim_client_register(void);
+int shim_ib_register_client(void);
 /* Takes every HCA away first. */
-void shim_client_unregister(void);
+void shim_ib_unregister_client(void);
 /* What remove gets as state. */
 int ipoib_add_device(struct ib_device *ca, void **state);
 void ipoib_remove_device(struct ib_device *ca, void *state);

@@ -55,11 +55,11 @@ enum shim_cm_reason {
  * An identifier whose messages go to ipoib_cm_event() with this context. A REQ brings a new identifier with the
  * listener's context. An error pointer on failure. CONTEXT: process.
  */
-struct ib_cm_id *shim_cm_create(struct ib_device *ca, void *context);
+struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, void *context);
 void shim_cm_set_context(struct ib_cm_id *id, void *context);
 /* Ends what it stands for, telling the peer, and waits until no ipoib_cm_event() runs. CONTEXT: process, not that. */
-void shim_cm_destroy(struct ib_cm_id *id);
-int shim_cm_listen(struct ib_cm_id *id, uint64_t service_id);
+void shim_ib_destroy_cm_id(struct ib_cm_id *id);
+int shim_ib_cm_listen(struct ib_cm_id *id, uint64_t service_id);
 
 struct shim_cm_request {
 	struct sa_path_rec *path;
@@ -69,7 +69,7 @@ struct shim_cm_request {
 	const void *private_data;
 	uint8_t private_bytes;
 };
-int shim_cm_send_req(struct ib_cm_id *id, const struct shim_cm_request *request);
+int shim_ib_send_cm_req(struct ib_cm_id *id, const struct shim_cm_request *request);
 
 struct shim_cm_reply {
 	uint32_t qpn, psn;
@@ -78,10 +78,10 @@ struct shim_cm_reply {
 	const void *private_data;
 	uint8_t private_bytes;
 };
-int shim_cm_send_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply);
-int shim_cm_send_rtu(struct ib_cm_id *id);
-int shim_cm_send_drep(struct ib_cm_id *id);
-void shim_cm_send_rej(struct ib_cm_id *id, enum shim_cm_reason reason);
+int shim_ib_send_cm_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply);
+int shim_ib_send_cm_rtu(struct ib_cm_id *id);
+int shim_ib_send_cm_drep(struct ib_cm_id *id);
+void shim_ib_send_cm_rej(struct ib_cm_id *id, enum shim_cm_reason reason);
 
 /* kernel -> C++. What it returns not zero destroys the identifier. CONTEXT: process. */
 int ipoib_cm_event(struct ib_cm_id *id, const struct shim_cm_message *message, void *context);

@@ -9,15 +9,15 @@ struct ib_device;
 struct shim_wc;
 
 /* completed(context) is called from interrupt or softirq context when an armed queue gets an entry. */
-struct ib_cq *shim_cq_create(struct ib_device *ca, unsigned int entries, unsigned int vector,
-			     void (*completed)(struct ib_cq *cq, void *context), void *context);
-void shim_cq_destroy(struct ib_cq *cq);
+struct ib_cq *shim_ib_create_cq(struct ib_device *ca, unsigned int entries, unsigned int vector,
+				void (*completed)(struct ib_cq *cq, void *context), void *context);
+void shim_ib_destroy_cq(struct ib_cq *cq);
 /* Entries taken, or a negative errno. */
-int shim_cq_poll(struct ib_cq *cq, int entries, struct shim_wc *wc);
+int shim_ib_poll_cq(struct ib_cq *cq, int entries, struct shim_wc *wc);
 /* An event after so many entries or microseconds; -EOPNOTSUPP: the HCA can't. */
-int shim_cq_moderate(struct ib_cq *cq, unsigned int entries, unsigned int usecs);
+int shim_rdma_set_cq_moderation(struct ib_cq *cq, unsigned int entries, unsigned int usecs);
 /* Asks for the next event. True: none comes, as entries are there already or the HCA does not take it; poll again. */
-bool shim_cq_arm(struct ib_cq *cq);
+bool shim_ib_req_notify_cq(struct ib_cq *cq);
 
 struct shim_wc *shim_wc_at(struct shim_wc *wc, int index);
 uint64_t shim_wc_id(const struct shim_wc *wc);

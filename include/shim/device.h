@@ -35,32 +35,32 @@ enum shim_ability {
 	SHIM_CUT_BY_DRIVER = 16,
 };
 unsigned int shim_ib_abilities(const struct ib_device *ca);
-unsigned int shim_ib_comp_vectors(const struct ib_device *ca);
+unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca);
 /* CONTEXT: process. */
 int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
 /* ib_core's copy, which it makes anew when the HCA reports a change. */
-int shim_ib_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /* The HCA's own answer. */
-int shim_ib_query_port_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+int shim_ib_ops_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /*
  * Reports on behalf of the HCA that the port's GIDs have changed: ib_core copies them a moment later, and passes no
  * event to its clients.
  */
-void shim_ib_report_gid_change(struct ib_device *ca, uint32_t port);
+void shim_ib_dispatch_gid_change(struct ib_device *ca, uint32_t port);
 /* CONTEXT: any. */
-int shim_ib_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
+int shim_helper_rdma_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
 int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey);
 int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
 /* In the RDMA core's copy of the table: the HCA is not asked. CONTEXT: any. */
 int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
-uint32_t shim_ib_ports(const struct ib_device *ca);
+uint32_t shim_rdma_end_port(const struct ib_device *ca);
 /* The port's link layer is InfiniBand. */
-bool shim_ib_port_is_ib(const struct ib_device *ca, uint32_t port);
+bool shim_rdma_protocol_ib(const struct ib_device *ca, uint32_t port);
 unsigned int shim_ib_max_srq_sge(const struct ib_device *ca);
 
-struct ib_pd *shim_pd_create(struct ib_device *ca);
-void shim_pd_destroy(struct ib_pd *pd);
-uint32_t shim_pd_lkey(const struct ib_pd *pd);
+struct ib_pd *shim_ib_alloc_pd(struct ib_device *ca);
+void shim_ib_dealloc_pd(struct ib_pd *pd);
+uint32_t shim_ib_pd_lkey(const struct ib_pd *pd);
 
 enum shim_event {
 	SHIM_EVENT_OTHER,
@@ -71,8 +71,9 @@ enum shim_event {
 	SHIM_EVENT_PKEY_CHANGE,
 	SHIM_EVENT_GID_CHANGE,
 };
-void shim_events_start(struct ib_device *ca, struct shim_event_handler *handler,
-		       void (*on_event)(void *context, enum shim_event event, uint32_t port), void *context);
-void shim_events_stop(struct shim_event_handler *handler);
+void shim_ib_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
+				    void (*on_event)(void *context, enum shim_event event, uint32_t port),
+				    void *context);
+void shim_ib_unregister_event_handler(struct shim_event_handler *handler);
 
 SHIM_END

@@ -12,13 +12,13 @@ struct shim_hash;
 struct shim_hash_node;
 
 /* CONTEXT: process. */
-int shim_hash_init(struct shim_hash *hash, uint16_t key_bytes);
+int shim_rhashtable_init(struct shim_hash *hash, uint16_t key_bytes);
 /* The table must be empty. CONTEXT: process. */
-void shim_hash_destroy(struct shim_hash *hash);
+void shim_rhashtable_destroy(struct shim_hash *hash);
 /* NULL: not there. CONTEXT: any, under shim_rcu_read_lock. */
-struct shim_hash_node *shim_hash_find(struct shim_hash *hash, const void *key, uint16_t key_bytes);
+struct shim_hash_node *shim_helper_rhashtable_lookup(struct shim_hash *hash, const void *key, uint16_t key_bytes);
 /* CONTEXT: any; callers exclude one another. -EEXIST: the key is there. */
-int shim_hash_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
-void shim_hash_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+int shim_helper_rhashtable_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+void shim_helper_rhashtable_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
 
 SHIM_END

@@ -11,15 +11,15 @@ struct sk_buff;
 /* poll(context, budget) returns the packets it handled. */
 void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
 		   void *context, bool transmit);
-void shim_napi_remove(struct shim_napi *napi);
+void shim_netif_napi_del(struct shim_napi *napi);
 void shim_napi_enable(struct shim_napi *napi);
 /* CONTEXT: process, may sleep. */
 void shim_napi_disable(struct shim_napi *napi);
 void shim_napi_schedule(struct shim_napi *napi);
 /* True: the poll is over and interrupts may be asked for. */
-bool shim_napi_complete(struct shim_napi *napi, int done);
+bool shim_napi_complete_done(struct shim_napi *napi, int done);
 /* To the stack, by GRO; or past it, which is for when GRO holds none: it would overtake them. */
-void shim_napi_receive(struct shim_napi *napi, struct sk_buff *skb);
+void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb);
 void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb);
 bool shim_napi_holds_packets(const struct shim_napi *napi);
 

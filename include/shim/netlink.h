@@ -20,8 +20,8 @@ struct shim_link_info {
 };
 
 /* CONTEXT: process, no RTNL. */
-int shim_link_register(void);
-void shim_link_unregister(void);
+int shim_rtnl_link_register(void);
+void shim_rtnl_link_unregister(void);
 enum { SHIM_EXTACK_BYTES = 80 };
 /* The words that the user gets with the errno, cut to fit. NULL extack: nobody to tell. */
 void shim_extack(struct netlink_ext_ack *extack, const char *format, ...) __attribute__((format(printf, 2, 3)));

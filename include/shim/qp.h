@@ -9,10 +9,10 @@ struct ib_pd;
 struct ib_qp;
 struct shim_gid;
 
-struct ib_qp *shim_qp_create(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq, unsigned int send_wrs,
-			     unsigned int recv_wrs, unsigned int send_sges);
-void shim_qp_destroy(struct ib_qp *qp);
-uint32_t shim_qp_number(const struct ib_qp *qp);
+struct ib_qp *shim_ib_create_ud_qp(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
+				   unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges);
+void shim_ib_destroy_qp(struct ib_qp *qp);
+uint32_t shim_ib_qp_num(const struct ib_qp *qp);
 /* CONTEXT: process. */
 int shim_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index, uint32_t qkey);
 int shim_qp_to_rtr(struct ib_qp *qp);
@@ -20,9 +20,9 @@ int shim_qp_to_rts(struct ib_qp *qp);
 int shim_qp_to_error(struct ib_qp *qp);
 int shim_qp_to_reset(struct ib_qp *qp);
 /* From "send queue error" back to service; -EINVAL when that is not its state. */
-int shim_qp_recover_send(struct ib_qp *qp);
+int shim_helper_qp_recover_send(struct ib_qp *qp);
 int shim_qp_set_qkey(struct ib_qp *qp, uint32_t qkey);
-int shim_qp_attach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid);
-void shim_qp_detach(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid);
+int shim_ib_attach_mcast(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid);
+void shim_ib_detach_mcast(struct ib_qp *qp, const struct shim_gid *mgid, uint16_t mlid);
 
 SHIM_END

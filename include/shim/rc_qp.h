@@ -17,11 +17,11 @@ struct shim_rc_qp {
 	unsigned int send_wrs, send_sges, recv_wrs, recv_sges;
 	void *context;
 };
-struct ib_qp *shim_rc_qp_create(struct ib_pd *pd, const struct shim_rc_qp *wanted);
+struct ib_qp *shim_ib_create_rc_qp(struct ib_pd *pd, const struct shim_rc_qp *wanted);
 int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index);
 /* With what the messages said; psn and rnr_timer (IBA 9.7.5.2.8) are the receiving side's own. */
-int shim_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
-int shim_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
+int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
+int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
 /* The queue pair, in its error state, takes no more from the shared receive queue. CONTEXT: any. */
 void ipoib_last_wqe_reached(void *context);
 

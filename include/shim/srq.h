@@ -8,7 +8,7 @@ struct ib_pd;
 struct ib_srq;
 
 /* An error pointer on failure; -EOPNOTSUPP: the HCA has none. */
-struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
-void shim_srq_destroy(struct ib_srq *srq);
+struct ib_srq *shim_ib_create_srq(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
+void shim_ib_destroy_srq(struct ib_srq *srq);
 
 SHIM_END

@@ -13,12 +13,12 @@ struct shim_mutex;
 struct shim_completion;
 struct shim_lock_class;
 
-void shim_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock_class, const char *name);
+void shim_helper_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: process or softirq; bottom halves stay disabled until the unlock. */
-void shim_spinlock_lock_bh(struct shim_spinlock *lock);
-void shim_spinlock_unlock_bh(struct shim_spinlock *lock);
+void shim_spin_lock_bh(struct shim_spinlock *lock);
+void shim_spin_unlock_bh(struct shim_spinlock *lock);
 /* For lockdep. */
-void shim_spinlock_assert_held(const struct shim_spinlock *lock);
+void shim_lockdep_assert_held(const struct shim_spinlock *lock);
 
 void shim_mutex_init(struct shim_mutex *mutex, struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: process, may sleep. */
@@ -26,28 +26,28 @@ void shim_mutex_lock(struct shim_mutex *mutex);
 void shim_mutex_unlock(struct shim_mutex *mutex);
 void shim_mutex_destroy(struct shim_mutex *mutex);
 
-void shim_completion_init(struct shim_completion *completion);
-void shim_completion_complete(struct shim_completion *completion);
+void shim_init_completion(struct shim_completion *completion);
+void shim_complete(struct shim_completion *completion);
 /* CONTEXT: process, may sleep. */
-void shim_completion_wait(struct shim_completion *completion);
+void shim_wait_for_completion(struct shim_completion *completion);
 
 void shim_rcu_read_lock(void);
 void shim_rcu_read_unlock(void);
 /* CONTEXT: process, may sleep. */
-void shim_rcu_synchronize(void);
+void shim_synchronize_net(void);
 
 void shim_smp_mb(void);
 /* In one step; orders nothing. CONTEXT: any. */
-void shim_atomic_add(uint64_t *value, uint64_t amount);
+void shim_atomic64_add(uint64_t *value, uint64_t amount);
 /* Lets bottom halves run no transmit or receive of this CPU until enabled again. */
-void shim_bh_disable(void);
-void shim_bh_enable(void);
+void shim_local_bh_disable(void);
+void shim_local_bh_enable(void);
 
 /* A free-running count; differences are what matters. */
 unsigned long shim_jiffies(void);
-unsigned long shim_jiffies_per_second(void);
+unsigned long shim_hz(void);
 /* CONTEXT: process. */
-void shim_sleep_ms(unsigned int milliseconds);
+void shim_msleep(unsigned int milliseconds);
 
 /* The lock of network configuration. CONTEXT: process. */
 void shim_rtnl_lock(void);

@@ -31,13 +31,13 @@ void shim_send_wr_signal(struct shim_send_wr *wr);
 /* next may be NULL. */
 void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next);
 /* CONTEXT: any. Posts the chain. After an error, none from the refused one on was taken. refused may be NULL. */
-int shim_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused);
+int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused);
 
 void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count);
 void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next);
 struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr);
 /* CONTEXT: any. Posts the chain. After an error, none from the refused one on was taken; NULL: the HCA is silent. */
-int shim_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused);
-int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused);
+int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused);
+int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused);
 
 SHIM_END

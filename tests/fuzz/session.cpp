@@ -151,7 +151,7 @@ void Session::take_received()
         // Its netdev may be gone since.
         if (std::count(world_.netdevs.begin(), world_.netdevs.end(), skb->dev))
             take(*skb);
-        shim_skb_consume(skb, 0);
+        shim_napi_consume_skb(skb, 0);
     }
     world_.received.clear();
 }

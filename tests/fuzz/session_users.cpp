@@ -95,7 +95,7 @@ void Session::create_link()
     require(!error || !dev->registered, "a child that was refused is registered");
     // Unregistered after all, it ends with RTNL.
     if (error && there)
-        shim_netdev_free(dev);
+        shim_free_netdev(dev);
 }
 
 void Session::change_link()
@@ -204,7 +204,7 @@ void Session::change_mtu()
     if (!dev)
         return;
     Rtnl rtnl;
-    const int error = shim_netdev_change_mtu(dev, mtu);
+    const int error = shim_dev_set_mtu(dev, mtu);
     require(error || dev->mtu <= mtu, "the MTU is larger than was asked for");
 }
 

@@ -485,14 +485,14 @@ void Cm::remote_of(const ib_cm_id* id, unsigned int& node, std::uint32_t& qpn) c
 
 using sim::world;
 
-ib_cm_id* shim_cm_create(ib_device* ca, void* context) { return world->cm.create(ca, context); }
+ib_cm_id* shim_ib_create_cm_id(ib_device* ca, void* context) { return world->cm.create(ca, context); }
 void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
-void shim_cm_destroy(ib_cm_id* id) { world->cm.destroy(id); }
-int shim_cm_listen(ib_cm_id* id, std::uint64_t service) { return world->cm.listen(id, service); }
-int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request) { return world->cm.send_req(id, *request); }
-int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply) { return world->cm.send_rep(id, *reply); }
-int shim_cm_send_rtu(ib_cm_id* id) { return world->cm.send_rtu(id); }
-int shim_cm_send_drep(ib_cm_id* id) { return world->cm.send_drep(id); }
-void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason reason) { world->cm.send_rej(id, reason); }
+void shim_ib_destroy_cm_id(ib_cm_id* id) { world->cm.destroy(id); }
+int shim_ib_cm_listen(ib_cm_id* id, std::uint64_t service) { return world->cm.listen(id, service); }
+int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request) { return world->cm.send_req(id, *request); }
+int shim_ib_send_cm_rep(ib_cm_id* id, const shim_cm_reply* reply) { return world->cm.send_rep(id, *reply); }
+int shim_ib_send_cm_rtu(ib_cm_id* id) { return world->cm.send_rtu(id); }
+int shim_ib_send_cm_drep(ib_cm_id* id) { return world->cm.send_drep(id); }
+void shim_ib_send_cm_rej(ib_cm_id* id, shim_cm_reason reason) { world->cm.send_rej(id, reason); }
 void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
-std::uint32_t shim_random() { return static_cast<std::uint32_t>(world->scheduler.random().next() >> 32); }
+std::uint32_t shim_get_random_u32() { return static_cast<std::uint32_t>(world->scheduler.random().next() >> 32); }

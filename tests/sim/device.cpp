@@ -75,9 +75,9 @@ void check_nothing_left(const ib_device& ca)
 const char* shim_ib_device_name(const ib_device* ca) { return ca->name.c_str(); }
 unsigned int shim_ib_max_send_sge(const ib_device* ca) { return ca->max_sges; }
 unsigned int shim_ib_abilities(const ib_device* ca) { return ca->abilities; }
-unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
-std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
-bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }
+unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
+std::uint32_t shim_rdma_end_port(const ib_device*) { return 1; }
+bool shim_rdma_protocol_ib(const ib_device*, std::uint32_t) { return true; }
 
 int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
@@ -85,7 +85,7 @@ int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
     *port = {ca->active, ca->lid, 0, 4096, ca->mtu, 4, 2};
     return 0;
 }
-int shim_ib_query_gid(ib_device* ca, std::uint32_t, int index, shim_gid* gid)
+int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int index, shim_gid* gid)
 {
     world->scheduler.point();
     if (index)
@@ -93,13 +93,13 @@ int shim_ib_query_gid(ib_device* ca, std::uint32_t, int index, shim_gid* gid)
     *gid = ca->gid;
     return 0;
 }
-int shim_ib_query_port_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
+int shim_ib_ops_query_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
 {
-    return shim_ib_query_gid(ca, port, index, gid);
+    return shim_rdma_query_gid(ca, port, index, gid);
 }
 // These HCAs report all changes.
-void shim_ib_report_gid_change(ib_device*, std::uint32_t) {}
-int shim_ib_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
+void shim_ib_dispatch_gid_change(ib_device*, std::uint32_t) {}
+int shim_helper_rdma_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
 {
     world->scheduler.point();
     *index = 0;
@@ -125,13 +125,13 @@ int shim_ib_find_cached_pkey(ib_device* ca, std::uint32_t port, std::uint16_t pk
 {
     return shim_ib_find_pkey(ca, port, pkey, index);
 }
-int shim_pointer_error(const void* pointer)
+int shim_ptr_err_or_zero(const void* pointer)
 {
     const auto value = reinterpret_cast<std::intptr_t>(pointer);
     return value < 0 && value >= -4095 ? static_cast<int>(value) : 0;
 }
 
-ib_pd* shim_pd_create(ib_device* ca)
+ib_pd* shim_ib_alloc_pd(ib_device* ca)
 {
     may_sleep("ib_alloc_pd");
     if (world->memory.fails())
@@ -139,20 +139,20 @@ ib_pd* shim_pd_create(ib_device* ca)
     ++ca->pds;
     return new ib_pd{ca};
 }
-void shim_pd_destroy(ib_pd* pd)
+void shim_ib_dealloc_pd(ib_pd* pd)
 {
     may_sleep("ib_dealloc_pd");
     SIM_CHECK(pd->users == 0, "a protection domain is destroyed that %ld use", pd->users);
     --pd->ca->pds;
     delete pd;
 }
-std::uint32_t shim_pd_lkey(const ib_pd*) { return 7; }
+std::uint32_t shim_ib_pd_lkey(const ib_pd*) { return 7; }
 
-ib_ah* shim_ah_create(ib_pd* pd, const shim_ah_attributes* attributes)
+ib_ah* shim_helper_create_ah(ib_pd* pd, const shim_ah_attributes* attributes)
 {
     return create_ah(pd, attributes->dlid, attributes->dgid.raw[0] == 0xff, attributes->dgid);
 }
-ib_ah* shim_ah_create_from_path(ib_pd* pd, std::uint32_t, sa_path_rec* record)
+ib_ah* shim_helper_create_ah_from_path(ib_pd* pd, std::uint32_t, sa_path_rec* record)
 {
     // Some HCAs make a handle for an invalid address too.
     const bool unicast = record->dlid != 0 && record->dlid < 0xc000;
@@ -160,7 +160,7 @@ ib_ah* shim_ah_create_from_path(ib_pd* pd, std::uint32_t, sa_path_rec* record)
         return error_pointer<ib_ah>(-22);
     return create_ah(pd, record->dlid, false, record->dgid);
 }
-void shim_ah_destroy(ib_ah* ah)
+void shim_rdma_destroy_ah(ib_ah* ah)
 {
     may_sleep("rdma_destroy_ah");
     SIM_CHECK(ah->magic == ah_magic, "an address handle is destroyed twice");
@@ -174,13 +174,13 @@ void shim_ah_destroy(ib_ah* ah)
     delete ah;
 }
 
-void shim_events_start(ib_device* ca, shim_event_handler* handler, void (*on_event)(void*, shim_event, std::uint32_t),
-                       void* context)
+void shim_ib_register_event_handler(ib_device* ca, shim_event_handler* handler,
+                                    void (*on_event)(void*, shim_event, std::uint32_t), void* context)
 {
     may_sleep("ib_register_event_handler");
     ca->handlers.push_back({handler, on_event, context});
 }
-void shim_events_stop(shim_event_handler* handler)
+void shim_ib_unregister_event_handler(shim_event_handler* handler)
 {
     may_sleep("ib_unregister_event_handler");
     for (auto& ca : world->devices) {
@@ -198,7 +198,7 @@ void shim_events_stop(shim_event_handler* handler)
 
 // HCAs come and go
 
-int shim_client_register()
+int shim_ib_register_client()
 {
     may_sleep("ib_register_client");
     world->driver_loaded = true;
@@ -207,7 +207,7 @@ int shim_client_register()
             world->add_device(*ca);
     return 0;
 }
-void shim_client_unregister()
+void shim_ib_unregister_client()
 {
     may_sleep("ib_unregister_client");
     world->driver_loaded = false;

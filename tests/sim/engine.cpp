@@ -316,11 +316,11 @@ void ib_qp::break_off(Status status)
 
 // Verbs
 
-ib_qp* shim_rc_qp_create(ib_pd* pd, const shim_rc_qp* wanted)
+ib_qp* shim_ib_create_rc_qp(ib_pd* pd, const shim_rc_qp* wanted)
 {
-    ib_qp* qp =
-        shim_qp_create(pd, wanted->send_cq, wanted->recv_cq, wanted->send_wrs, wanted->recv_wrs, wanted->send_sges);
-    if (shim_pointer_error(qp))
+    ib_qp* qp = shim_ib_create_ud_qp(pd, wanted->send_cq, wanted->recv_cq, wanted->send_wrs, wanted->recv_wrs,
+                                     wanted->send_sges);
+    if (shim_ptr_err_or_zero(qp))
         return qp;
     qp->connected = true;
     qp->context = wanted->context;
@@ -333,7 +333,7 @@ int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t port, std::uint16_t pkey_index)
 {
     return shim_qp_to_init(qp, port, pkey_index, 0);
 }
-int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
+int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
 {
     may_sleep("ib_modify_qp");
     if (!world->cm.may_get_ready(id) || qp->state != ib_qp::State::init || world->memory.fails())
@@ -342,7 +342,7 @@ int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
     qp->state = ib_qp::State::rtr;
     return 0;
 }
-int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
+int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
 {
     may_sleep("ib_modify_qp");
     if (!world->cm.may_get_ready(id) || qp->state != ib_qp::State::rtr || world->memory.fails())
@@ -351,7 +351,7 @@ int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
     return 0;
 }
 
-ib_srq* shim_srq_create(ib_pd* pd, unsigned int wrs, unsigned int)
+ib_srq* shim_ib_create_srq(ib_pd* pd, unsigned int wrs, unsigned int)
 {
     may_sleep("ib_create_srq");
     if (!pd->ca->max_srq_sges)
@@ -362,7 +362,7 @@ ib_srq* shim_srq_create(ib_pd* pd, unsigned int wrs, unsigned int)
     ++pd->users;
     return new ib_srq{pd, wrs, {}};
 }
-void shim_srq_destroy(ib_srq* srq)
+void shim_ib_destroy_srq(ib_srq* srq)
 {
     may_sleep("ib_destroy_srq");
     SIM_CHECK(srq->users == 0, "a shared receive queue is destroyed that %ld queue pairs use", srq->users);

@@ -136,8 +136,8 @@ void synchronize_rcu()
     });
 }
 
-Bh::Bh() { shim_bh_disable(); }
-Bh::~Bh() { shim_bh_enable(); }
+Bh::Bh() { shim_local_bh_disable(); }
+Bh::~Bh() { shim_local_bh_enable(); }
 
 RtnlGuard::RtnlGuard() { shim_rtnl_lock(); }
 RtnlGuard::~RtnlGuard() { shim_rtnl_unlock(); }
@@ -146,11 +146,11 @@ RtnlGuard::~RtnlGuard() { shim_rtnl_unlock(); }
 
 using namespace sim;
 
-void shim_spinlock_init(shim_spinlock* lock, shim_lock_class* lock_class, const char* name)
+void shim_helper_spinlock_init(shim_spinlock* lock, shim_lock_class* lock_class, const char* name)
 {
     *lock = {spin_magic, world->lockdep.index_of(lock_class, name), nullptr, name};
 }
-void shim_spinlock_lock_bh(shim_spinlock* lock)
+void shim_spin_lock_bh(shim_spinlock* lock)
 {
     world->scheduler.point();
     Fiber* self = world->scheduler.current();
@@ -161,7 +161,7 @@ void shim_spinlock_lock_bh(shim_spinlock* lock)
     world->scheduler.wait(lock, lock->name, [lock] { return !lock->owner; });
     lock->owner = self;
 }
-void shim_spinlock_unlock_bh(shim_spinlock* lock)
+void shim_spin_unlock_bh(shim_spinlock* lock)
 {
     Fiber* self = world->scheduler.current();
     SIM_CHECK(lock->owner == self, "%s is unlocked by whom that does not hold it", lock->name);
@@ -169,9 +169,9 @@ void shim_spinlock_unlock_bh(shim_spinlock* lock)
     lock->owner = nullptr;
     world->lockdep.release(lock);
     world->scheduler.wake(lock);
-    shim_bh_enable();
+    shim_local_bh_enable();
 }
-void shim_spinlock_assert_held(const shim_spinlock* lock)
+void shim_lockdep_assert_held(const shim_spinlock* lock)
 {
     SIM_CHECK(lock->owner && lock->owner == world->scheduler.current(), "%s is not held", lock->name);
 }
@@ -202,15 +202,15 @@ void shim_mutex_destroy(shim_mutex* mutex)
     mutex->magic = 0;
 }
 
-void shim_completion_init(shim_completion* completion) { *completion = {completion_magic, false}; }
-void shim_completion_complete(shim_completion* completion)
+void shim_init_completion(shim_completion* completion) { *completion = {completion_magic, false}; }
+void shim_complete(shim_completion* completion)
 {
     SIM_CHECK(completion->magic == completion_magic, "a completion that is none");
     completion->done = true;
     world->scheduler.wake(completion);
     world->scheduler.point();
 }
-void shim_completion_wait(shim_completion* completion)
+void shim_wait_for_completion(shim_completion* completion)
 {
     may_sleep("wait_for_completion");
     world->scheduler.wait(completion, "a completion", [completion] { return completion->done; });
@@ -230,12 +230,12 @@ void shim_rcu_read_unlock()
     if (--self->rcu == 0 && !self->reader())
         rcu_reader_left();
 }
-void shim_rcu_synchronize() { synchronize_rcu(); }
+void shim_synchronize_net() { synchronize_rcu(); }
 
 void shim_smp_mb() { world->scheduler.point(); }
-void shim_atomic_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
-void shim_bh_disable() { ++world->scheduler.current()->bh; }
-void shim_bh_enable()
+void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
+void shim_local_bh_disable() { ++world->scheduler.current()->bh; }
+void shim_local_bh_enable()
 {
     Fiber* self = world->scheduler.current();
     SIM_CHECK(self->bh > (self->kind == Fiber::Kind::softirq), "bottom halves are enabled once too often");
@@ -245,12 +245,12 @@ void shim_bh_enable()
 }
 
 unsigned long shim_jiffies() { return world->jiffies(); }
-std::uint32_t shim_random_below(std::uint32_t limit)
+std::uint32_t shim_helper_random_below(std::uint32_t limit)
 {
     return static_cast<std::uint32_t>(world->scheduler.random().below(limit));
 }
-unsigned long shim_jiffies_per_second() { return World::jiffies_per_second; }
-void shim_sleep_ms(unsigned int milliseconds)
+unsigned long shim_hz() { return World::jiffies_per_second; }
+void shim_msleep(unsigned int milliseconds)
 {
     may_sleep("msleep");
     world->scheduler.sleep(milliseconds * millisecond + world->scheduler.random().below(World::jiffy));

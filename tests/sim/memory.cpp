@@ -142,24 +142,24 @@ std::uint8_t* Memory::reach(std::uint64_t address, std::size_t bytes, Way way, c
 
 using namespace sim;
 
-void* shim_alloc(std::size_t bytes)
+void* shim_kzalloc(std::size_t bytes)
 {
     may_sleep("kmalloc");
     return world->memory.allocate(bytes);
 }
-void* shim_alloc_atomic(std::size_t bytes) { return world->memory.allocate(bytes); }
-void* shim_alloc_array(std::size_t count, std::size_t bytes)
+void* shim_kzalloc_atomic(std::size_t bytes) { return world->memory.allocate(bytes); }
+void* shim_kvcalloc(std::size_t count, std::size_t bytes)
 {
     may_sleep("kvmalloc");
     return world->memory.allocate(count * bytes);
 }
-unsigned int shim_noio_begin()
+unsigned int shim_memalloc_noio_save()
 {
     may_sleep("memalloc_noio_save");
     return 0;
 }
-void shim_noio_end(unsigned int) {}
-void shim_free(void* memory)
+void shim_memalloc_noio_restore(unsigned int) {}
+void shim_kvfree(void* memory)
 {
     world->scheduler.point();
     if (memory)

@@ -33,7 +33,7 @@ std::string_view key_of(const shim_hash_node* node, std::uint16_t bytes)
 
 } // namespace
 
-int shim_hash_init(shim_hash* hash, std::uint16_t)
+int shim_rhashtable_init(shim_hash* hash, std::uint16_t)
 {
     may_sleep("rhashtable_init");
     if (world->memory.fails())
@@ -42,7 +42,7 @@ int shim_hash_init(shim_hash* hash, std::uint16_t)
     *hash = {hash_magic, new std::unordered_map<std::string_view, shim_hash_node*>};
     return 0;
 }
-void shim_hash_destroy(shim_hash* hash)
+void shim_rhashtable_destroy(shim_hash* hash)
 {
     may_sleep("rhashtable_destroy");
     SIM_CHECK(hash->magic == hash_magic, "a hash table is destroyed twice");
@@ -51,7 +51,7 @@ void shim_hash_destroy(shim_hash* hash)
     world->memory.hold("hash table", -1);
     delete hash->nodes;
 }
-shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t bytes)
+shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
 {
     SIM_CHECK(hash->magic == hash_magic, "a hash table is used after its end");
     SIM_CHECK(world->scheduler.current()->reader(), "a look-up outside RCU");
@@ -61,13 +61,13 @@ shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t b
     world->scheduler.point();
     return found;
 }
-int shim_hash_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+int shim_helper_rhashtable_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     if (world->memory.fails())
         return -12;
     return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
 }
-void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+void shim_helper_rhashtable_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     SIM_CHECK(hash->nodes->erase(key_of(node, bytes)) == 1, "removed from a hash table that it is not in");
     world->scheduler.point();
@@ -75,9 +75,9 @@ void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes
 
 // debugfs.h
 
-int shim_debugfs_start() { return 0; }
-void shim_debugfs_stop() {}
-dentry* shim_debug_file_create(net_device* dev, ipoib_debug_file which)
+int shim_helper_debugfs_start() { return 0; }
+void shim_helper_debugfs_stop() {}
+dentry* shim_helper_debugfs_create_file(net_device* dev, ipoib_debug_file which)
 {
     may_sleep("debugfs_create_file");
     if (world->memory.fails())
@@ -87,10 +87,10 @@ dentry* shim_debug_file_create(net_device* dev, ipoib_debug_file which)
     world->debug_files.push_back(file);
     return file;
 }
-void shim_debug_file_remove(dentry* file)
+void shim_debugfs_remove(dentry* file)
 {
     may_sleep("debugfs_remove");
-    if (!file || shim_pointer_error(file))
+    if (!file || shim_ptr_err_or_zero(file))
         return;
     SIM_CHECK(!std::exchange(file->gone, true), "a debugfs file is removed twice");
     std::erase(world->debug_files, file);
@@ -102,12 +102,12 @@ void shim_seq_printf(seq_file*, const char*, ...) { world->scheduler.point(); }
 
 // netlink.h, module.h, dim.h, rdma_netdev.h
 
-int shim_link_register()
+int shim_rtnl_link_register()
 {
     world->link_kind = true;
     return 0;
 }
-void shim_link_unregister()
+void shim_rtnl_link_unregister()
 {
     const RtnlGuard rtnl;
     world->link_kind = false;
@@ -133,12 +133,12 @@ struct shim_dim {
 };
 static_assert(sizeof(shim_dim) <= SHIM_SIZEOF_DIM);
 
-void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+void shim_helper_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
 {
     *dim = {apply, context, false};
 }
 // Now and then the traffic asks for another of the library's settings.
-void shim_dim_look(shim_dim* dim, std::uint16_t, std::uint64_t, std::uint64_t)
+void shim_helper_net_dim(shim_dim* dim, std::uint16_t, std::uint64_t, std::uint64_t)
 {
     Random& random = world->scheduler.random();
     if (!random.one_in(32) || std::exchange(dim->pending, true))
@@ -150,7 +150,7 @@ void shim_dim_look(shim_dim* dim, std::uint16_t, std::uint64_t, std::uint64_t)
         world->scheduler.wake(dim);
     });
 }
-void shim_dim_cancel(shim_dim* dim)
+void shim_helper_dim_cancel(shim_dim* dim)
 {
     may_sleep("cancel_work");
     world->scheduler.wait(dim, "moderation to be set", [dim] { return !dim->pending; });

@@ -96,7 +96,7 @@ void shim_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int)
     *napi = {napi_magic, function, context, dev, true, false, true, nullptr, nullptr, new std::vector<sk_buff*>};
     dev->napis.push_back(napi);
 }
-void shim_napi_remove(shim_napi* napi)
+void shim_netif_napi_del(shim_napi* napi)
 {
     check(napi);
     SIM_CHECK(napi->disabling && napi->scheduled && !napi->running, "a NAPI context is removed while enabled");
@@ -135,7 +135,7 @@ void shim_napi_schedule(shim_napi* napi)
     }
     start_poll(napi);
 }
-bool shim_napi_complete(shim_napi* napi, int)
+bool shim_napi_complete_done(shim_napi* napi, int)
 {
     check(napi);
     world->scheduler.point();
@@ -153,7 +153,7 @@ bool shim_napi_complete(shim_napi* napi, int)
     world->scheduler.point();
     return true;
 }
-void shim_napi_receive(shim_napi* napi, sk_buff* skb)
+void shim_napi_gro_receive(shim_napi* napi, sk_buff* skb)
 {
     SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a packet comes up outside a poll");
     world->scheduler.point();
@@ -173,40 +173,40 @@ bool shim_napi_holds_packets(const shim_napi* napi) { return !napi->held->empty(
 
 // The transmit queue
 
-void shim_tx_queue_start(net_device* dev)
+void shim_netif_tx_start_queue(net_device* dev)
 {
     dev->stopped = false;
     world->scheduler.point();
 }
-void shim_tx_queue_stop(net_device* dev)
+void shim_netif_tx_stop_queue(net_device* dev)
 {
     dev->stopped = true;
     world->scheduler.point();
 }
-void shim_tx_queue_wake(net_device* dev)
+void shim_netif_tx_wake_queue(net_device* dev)
 {
     if (std::exchange(dev->stopped, false))
         world->stack.schedule_queue(dev);
     world->scheduler.point();
 }
-bool shim_tx_queue_held(const net_device* dev)
+bool shim_netif_xmit_stopped(const net_device* dev)
 {
     world->scheduler.point();
     return dev->xoff();
 }
-bool shim_tx_queue_stopped(const net_device* dev)
+bool shim_netif_tx_queue_stopped(const net_device* dev)
 {
     world->scheduler.point();
     return dev->stopped;
 }
-void shim_tx_queues_wake(net_device* dev) { shim_tx_queue_wake(dev); }
-void shim_tx_queue_disable(net_device* dev)
+void shim_netif_tx_wake_all_queues(net_device* dev) { shim_netif_tx_wake_queue(dev); }
+void shim_netif_tx_disable(net_device* dev)
 {
     world->stack.lock_transmit(dev);
     dev->stopped = true;
     world->stack.unlock_transmit(dev);
 }
-bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
+bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int bytes, bool more)
 {
     dev->sent_bytes += bytes;
     // What is told that more follow is never the one that reaches the limit.
@@ -215,7 +215,7 @@ bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
     world->scheduler.point();
     return !more || dev->stopped;
 }
-void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
+void shim_netdev_tx_completed_queue(net_device* dev, unsigned int, unsigned int bytes)
 {
     SIM_CHECK(bytes <= dev->sent_bytes - dev->completed_bytes, "%u bytes complete, and %llu are under way", bytes,
               static_cast<unsigned long long>(dev->sent_bytes - dev->completed_bytes));
@@ -226,12 +226,12 @@ void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
         world->stack.schedule_queue(dev);
     }
 }
-void shim_tx_queue_reset(net_device* dev)
+void shim_netdev_tx_reset_queue(net_device* dev)
 {
     dev->sent_bytes = dev->completed_bytes = 0;
     dev->limited = false;
 }
-bool shim_xmit_more()
+bool shim_netdev_xmit_more()
 {
     const Fiber* fiber = world->scheduler.current();
     return fiber->more;
@@ -249,41 +249,41 @@ net_device* shim_netdev_create_child(ib_device* ca, std::uint32_t, net_device* p
     return world->stack.create(ca, parent, name);
 }
 void shim_netdev_use_one_queue(net_device*) {}
-void shim_tx_queue_always_allow(net_device*, unsigned int) {}
+void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
-unsigned int shim_netdev_tx_queues(const net_device*) { return 1; }
-int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
+unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
+int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
 void shim_netdev_add_abilities(net_device* dev, unsigned int abilities)
 {
     dev->can_segment = abilities & (SHIM_CUT_BY_DRIVER | SHIM_CAN_SEGMENT);
 }
-void shim_netdev_limit_segments(net_device* dev, unsigned int segments)
+void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
 {
     dev->most_segments = std::min(dev->most_segments, segments);
 }
-unsigned int shim_netdev_max_segments(const net_device* dev) { return dev->most_segments; }
-void shim_netdev_set_max_segments(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
-void* shim_netdev_owner(const net_device* dev)
+unsigned int shim_netdev_gso_max_segs(const net_device* dev) { return dev->most_segments; }
+void shim_netdev_set_gso_max_segs(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
+void* shim_rdma_netdev_clnt_priv(const net_device* dev)
 {
     SIM_CHECK(dev->owner, "%s has no owner (any more)", dev->name.c_str());
     return dev->owner;
 }
-void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
-int shim_netdev_register(net_device* dev)
+void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
+int shim_helper_register_netdevice(net_device* dev)
 {
     need_rtnl("register_netdevice");
     return world->stack.register_dev(dev);
 }
 // A batch is the first of its netdevs, each of which knows the next.
-void shim_netdev_batch_init(void* batch) { *static_cast<net_device**>(batch) = nullptr; }
-void shim_netdev_batch_unregister(void* batch)
+void shim_init_list_head(void* batch) { *static_cast<net_device**>(batch) = nullptr; }
+void shim_unregister_netdevice_many(void* batch)
 {
     while (net_device* dev = *static_cast<net_device**>(batch)) {
         *static_cast<net_device**>(batch) = dev->next_in_batch;
-        shim_netdev_unregister(dev, nullptr);
+        shim_unregister_netdevice_queue(dev, nullptr);
     }
 }
-void shim_netdev_unregister(net_device* dev, void* batch)
+void shim_unregister_netdevice_queue(net_device* dev, void* batch)
 {
     need_rtnl("unregister_netdevice");
     if (!batch) {
@@ -295,15 +295,15 @@ void shim_netdev_unregister(net_device* dev, void* batch)
         last = &(*last)->next_in_batch;
     *last = dev;
 }
-void shim_netdev_free(net_device* dev)
+void shim_free_netdev(net_device* dev)
 {
     SIM_CHECK(!dev->registered, "a registered netdev is freed");
     world->stack.free_dev(dev);
 }
 bool shim_netdev_is_ours(const net_device*) { return true; }
-bool shim_netdev_bonded(const net_device*) { return false; }
-bool shim_netdev_up(const net_device* dev) { return dev->up; }
-void shim_netdev_bring(net_device* dev, bool up)
+bool shim_netif_is_bond_slave(const net_device*) { return false; }
+bool shim_netdev_iff_up(const net_device* dev) { return dev->up; }
+void shim_dev_change_flags(net_device* dev, bool up)
 {
     need_rtnl("dev_change_flags");
     if (up)
@@ -311,18 +311,18 @@ void shim_netdev_bring(net_device* dev, bool up)
     else
         world->stack.close(dev);
 }
-bool shim_netdev_has_ops_lock(const net_device*) { return false; }
+bool shim_netdev_need_ops_lock(const net_device*) { return false; }
 void shim_netdev_lock_ops(net_device*) { need_rtnl("netdev_lock_ops"); }
 void shim_netdev_unlock_ops(net_device*) {}
-bool shim_may_administer(const net_device*) { return true; }
-bool shim_parse_int(const char* text, int* value) { return std::sscanf(text, "%i", value) == 1; }
+bool shim_ns_capable(const net_device*) { return true; }
+bool shim_sscanf_int(const char* text, int* value) { return std::sscanf(text, "%i", value) == 1; }
 
 // Fields
 
 const char* shim_netdev_name(const net_device* dev) { return dev->name.c_str(); }
-const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address.data(); }
-bool shim_netdev_address_given(const net_device*) { return false; }
-void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+const std::uint8_t* shim_netdev_dev_addr(const net_device* dev) { return dev->address.data(); }
+bool shim_netdev_addr_set_by_user(const net_device*) { return false; }
+void shim_dev_addr_mod(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
 {
     if (dev->registered)
         need_rtnl("dev_addr_mod");
@@ -334,13 +334,13 @@ void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* a
     }
     std::memcpy(dev->address.data() + offset, address, bytes);
 }
-bool shim_netdev_has_address(net_device*, const sockaddr*) { return false; }
-net_device* shim_netdev_hold_outermost(net_device* dev)
+bool shim_helper_netdev_has_address(net_device*, const sockaddr*) { return false; }
+net_device* shim_helper_netdev_hold_master(net_device* dev)
 {
     ++dev->holds;
     return dev;
 }
-void shim_netdev_address_changed(net_device* dev)
+void shim_helper_notify_changeaddr(net_device* dev)
 {
     if (dev->registered)
         need_rtnl("NETDEV_CHANGEADDR");
@@ -353,21 +353,20 @@ void shim_netdev_notify_peers(net_device* dev)
 }
 std::uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
-void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
-void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
-int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
+void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+int shim_dev_set_mtu(net_device* dev, unsigned int mtu)
 {
     need_rtnl("dev_set_mtu");
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
-bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
-bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
+bool shim_netdev_has_rxcsum(const net_device* dev) { return dev->rx_checksum; }
+bool shim_netdev_has_lro(const net_device* dev) { return dev->lro; }
 void shim_netdev_update_features(net_device* dev)
 {
     need_rtnl("netdev_update_features");
     dev->segments = dev->can_segment && ipoib_offloads_sends(dev);
 }
-void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
+void shim_helper_netdev_for_each_mc_addr(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
 {
     const Bh bh;
     world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
@@ -377,11 +376,11 @@ void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const 
         visit(context, address.bytes);
     world->lockdep.release(&dev->multicast);
 }
-void shim_netdev_carrier_on(net_device* dev) { world->stack.carrier(dev, true); }
-void shim_netdev_carrier_off(net_device* dev) { world->stack.carrier(dev, false); }
-unsigned long shim_neighbour_gc_interval() { return 30 * World::jiffies_per_second; }
+void shim_netif_carrier_on(net_device* dev) { world->stack.carrier(dev, true); }
+void shim_netif_carrier_off(net_device* dev) { world->stack.carrier(dev, false); }
+unsigned long shim_arp_tbl_gc_interval() { return 30 * World::jiffies_per_second; }
 
-int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
+int shim_scnprintf(char* buffer, std::size_t bytes, const char* format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

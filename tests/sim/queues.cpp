@@ -94,8 +94,8 @@ void ib_cq::push(const Completion& entry)
     });
 }
 
-ib_cq* shim_cq_create(ib_device* ca, unsigned int entries, unsigned int, void (*completed)(ib_cq*, void*),
-                      void* context)
+ib_cq* shim_ib_create_cq(ib_device* ca, unsigned int entries, unsigned int, void (*completed)(ib_cq*, void*),
+                         void* context)
 {
     may_sleep("ib_create_cq");
     if (world->memory.fails())
@@ -111,7 +111,7 @@ ib_cq* shim_cq_create(ib_device* ca, unsigned int entries, unsigned int, void (*
     world->cqs[cq->serial] = cq;
     return cq;
 }
-void shim_cq_destroy(ib_cq* cq)
+void shim_ib_destroy_cq(ib_cq* cq)
 {
     may_sleep("ib_destroy_cq");
     SIM_CHECK(cq->users == 0, "a completion queue is destroyed that %ld queue pairs use", cq->users);
@@ -119,7 +119,7 @@ void shim_cq_destroy(ib_cq* cq)
     --cq->ca->cqs;
     delete cq;
 }
-int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
+int shim_ib_poll_cq(ib_cq* cq, int entries, shim_wc* wc)
 {
     world->scheduler.point();
     int n = 0;
@@ -132,7 +132,7 @@ int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
     }
     return n;
 }
-int shim_cq_moderate(ib_cq* cq, unsigned int frames, unsigned int usecs)
+int shim_rdma_set_cq_moderation(ib_cq* cq, unsigned int frames, unsigned int usecs)
 {
     world->scheduler.point();
     if (!cq->ca->moderates)
@@ -141,7 +141,7 @@ int shim_cq_moderate(ib_cq* cq, unsigned int frames, unsigned int usecs)
     cq->moderated_usecs = usecs;
     return 0;
 }
-bool shim_cq_arm(ib_cq* cq)
+bool shim_ib_req_notify_cq(ib_cq* cq)
 {
     world->scheduler.point();
     cq->armed = true;
@@ -171,8 +171,8 @@ void* shim_wc_qp_context(const shim_wc* wc)
 
 // The datagram queue pair
 
-ib_qp* shim_qp_create(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
-                      unsigned int send_sges)
+ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
+                            unsigned int send_sges)
 {
     may_sleep("ib_create_qp");
     if (world->memory.fails() || world->scheduler.random().one_in(pd->ca->no_queue_pairs_one_in))
@@ -199,7 +199,7 @@ ib_qp* shim_qp_create(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned int se
     world->qps[qp->serial] = qp;
     return qp;
 }
-void shim_qp_destroy(ib_qp* qp)
+void shim_ib_destroy_qp(ib_qp* qp)
 {
     may_sleep("ib_destroy_qp");
     SIM_CHECK(qp->groups.empty(), "a queue pair is destroyed while attached to groups");
@@ -220,7 +220,7 @@ void ib_qp::forget_completions()
     for (ib_cq* cq : {send_cq, recv_cq})
         std::erase_if(cq->entries, [this](const Completion& entry) { return entry.qp == this; });
 }
-std::uint32_t shim_qp_number(const ib_qp* qp) { return qp->number; }
+std::uint32_t shim_ib_qp_num(const ib_qp* qp) { return qp->number; }
 int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t qkey)
 {
     qp->pkey_index = pkey_index;
@@ -246,7 +246,7 @@ int shim_qp_to_reset(ib_qp* qp)
     qp->forget_completions();
     return 0;
 }
-int shim_qp_recover_send(ib_qp* qp)
+int shim_helper_qp_recover_send(ib_qp* qp)
 {
     may_sleep("ib_modify_qp");
     if (qp->state != ib_qp::State::send_error)
@@ -263,7 +263,7 @@ int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
     qp->qkey = qkey;
     return 0;
 }
-int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+int shim_ib_attach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
     may_sleep("ib_attach_mcast");
     if (world->memory.fails())
@@ -275,7 +275,7 @@ int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     SIM_CHECK(qp->groups.emplace(name, mlid).second, "attached twice to a group");
     return 0;
 }
-void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+void shim_ib_detach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
     may_sleep("ib_detach_mcast");
     const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));
@@ -310,7 +310,7 @@ void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
 void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
 
-int shim_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
+int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     world->scheduler.point();
     SIM_CHECK(world->qps.contains(qp->serial), "a send is posted to a queue pair that is gone");
@@ -371,7 +371,7 @@ static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_de
     }
     return 0;
 }
-int shim_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
+int shim_helper_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
 {
     SIM_CHECK(qp->state != ib_qp::State::reset, "a receive is posted to a queue pair in RESET");
     const int error = take_receives(qp->receives, qp->recv_wrs, qp->ca, first, refused);
@@ -379,7 +379,7 @@ int shim_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
         qp->kick();
     return error;
 }
-int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
+int shim_helper_post_srq_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
     return take_receives(srq->receives, srq->size, srq->pd->ca, first, refused);
 }
@@ -419,4 +419,4 @@ void shim_dma_sync_for_device(ib_device* ca, std::uint64_t address, std::size_t 
 {
     world->memory.check_mapped(address, bytes, ca);
 }
-bool shim_dma_failed(ib_device*, std::uint64_t address) { return address == Memory::no_address; }
+bool shim_dma_mapping_error(ib_device*, std::uint64_t address) { return address == Memory::no_address; }

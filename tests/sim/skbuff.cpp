@@ -189,8 +189,8 @@ unsigned int shim_skb_len(const sk_buff* skb)
     return skb->len();
 }
 unsigned int shim_skb_headlen(const sk_buff* skb) { return skb->headlen; }
-unsigned int shim_skb_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
-unsigned int shim_skb_frag_len(const sk_buff* skb, unsigned int frag)
+unsigned int shim_skb_nr_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
+unsigned int shim_skb_frag_size(const sk_buff* skb, unsigned int frag)
 {
     return static_cast<unsigned int>(skb->frags.at(frag).size());
 }
@@ -219,7 +219,7 @@ void shim_skb_reserve(sk_buff* skb, unsigned int bytes)
     SIM_CHECK(skb->headlen == 0, "room is reserved in a packet that has data");
     skb->data += bytes;
 }
-void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
+void shim_helper_skb_pull_mac_header(sk_buff* skb, unsigned int bytes)
 {
     skb->link_header = skb->data;
     (void)shim_skb_pull(skb, bytes);
@@ -240,15 +240,15 @@ int shim_skb_linearize(sk_buff* skb)
     skb->frags.clear();
     return 0;
 }
-unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
+unsigned int shim_skb_gso_size(const sk_buff* skb) { return skb->segment_bytes; }
 unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
-bool shim_skb_pull_headers(sk_buff* skb, unsigned int bytes)
+bool shim_pskb_may_pull(sk_buff* skb, unsigned int bytes)
 {
     SIM_CHECK(bytes <= skb->headlen, "the stack's headers are not in the linear part");
     return !world->memory.fails();
 }
-bool shim_skb_wants_checksum(const sk_buff* skb) { return skb->wants_checksum; }
-int shim_skb_fill_checksum(sk_buff* skb)
+bool shim_skb_checksum_partial(const sk_buff* skb) { return skb->wants_checksum; }
+int shim_helper_skb_checksum(sk_buff* skb)
 {
     if (world->memory.fails())
         return -12;
@@ -263,8 +263,8 @@ int shim_skb_fill_checksum(sk_buff* skb)
 void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
-void shim_skb_checksum_verified(sk_buff* skb) { skb->verified = true; }
-void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
+void shim_skb_set_checksum_unnecessary(sk_buff* skb) { skb->verified = true; }
+void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
 {
     check(skb);
     SIM_CHECK(segments > 1 && segment_bytes && skb->merged == 1, "a packet is merged from %u segments of %u bytes",
@@ -272,13 +272,13 @@ void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segme
     skb->merged = segments;
     skb->merged_bytes = segment_bytes;
 }
-void shim_skb_tx_timestamp(sk_buff* skb)
+void shim_helper_skb_tx_timestamp(sk_buff* skb)
 {
     check(skb);
     SIM_CHECK(!std::exchange(skb->timestamped, true), "a packet has two timestamps");
 }
 
-void shim_skb_consume(sk_buff* skb, int)
+void shim_napi_consume_skb(sk_buff* skb, int)
 {
     world->scheduler.point();
     // It is counted as what it was sent as.
@@ -290,7 +290,7 @@ void shim_skb_consume(sk_buff* skb, int)
     SIM_CHECK(skb->timestamped, "%s: a packet is sent without a timestamp", dev.name.c_str());
     skb_free(skb);
 }
-void shim_skb_drop(sk_buff* skb, shim_drop why)
+void shim_kfree_skb_reason(sk_buff* skb, shim_drop why)
 {
     world->scheduler.point();
     SIM_NOTE("a packet is dropped, reason %d", why);
@@ -299,7 +299,7 @@ void shim_skb_drop(sk_buff* skb, shim_drop why)
     ++(why == SHIM_DROP_TOO_LONG ? skb->dev->too_long : skb->dev->dropped);
     skb_free(skb);
 }
-void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
+void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
 {
     check(skb);
     SIM_CHECK(!world->stack.within_transmit(dev), "transmit again under the transmit lock");
@@ -307,24 +307,24 @@ void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
     const Bh bh;
     world->stack.transmit(dev, skb);
 }
-void shim_skb_update_pmtu(sk_buff* skb, unsigned int mtu)
+void shim_skb_dst_update_pmtu(sk_buff* skb, unsigned int mtu)
 {
     check(skb);
     world->stack.lower_pmtu(skb, mtu);
 }
-void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int)
+void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int)
 {
     may_sleep("icmp_send");
     ++skb->dev->too_long;
     world->stack.excuse(skb->data, skb->headlen, skb->segments);
     skb_free(skb);
 }
-void shim_skb_set_note(sk_buff* skb, unsigned int number)
+void shim_skb_set_cb(sk_buff* skb, unsigned int number)
 {
     check(skb);
     skb->note = number;
 }
-unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
+unsigned int shim_skb_cb(const sk_buff* skb) { return skb->note; }
 void shim_skb_orphan(sk_buff* skb) { check(skb); }
 int shim_skb_orphan_frags(sk_buff* skb)
 {
@@ -344,7 +344,7 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next)
 
 // Pages
 
-page_pool* shim_pool_create(unsigned int, unsigned int order, bool)
+page_pool* shim_page_pool_create(unsigned int, unsigned int order, bool)
 {
     may_sleep("page_pool_create");
     SIM_CHECK(order <= most_order, "pages of order %u", order);
@@ -353,7 +353,7 @@ page_pool* shim_pool_create(unsigned int, unsigned int order, bool)
     world->memory.hold("page pool", 1);
     return new page_pool{order};
 }
-void shim_pool_destroy(page_pool* pool)
+void shim_page_pool_destroy(page_pool* pool)
 {
     may_sleep("page_pool_destroy");
     SIM_CHECK(!pool->destroyed && !pool->in_use, "a page pool is destroyed in use");
@@ -363,7 +363,7 @@ void shim_pool_destroy(page_pool* pool)
         delete pool;
     }
 }
-void* shim_pool_get(page_pool* pool)
+void* shim_helper_page_pool_alloc(page_pool* pool)
 {
     const PoolUse use(pool);
     if (world->memory.fails_to_receive())
@@ -372,8 +372,8 @@ void* shim_pool_get(page_pool* pool)
     return page_create(pool, pool->order)->memory;
 }
 // A page of its own for each piece: the simulator does not count the bytes of memory in use.
-void* shim_pool_get_piece(page_pool* pool, unsigned int) { return shim_pool_get(pool); }
-void shim_pool_put(page_pool* pool, void* buffer, bool in_poll)
+void* shim_helper_page_pool_alloc_frag(page_pool* pool, unsigned int) { return shim_helper_page_pool_alloc(pool); }
+void shim_page_pool_put_full_page(page_pool* pool, void* buffer, bool in_poll)
 {
     page* const one = page_of(buffer);
     SIM_CHECK(one->pool == pool, "a page goes to a pool that it is not of");
@@ -387,7 +387,7 @@ void shim_pool_put(page_pool* pool, void* buffer, bool in_poll)
     // Never the last: its destruction is yet to come.
     page_release(one);
 }
-sk_buff* shim_skb_build(void* buffer, unsigned int bytes)
+sk_buff* shim_helper_napi_build_skb(void* buffer, unsigned int bytes)
 {
     world->scheduler.point();
     if (world->memory.fails_to_receive())
@@ -399,13 +399,13 @@ sk_buff* shim_skb_build(void* buffer, unsigned int bytes)
     skb->recycle = true;
     return skb;
 }
-sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
+sk_buff* shim_napi_alloc_skb(shim_napi*, unsigned int bytes)
 {
     SIM_CHECK(world->scheduler.current()->kind == Fiber::Kind::softirq, "napi_alloc_skb outside a poll");
     world->scheduler.point();
     return world->memory.fails_to_receive() ? nullptr : skb_create(0, bytes);
 }
-void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned int)
+void shim_helper_skb_add_rx_frag(sk_buff* skb, void* data, unsigned int bytes, unsigned int)
 {
     check(skb);
     page* const one = page_of(data);
@@ -414,13 +414,13 @@ void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned in
     skb->pages.push_back({one, offset, bytes});
 }
 void shim_skb_mark_for_recycle(sk_buff* skb) { skb->recycle = true; }
-void* shim_page_alloc()
+void* shim_get_free_page()
 {
     may_sleep("alloc_page");
     return world->memory.fails() ? nullptr : page_create(nullptr, 0)->memory;
 }
-void shim_page_hold(void* address) { ++page_of(address)->users; }
-void shim_page_free(void* address) { page_release(page_of(address)); }
+void shim_get_page(void* address) { ++page_of(address)->users; }
+void shim_put_page(void* address) { page_release(page_of(address)); }
 unsigned int shim_skb_buffer_headroom() { return buffer_headroom; }
 unsigned int shim_skb_buffer_tailroom() { return buffer_tailroom; }
 unsigned int shim_page_size() { return page_bytes; }

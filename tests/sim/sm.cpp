@@ -363,22 +363,25 @@ bool Sm::knows(const ib_device& ca, const shim_gid& mgid) const
 
 using sim::world;
 
-void shim_sa_register() {}
-void shim_sa_unregister() { world->sm.wait_for_all(); }
-int shim_sa_path_query(ib_device* ca, std::uint32_t, const shim_path_query* question, unsigned int timeout_ms,
-                       void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+void shim_ib_sa_register_client() {}
+void shim_ib_sa_unregister_client() { world->sm.wait_for_all(); }
+int shim_helper_sa_path_query(ib_device* ca, std::uint32_t, const shim_path_query* question, unsigned int timeout_ms,
+                              void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     return world->sm.ask(ca, *question, timeout_ms, answered, context, query);
 }
-void shim_sa_cancel(int id, ib_sa_query* query) { world->sm.cancel(id, query); }
+void shim_ib_sa_cancel_query(int id, ib_sa_query* query) { world->sm.cancel(id, query); }
 std::uint32_t shim_path_dlid(sa_path_rec* record) { return record->dlid; }
 std::uint8_t shim_path_sl(const sa_path_rec*) { return 0; }
-unsigned int shim_path_mbps(const sa_path_rec*) { return 40000; }
-ib_sa_multicast* shim_sa_join(ib_device* ca, std::uint32_t, const shim_mcmember* member, bool with_parameters,
-                              int (*answered)(int, const shim_mcmember*, void*), void* context)
+unsigned int shim_ib_rate_to_mbps(const sa_path_rec*) { return 40000; }
+ib_sa_multicast* shim_helper_sa_join(ib_device* ca, std::uint32_t, const shim_mcmember* member, bool with_parameters,
+                                     int (*answered)(int, const shim_mcmember*, void*), void* context)
 {
     return world->sm.join(ca, *member, with_parameters, answered, context);
 }
-void shim_sa_leave(ib_sa_multicast* membership) { world->sm.leave(membership); }
-bool shim_sa_group_known(ib_device* ca, std::uint32_t, const shim_gid* mgid) { return world->sm.knows(*ca, *mgid); }
-unsigned int shim_mtu_bytes(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
+void shim_helper_sa_leave(ib_sa_multicast* membership) { world->sm.leave(membership); }
+bool shim_ib_sa_get_mcmember_rec(ib_device* ca, std::uint32_t, const shim_gid* mgid)
+{
+    return world->sm.knows(*ca, *mgid);
+}
+unsigned int shim_ib_mtu_enum_to_int(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }

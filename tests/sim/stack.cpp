@@ -195,7 +195,7 @@ void Stack::check_sums(net_device* dev)
 
 void Stack::lock_transmit(net_device* dev)
 {
-    shim_bh_disable();
+    shim_local_bh_disable();
     world->scheduler.point();
     world->lockdep.acquire(Lockdep::transmit, &dev->transmitter);
     world->scheduler.wait(&dev->transmitter, "the transmit lock", [dev] { return !dev->transmitter; });
@@ -209,7 +209,7 @@ void Stack::unlock_transmit(net_device* dev)
     world->lockdep.release(&dev->transmitter);
     world->scheduler.wake(&dev->transmitter);
     world->scheduler.wake(&dev->queue);
-    shim_bh_enable();
+    shim_local_bh_enable();
 }
 
 bool Stack::within_transmit(const net_device* dev) const

@@ -42,14 +42,14 @@ std::uint8_t* ip_of(void* headers) { return static_cast<std::uint8_t*>(headers) 
 
 } // namespace
 
-void shim_tso_begin(shim_tso* tso, sk_buff* skb)
+void shim_tso_start(shim_tso* tso, sk_buff* skb)
 {
     SIM_CHECK(skb->segment_bytes && skb->header_bytes <= skb->headlen, "a packet is cut that is not to be");
     cut_of(tso) = {skb, 0, 0, 0};
     skip_finished(cut_of(tso));
 }
 
-void shim_tso_write_headers(shim_tso* tso, const sk_buff* skb, void* headers, unsigned int data_bytes, bool last)
+void shim_helper_tso_build_hdr(shim_tso* tso, const sk_buff* skb, void* headers, unsigned int data_bytes, bool last)
 {
     SIM_CHECK(last || data_bytes == skb->segment_bytes, "a segment of %u bytes before the last", data_bytes);
     std::memcpy(headers, skb->data, skb->header_bytes);
@@ -65,13 +65,13 @@ unsigned int shim_tso_piece_bytes(const shim_tso* tso)
     return static_cast<unsigned int>(rest_of_piece(cut_of(tso)).size());
 }
 
-void shim_tso_advance(shim_tso* tso, const sk_buff*, unsigned int bytes)
+void shim_tso_build_data(shim_tso* tso, const sk_buff*, unsigned int bytes)
 {
     cut_of(tso).done += bytes;
     skip_finished(cut_of(tso));
 }
 
-std::uint32_t shim_tso_add_to_sum(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
+std::uint32_t shim_csum_block_add(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
 {
     const std::uint16_t one = sum_of(data, bytes);
     // Bytes from an odd offset on have the halves of each word swapped.
@@ -79,7 +79,8 @@ std::uint32_t shim_tso_add_to_sum(std::uint32_t sum, const void* data, unsigned 
     return (sum >> 16) + (sum & 0xffff);
 }
 
-void shim_tso_fill_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int data_bytes, std::uint32_t sum)
+void shim_helper_tso_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int data_bytes,
+                               std::uint32_t sum)
 {
     std::uint8_t* const packet = ip_of(headers);
     const Ip ip(packet);

@@ -51,7 +51,7 @@ void Faults::change_mtu(Party party, unsigned int mtu)
     if (!dev)
         return;
     dev->mtu_set = true;
-    (void)shim_netdev_change_mtu(dev, mtu);
+    (void)shim_dev_set_mtu(dev, mtu);
 }
 
 void Faults::change_mode(Party party, bool connected, bool by_file)

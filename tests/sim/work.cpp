@@ -124,7 +124,7 @@ void check_no_work_within(const void* memory, std::size_t bytes)
 
 } // namespace sim
 
-workqueue_struct* shim_workqueue_create(const char* name, bool)
+workqueue_struct* shim_alloc_ordered_workqueue(const char* name, bool)
 {
     may_sleep("alloc_workqueue");
     if (world->memory.fails())
@@ -132,7 +132,7 @@ workqueue_struct* shim_workqueue_create(const char* name, bool)
     world->memory.hold("work queue", 1);
     return new workqueue_struct{name, world->lockdep.index_of(name, name), {}};
 }
-void shim_workqueue_destroy(workqueue_struct* queue)
+void shim_destroy_workqueue(workqueue_struct* queue)
 {
     may_sleep("destroy_workqueue");
     world->lockdep.wait_for(queue->kind, queue);
@@ -145,21 +145,22 @@ void shim_workqueue_destroy(workqueue_struct* queue)
     delete queue;
 }
 
-void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class* lock_class, const char* name)
+void shim_helper_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class* lock_class,
+                           const char* name)
 {
     *work = {work_magic, world->lockdep.index_of(lock_class, name), run,   context, name,
              nullptr,    world->scheduler.random().next(),          false, false,   false,
              0};
     world->works.insert(work);
 }
-void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+void shim_queue_delayed_work(workqueue_struct* queue, shim_work* work, unsigned long delay)
 {
     world->scheduler.point();
     check(work);
     if (!work->waits && !work->listed && !work->cancels)
         start(queue, work, delay);
 }
-void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
+void shim_mod_delayed_work(workqueue_struct* queue, shim_work* work)
 {
     world->scheduler.point();
     check(work);
@@ -168,7 +169,7 @@ void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
     (void)stop(work);
     start(queue, work, 0);
 }
-void shim_work_cancel(shim_work* work)
+void shim_cancel_delayed_work_sync(shim_work* work)
 {
     may_sleep("cancel_work");
     check(work);

@@ -98,13 +98,13 @@ void send(unsigned int to, shim_cm_event event, unsigned int from, std::uint32_t
 
 } // namespace
 
-ib_cm_id* shim_cm_create(ib_device*, void* context)
+ib_cm_id* shim_ib_create_cm_id(ib_device*, void* context)
 {
     std::lock_guard guard(lock);
     return create(context);
 }
 void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
-void shim_cm_destroy(ib_cm_id* id)
+void shim_ib_destroy_cm_id(ib_cm_id* id)
 {
     std::unique_lock guard(lock);
     if (!in_handler)
@@ -113,13 +113,13 @@ void shim_cm_destroy(ib_cm_id* id)
         send(id->peer, SHIM_CM_DREQ, id->number);
     destroy(id);
 }
-int shim_cm_listen(ib_cm_id* id, std::uint64_t service_id)
+int shim_ib_cm_listen(ib_cm_id* id, std::uint64_t service_id)
 {
     std::lock_guard guard(lock);
     id->listens = service_id;
     return 0;
 }
-int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
+int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request)
 {
     std::lock_guard guard(lock);
     const auto it = std::find_if(ids.begin(), ids.end(),
@@ -132,34 +132,34 @@ int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
              request->path->dgid);
     return 0;
 }
-int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)
+int shim_ib_send_cm_rep(ib_cm_id* id, const shim_cm_reply* reply)
 {
     std::lock_guard guard(lock);
     send(id->peer, SHIM_CM_REP, id->number, reply->qpn, reply->private_data, reply->private_bytes);
     return 0;
 }
-int shim_cm_send_rtu(ib_cm_id*) { return 0; }
-int shim_cm_send_drep(ib_cm_id*) { return 0; }
-void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason)
+int shim_ib_send_cm_rtu(ib_cm_id*) { return 0; }
+int shim_ib_send_cm_drep(ib_cm_id*) { return 0; }
+void shim_ib_send_cm_rej(ib_cm_id* id, shim_cm_reason)
 {
     std::lock_guard guard(lock);
     send(id->peer, SHIM_CM_REJ, id->number);
 }
 
-ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
+ib_qp* shim_ib_create_rc_qp(ib_pd*, const shim_rc_qp* wanted)
 {
     ib_qp* const qp = create_qp(wanted->send_cq, wanted->recv_cq, wanted->srq, wanted->context);
     qp->connected.store(true);
     return qp;
 }
 int shim_rc_qp_to_init(ib_qp*, std::uint32_t, std::uint16_t) { return 0; }
-int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
+int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
 {
     std::lock_guard guard(lock);
     qp->remote.store(id->peer_qpn);
     return 0;
 }
-int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
 {
     qp->state.store(ib_qp::ready);
     return 0;

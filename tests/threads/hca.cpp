@@ -17,7 +17,7 @@ void push(ib_cq* cq, const shim_wc& entry) { EXPECT_TRUE(cq->entries.push(entry)
 
 void notify(ib_cq* cq)
 {
-    // Pairs with the one in shim_cq_arm().
+    // Pairs with the one in shim_ib_req_notify_cq().
     full_barrier();
     if (!cq->entries.empty() && cq->armed.exchange(false))
         cq->completed(cq, cq->context);
@@ -102,7 +102,7 @@ void Machine::open()
     shim_rtnl_unlock();
     const unsigned long deadline = shim_jiffies() + patience_ms;
     while (!netdev->carrier.load() && !kernel::reached(deadline, shim_jiffies()))
-        shim_sleep_ms(1);
+        shim_msleep(1);
     EXPECT_TRUE(netdev->carrier.load());
 }
 
@@ -150,24 +150,24 @@ void Machine::run_hca()
 const char* shim_ib_device_name(const ib_device*) { return "threads0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 4; }
 unsigned int shim_ib_abilities(const ib_device*) { return 0; }
-unsigned int shim_ib_comp_vectors(const ib_device*) { return 2; }
+unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
 int shim_ib_query_port(ib_device*, std::uint32_t, shim_port* port)
 {
     *port = {true, 3, 0, 2048, 2048, 4, 2};
     return 0;
 }
-int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
+int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     std::lock_guard guard(ca->lock);
     *gid = ca->gid;
     return 0;
 }
-int shim_ib_query_port_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
+int shim_ib_ops_query_gid(ib_device* ca, std::uint32_t port, int index, shim_gid* gid)
 {
-    return shim_ib_query_gid(ca, port, index, gid);
+    return shim_rdma_query_gid(ca, port, index, gid);
 }
-void shim_ib_report_gid_change(ib_device*, std::uint32_t) {}
-int shim_ib_find_gid(ib_device*, std::uint32_t, const shim_gid*, std::uint16_t* index)
+void shim_ib_dispatch_gid_change(ib_device*, std::uint32_t) {}
+int shim_helper_rdma_find_gid(ib_device*, std::uint32_t, const shim_gid*, std::uint16_t* index)
 {
     *index = 0;
     return 0;
@@ -186,32 +186,32 @@ int shim_ib_find_cached_pkey(ib_device* ca, std::uint32_t port, std::uint16_t pk
 {
     return shim_ib_find_pkey(ca, port, pkey, index);
 }
-int shim_pointer_error(const void* pointer)
+int shim_ptr_err_or_zero(const void* pointer)
 {
     const auto value = reinterpret_cast<std::intptr_t>(pointer);
     return value < 0 && value > -4096 ? static_cast<int>(value) : 0;
 }
-ib_pd* shim_pd_create(ib_device*) { return new ib_pd; }
-void shim_pd_destroy(ib_pd* pd) { delete pd; }
-std::uint32_t shim_pd_lkey(const ib_pd*) { return 1; }
+ib_pd* shim_ib_alloc_pd(ib_device*) { return new ib_pd; }
+void shim_ib_dealloc_pd(ib_pd* pd) { delete pd; }
+std::uint32_t shim_ib_pd_lkey(const ib_pd*) { return 1; }
 
-ib_cq* shim_cq_create(ib_device*, unsigned int, unsigned int, void (*completed)(ib_cq*, void*), void* context)
+ib_cq* shim_ib_create_cq(ib_device*, unsigned int, unsigned int, void (*completed)(ib_cq*, void*), void* context)
 {
     auto* cq = new ib_cq;
     cq->completed = completed;
     cq->context = context;
     return cq;
 }
-void shim_cq_destroy(ib_cq* cq) { delete cq; }
-int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
+void shim_ib_destroy_cq(ib_cq* cq) { delete cq; }
+int shim_ib_poll_cq(ib_cq* cq, int entries, shim_wc* wc)
 {
     int got = 0;
     while (got < entries && cq->entries.pop(wc[got]))
         ++got;
     return got;
 }
-int shim_cq_moderate(ib_cq*, unsigned int, unsigned int) { return 0; }
-bool shim_cq_arm(ib_cq* cq)
+int shim_rdma_set_cq_moderation(ib_cq*, unsigned int, unsigned int) { return 0; }
+bool shim_ib_req_notify_cq(ib_cq* cq)
 {
     cq->armed.store(true);
     full_barrier();
@@ -243,11 +243,11 @@ ib_qp* create_qp(ib_cq* send_cq, ib_cq* recv_cq, ib_srq* srq, void* context)
     machine->ca.qps.push_back(qp);
     return qp;
 }
-ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int)
+ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int)
 {
     return create_qp(send_cq, recv_cq, nullptr, nullptr);
 }
-void shim_qp_destroy(ib_qp* qp)
+void shim_ib_destroy_qp(ib_qp* qp)
 {
     {
         std::lock_guard guard(machine->ca.lock);
@@ -255,7 +255,7 @@ void shim_qp_destroy(ib_qp* qp)
     }
     delete qp;
 }
-std::uint32_t shim_qp_number(const ib_qp* qp) { return qp->number; }
+std::uint32_t shim_ib_qp_num(const ib_qp* qp) { return qp->number; }
 int shim_qp_to_init(ib_qp*, std::uint32_t, std::uint16_t, std::uint32_t) { return 0; }
 int shim_qp_to_rtr(ib_qp*) { return 0; }
 int shim_qp_to_rts(ib_qp* qp)
@@ -279,10 +279,10 @@ int shim_qp_to_reset(ib_qp* qp)
     while (qp->sends.pop(send) || qp->receives.pop(receive)) {}
     return 0;
 }
-int shim_qp_recover_send(ib_qp*) { return -22; }
+int shim_helper_qp_recover_send(ib_qp*) { return -22; }
 int shim_qp_set_qkey(ib_qp*, std::uint32_t) { return 0; }
-int shim_qp_attach(ib_qp*, const shim_gid*, std::uint16_t) { return 0; }
-void shim_qp_detach(ib_qp*, const shim_gid*, std::uint16_t) {}
+int shim_ib_attach_mcast(ib_qp*, const shim_gid*, std::uint16_t) { return 0; }
+void shim_ib_detach_mcast(ib_qp*, const shim_gid*, std::uint16_t) {}
 
 void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
 {
@@ -301,7 +301,7 @@ void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count =
 void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool) { wr->signaled = signaled; }
 void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
-int shim_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
+int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     if (refused)
         *refused = nullptr;
@@ -331,15 +331,15 @@ static int post(Queue& queue, shim_recv_wr* first, shim_recv_wr** refused)
     }
     return 0;
 }
-int shim_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
+int shim_helper_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
 {
     return post(qp->receives, first, refused);
 }
 
-ib_srq* shim_srq_create(ib_pd*, unsigned int, unsigned int) { return new ib_srq; }
-void shim_srq_destroy(ib_srq* srq) { delete srq; }
+ib_srq* shim_ib_create_srq(ib_pd*, unsigned int, unsigned int) { return new ib_srq; }
+void shim_ib_destroy_srq(ib_srq* srq) { delete srq; }
 unsigned int shim_ib_max_srq_sge(const ib_device*) { return 17; }
-int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
+int shim_helper_post_srq_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
     return post(srq->receives, first, refused);
 }
@@ -356,23 +356,23 @@ std::uint64_t shim_dma_map_from_device(ib_device*, void* address, std::size_t)
 void shim_dma_unmap_from_device(ib_device*, std::uint64_t, std::size_t) {}
 void shim_dma_sync_for_cpu(ib_device*, std::uint64_t, std::size_t) {}
 void shim_dma_sync_for_device(ib_device*, std::uint64_t, std::size_t) {}
-bool shim_dma_failed(ib_device*, std::uint64_t) { return false; }
+bool shim_dma_mapping_error(ib_device*, std::uint64_t) { return false; }
 
-ib_ah* shim_ah_create(ib_pd*, const shim_ah_attributes* attributes)
+ib_ah* shim_helper_create_ah(ib_pd*, const shim_ah_attributes* attributes)
 {
     return new ib_ah{attributes->dgid.raw[0] == 0xff};
 }
-ib_ah* shim_ah_create_from_path(ib_pd*, std::uint32_t, sa_path_rec*) { return new ib_ah{false}; }
-void shim_ah_destroy(ib_ah* ah) { delete ah; }
+ib_ah* shim_helper_create_ah_from_path(ib_pd*, std::uint32_t, sa_path_rec*) { return new ib_ah{false}; }
+void shim_rdma_destroy_ah(ib_ah* ah) { delete ah; }
 
-void shim_events_start(ib_device* ca, shim_event_handler*, void (*on_event)(void*, shim_event, std::uint32_t),
-                       void* context)
+void shim_ib_register_event_handler(ib_device* ca, shim_event_handler*,
+                                    void (*on_event)(void*, shim_event, std::uint32_t), void* context)
 {
     std::lock_guard guard(ca->lock);
     ca->on_event = on_event;
     ca->event_context = context;
 }
-void shim_events_stop(shim_event_handler*)
+void shim_ib_unregister_event_handler(shim_event_handler*)
 {
     std::lock_guard guard(machine->ca.lock);
     machine->ca.on_event = nullptr;
@@ -398,16 +398,16 @@ struct ib_sa_multicast {
     void* context;
 };
 
-void shim_sa_register() {}
-void shim_sa_unregister() {}
-int shim_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int,
-                       void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+void shim_ib_sa_register_client() {}
+void shim_ib_sa_unregister_client() {}
+int shim_helper_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int,
+                              void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     *query = new ib_sa_query{answered, context, question->dgid};
     machine->fabric->add({*query, [](void* asked) { ib_sa_query::answer(asked, 0); }, *query, shim_jiffies()});
     return 1;
 }
-void shim_sa_cancel(int, ib_sa_query* query)
+void shim_ib_sa_cancel_query(int, ib_sa_query* query)
 {
     if (machine->fabric->take(query))
         machine->fabric->add({query, [](void* asked) { ib_sa_query::answer(asked, -4); }, query, shim_jiffies()});
@@ -415,8 +415,8 @@ void shim_sa_cancel(int, ib_sa_query* query)
 std::uint32_t shim_path_dlid(sa_path_rec*) { return 3; }
 void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
 
-ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool,
-                              int (*answered)(int, const shim_mcmember*, void*), void* context)
+ib_sa_multicast* shim_helper_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool,
+                                     int (*answered)(int, const shim_mcmember*, void*), void* context)
 {
     auto* join = new ib_sa_multicast{*member, answered, context};
     join->asked.mlid = 0xc001;
@@ -430,10 +430,10 @@ ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* me
                           join, shim_jiffies()});
     return join;
 }
-void shim_sa_leave(ib_sa_multicast* membership)
+void shim_helper_sa_leave(ib_sa_multicast* membership)
 {
     machine->fabric->cancel(membership);
     delete membership;
 }
-bool shim_sa_group_known(ib_device*, std::uint32_t, const shim_gid*) { return false; }
-unsigned int shim_mtu_bytes(std::uint8_t code) { return 128U << code; }
+bool shim_ib_sa_get_mcmember_rec(ib_device*, std::uint32_t, const shim_gid*) { return false; }
+unsigned int shim_ib_mtu_enum_to_int(std::uint8_t code) { return 128U << code; }

@@ -8,12 +8,12 @@
 
 // memory.h
 
-void* shim_alloc(std::size_t bytes) { return std::calloc(1, bytes); }
-void* shim_alloc_atomic(std::size_t bytes) { return std::calloc(1, bytes); }
-void* shim_alloc_array(std::size_t count, std::size_t bytes) { return std::calloc(count, bytes); }
-unsigned int shim_noio_begin() { return 0; }
-void shim_noio_end(unsigned int) {}
-void shim_free(void* memory) { std::free(memory); }
+void* shim_kzalloc(std::size_t bytes) { return std::calloc(1, bytes); }
+void* shim_kzalloc_atomic(std::size_t bytes) { return std::calloc(1, bytes); }
+void* shim_kvcalloc(std::size_t count, std::size_t bytes) { return std::calloc(count, bytes); }
+unsigned int shim_memalloc_noio_save() { return 0; }
+void shim_memalloc_noio_restore(unsigned int) {}
+void shim_kvfree(void* memory) { std::free(memory); }
 
 // sync.h
 
@@ -29,34 +29,34 @@ struct shim_completion {
     std::atomic<bool> done;
 };
 
-void shim_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { new (lock) shim_spinlock; }
+void shim_helper_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { new (lock) shim_spinlock; }
 // As in the kernel, whoever holds it is an RCU reader too.
-void shim_spinlock_lock_bh(shim_spinlock* lock)
+void shim_spin_lock_bh(shim_spinlock* lock)
 {
     shim_rcu_read_lock();
     lock->mutex.lock();
 }
-void shim_spinlock_unlock_bh(shim_spinlock* lock)
+void shim_spin_unlock_bh(shim_spinlock* lock)
 {
     lock->mutex.unlock();
     shim_rcu_read_unlock();
 }
-void shim_spinlock_assert_held(const shim_spinlock*) {}
+void shim_lockdep_assert_held(const shim_spinlock*) {}
 void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { new (mutex) shim_mutex; }
 void shim_mutex_lock(shim_mutex* mutex) { mutex->mutex.lock(); }
 void shim_mutex_unlock(shim_mutex* mutex) { mutex->mutex.unlock(); }
 void shim_mutex_destroy(shim_mutex* mutex) { mutex->~shim_mutex(); }
 
-void shim_completion_init(shim_completion* completion) { new (completion) shim_completion{false}; }
-void shim_completion_complete(shim_completion* completion) { completion->done.store(true); }
-void shim_completion_wait(shim_completion* completion)
+void shim_init_completion(shim_completion* completion) { new (completion) shim_completion{false}; }
+void shim_complete(shim_completion* completion) { completion->done.store(true); }
+void shim_wait_for_completion(shim_completion* completion)
 {
     while (!completion->done.load())
         std::this_thread::yield();
 }
 
 void shim_smp_mb() { full_barrier(); }
-void shim_atomic_add(std::uint64_t* value, std::uint64_t amount)
+void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount)
 {
     __atomic_fetch_add(value, amount, __ATOMIC_RELAXED);
 }
@@ -89,7 +89,7 @@ void shim_rcu_read_unlock()
         return;
     reader->store(reader->load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
-void shim_rcu_synchronize()
+void shim_synchronize_net()
 {
     full_barrier();
     for (unsigned int i = 0; i < reader_count.load(); ++i) {
@@ -98,17 +98,17 @@ void shim_rcu_synchronize()
             std::this_thread::yield();
     }
 }
-void shim_bh_disable() { shim_rcu_read_lock(); }
-void shim_bh_enable() { shim_rcu_read_unlock(); }
+void shim_local_bh_disable() { shim_rcu_read_lock(); }
+void shim_local_bh_enable() { shim_rcu_read_unlock(); }
 
 unsigned long shim_jiffies()
 {
     using namespace std::chrono;
     return static_cast<unsigned long>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
 }
-unsigned long shim_jiffies_per_second() { return 1000; }
-std::uint32_t shim_random_below(std::uint32_t limit) { return limit / 2; }
-std::uint32_t shim_random() { return 4; }
+unsigned long shim_hz() { return 1000; }
+std::uint32_t shim_helper_random_below(std::uint32_t limit) { return limit / 2; }
+std::uint32_t shim_get_random_u32() { return 4; }
 void rest(unsigned int times)
 {
     if (times < 16)
@@ -116,7 +116,7 @@ void rest(unsigned int times)
     else
         std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
-void shim_sleep_ms(unsigned int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+void shim_msleep(unsigned int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
 
 // work.h
 
@@ -197,24 +197,24 @@ struct shim_work {
 };
 static_assert(sizeof(shim_work) <= SHIM_SIZEOF_WORK);
 
-workqueue_struct* shim_workqueue_create(const char*, bool) { return new workqueue_struct; }
-void shim_workqueue_destroy(workqueue_struct* queue) { delete queue; }
-void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char*)
+workqueue_struct* shim_alloc_ordered_workqueue(const char*, bool) { return new workqueue_struct; }
+void shim_destroy_workqueue(workqueue_struct* queue) { delete queue; }
+void shim_helper_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char*)
 {
     new (work) shim_work{run, context, nullptr};
 }
-void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+void shim_queue_delayed_work(workqueue_struct* queue, shim_work* work, unsigned long delay)
 {
     work->queue.store(queue);
     (void)queue->worker.add({work, work->run, work->context, shim_jiffies() + delay});
 }
-void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
+void shim_mod_delayed_work(workqueue_struct* queue, shim_work* work)
 {
     work->queue.store(queue);
     (void)queue->worker.take(work);
     (void)queue->worker.add({work, work->run, work->context, shim_jiffies()});
 }
-void shim_work_cancel(shim_work* work)
+void shim_cancel_delayed_work_sync(shim_work* work)
 {
     if (workqueue_struct* queue = work->queue.load())
         queue->worker.cancel(work);
@@ -247,29 +247,29 @@ struct shim_hash {
     }
 };
 
-int shim_hash_init(shim_hash* hash, std::uint16_t)
+int shim_rhashtable_init(shim_hash* hash, std::uint16_t)
 {
     hash->chains = new std::atomic<shim_hash_node*>[buckets] {};
     return 0;
 }
-void shim_hash_destroy(shim_hash* hash) { delete[] hash->chains; }
-shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t bytes)
+void shim_rhashtable_destroy(shim_hash* hash) { delete[] hash->chains; }
+shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
 {
     shim_hash_node* node = hash->chain(key, bytes).load(std::memory_order_acquire);
     while (node && std::memcmp(key_of(node), key, bytes) != 0)
         node = node->next.load(std::memory_order_acquire);
     return node;
 }
-int shim_hash_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+int shim_helper_rhashtable_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
-    if (shim_hash_find(hash, key_of(node), bytes))
+    if (shim_helper_rhashtable_lookup(hash, key_of(node), bytes))
         return -17;
     std::atomic<shim_hash_node*>& first = hash->chain(key_of(node), bytes);
     node->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
     first.store(node, std::memory_order_release);
     return 0;
 }
-void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+void shim_helper_rhashtable_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     std::atomic<shim_hash_node*>* link = &hash->chain(key_of(node), bytes);
     while (link->load(std::memory_order_relaxed) != node)
@@ -283,24 +283,24 @@ static char no_names[] = "";
 struct shim_parameters shim_parameters = {128, 64, 128, 0, 0, 0, 0, 0, no_names};
 
 void shim_log(const net_device*, shim_level, const char*, ...) {}
-int shim_client_register() { return ipoib_add_device(&Machine::get().ca, &Machine::get().state); }
-void shim_client_unregister() { ipoib_remove_device(&Machine::get().ca, Machine::get().state); }
-std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
-bool shim_ib_port_is_ib(const ib_device*, std::uint32_t) { return true; }
+int shim_ib_register_client() { return ipoib_add_device(&Machine::get().ca, &Machine::get().state); }
+void shim_ib_unregister_client() { ipoib_remove_device(&Machine::get().ca, Machine::get().state); }
+std::uint32_t shim_rdma_end_port(const ib_device*) { return 1; }
+bool shim_rdma_protocol_ib(const ib_device*, std::uint32_t) { return true; }
 
 void shim_trace_step(const net_device*, shim_trace_machine, const std::uint8_t*, const char*, const char*) {}
 void shim_trace_interface(const net_device*, const char*, const char*) {}
 void shim_trace_flush(const net_device*, const char*) {}
 void shim_trace_ring(const net_device*, const char*, const char*, unsigned int, unsigned int) {}
 
-void shim_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}
-void shim_dim_cancel(shim_dim*) {}
+void shim_helper_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}
+void shim_helper_dim_cancel(shim_dim*) {}
 
 // debugfs.h, netlink.h
 
-int shim_debugfs_start() { return 0; }
-void shim_debugfs_stop() {}
-dentry* shim_debug_file_create(net_device*, ipoib_debug_file) { return nullptr; }
-void shim_debug_file_remove(dentry*) {}
-int shim_link_register() { return 0; }
-void shim_link_unregister() {}
+int shim_helper_debugfs_start() { return 0; }
+void shim_helper_debugfs_stop() {}
+dentry* shim_helper_debugfs_create_file(net_device*, ipoib_debug_file) { return nullptr; }
+void shim_debugfs_remove(dentry*) {}
+int shim_rtnl_link_register() { return 0; }
+void shim_rtnl_link_unregister() {}

@@ -22,74 +22,70 @@ void shim_rtnl_unlock()
 }
 
 net_device* shim_netdev_create(ib_device*, std::uint32_t) { return Machine::get().netdev = new net_device; }
-void shim_netdev_free(net_device*) {}
-void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
-void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
+void shim_free_netdev(net_device*) {}
+void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
+void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
 void shim_netdev_use_one_queue(net_device*) {}
-unsigned int shim_netdev_tx_queues(const net_device*) { return 1; }
-int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
-bool shim_netdev_bonded(const net_device*) { return false; }
+unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
+int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
+bool shim_netif_is_bond_slave(const net_device*) { return false; }
 void shim_netdev_add_abilities(net_device*, unsigned int) {}
-int shim_netdev_register(net_device* dev) { return ipoib_ndo_init(dev); }
+int shim_helper_register_netdevice(net_device* dev) { return ipoib_ndo_init(dev); }
 // There is one netdev: it goes at once.
-void shim_netdev_batch_init(void*) {}
-void shim_netdev_batch_unregister(void*) {}
-void shim_netdev_unregister(net_device* dev, void*)
+void shim_init_list_head(void*) {}
+void shim_unregister_netdevice_many(void*) {}
+void shim_unregister_netdevice_queue(net_device* dev, void*)
 {
     if (dev->up.exchange(false))
         (void)ipoib_ndo_stop(dev);
     ipoib_ndo_uninit(dev);
     Machine::get().going = true;
 }
-bool shim_netdev_has_ops_lock(const net_device*) { return false; }
+bool shim_netdev_need_ops_lock(const net_device*) { return false; }
 void shim_netdev_lock_ops(net_device*) {}
 void shim_netdev_unlock_ops(net_device*) {}
 bool shim_netdev_is_ours(const net_device*) { return true; }
-bool shim_netdev_up(const net_device* dev) { return dev->up.load(); }
+bool shim_netdev_iff_up(const net_device* dev) { return dev->up.load(); }
 const char* shim_netdev_name(const net_device*) { return "ib0"; }
-const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address; }
-bool shim_netdev_address_given(const net_device*) { return false; }
-void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+const std::uint8_t* shim_netdev_dev_addr(const net_device* dev) { return dev->address; }
+bool shim_netdev_addr_set_by_user(const net_device*) { return false; }
+void shim_dev_addr_mod(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
 {
     std::memcpy(dev->address + offset, address, bytes);
 }
-void shim_netdev_address_changed(net_device*) {}
+void shim_helper_notify_changeaddr(net_device*) {}
 void shim_netdev_notify_peers(net_device*) {}
 std::uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast; }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu.load(); }
-void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
-void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
-int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
-{
-    return ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
-}
-bool shim_netdev_rx_checksum(const net_device*) { return true; }
-bool shim_netdev_lro(const net_device*) { return false; }
+void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
+int shim_dev_set_mtu(net_device* dev, unsigned int mtu) { return ipoib_ndo_change_mtu(dev, static_cast<int>(mtu)); }
+bool shim_netdev_has_rxcsum(const net_device*) { return true; }
+bool shim_netdev_has_lro(const net_device*) { return false; }
 void shim_netdev_update_features(net_device*) {}
-void shim_netdev_for_each_multicast(net_device*, void (*)(void*, const std::uint8_t*), void*) {}
-void shim_netdev_carrier_on(net_device* dev) { dev->carrier.store(true); }
-void shim_netdev_carrier_off(net_device* dev) { dev->carrier.store(false); }
-unsigned long shim_neighbour_gc_interval() { return 50; }
+void shim_helper_netdev_for_each_mc_addr(net_device*, void (*)(void*, const std::uint8_t*), void*) {}
+void shim_netif_carrier_on(net_device* dev) { dev->carrier.store(true); }
+void shim_netif_carrier_off(net_device* dev) { dev->carrier.store(false); }
+unsigned long shim_arp_tbl_gc_interval() { return 50; }
 
 // The queue. Its state bit orders nothing by itself, as the kernel's bit operations without a result do not.
 
-void shim_tx_queue_start(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
-void shim_tx_queue_stop(net_device* dev) { dev->stopped.store(true, std::memory_order_relaxed); }
-void shim_tx_queue_wake(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
-void shim_tx_queues_wake(net_device* dev) { shim_tx_queue_wake(dev); }
-bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped.load(std::memory_order_relaxed); }
-bool shim_tx_queue_held(const net_device* dev) { return shim_tx_queue_stopped(dev); }
-void shim_tx_queue_disable(net_device* dev)
+void shim_netif_tx_start_queue(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
+void shim_netif_tx_stop_queue(net_device* dev) { dev->stopped.store(true, std::memory_order_relaxed); }
+void shim_netif_tx_wake_queue(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
+void shim_netif_tx_wake_all_queues(net_device* dev) { shim_netif_tx_wake_queue(dev); }
+bool shim_netif_tx_queue_stopped(const net_device* dev) { return dev->stopped.load(std::memory_order_relaxed); }
+bool shim_netif_xmit_stopped(const net_device* dev) { return shim_netif_tx_queue_stopped(dev); }
+void shim_netif_tx_disable(net_device* dev)
 {
     std::lock_guard guard(dev->transmit_lock);
-    shim_tx_queue_stop(dev);
+    shim_netif_tx_stop_queue(dev);
 }
 static thread_local bool more_follow = false;
-bool shim_xmit_more() { return more_follow; }
-bool shim_tx_queue_sent(net_device*, unsigned int, bool more) { return !more; }
-void shim_tx_queue_completed(net_device*, unsigned int, unsigned int) {}
-void shim_tx_queue_reset(net_device*) {}
-void shim_tx_queue_always_allow(net_device*, unsigned int) {}
+bool shim_netdev_xmit_more() { return more_follow; }
+bool shim_netdev_tx_sent_queue(net_device*, unsigned int, bool more) { return !more; }
+void shim_netdev_tx_completed_queue(net_device*, unsigned int, unsigned int) {}
+void shim_netdev_tx_reset_queue(net_device*) {}
+void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 // Called only when sends have stalled.
 unsigned int shim_tx_queue_idle_ms(const net_device*)
 {
@@ -100,18 +96,18 @@ unsigned int shim_tx_queue_idle_ms(const net_device*)
 bool transmit(sk_buff* skb, bool more)
 {
     net_device& dev = *skb->dev;
-    shim_bh_disable();
+    shim_local_bh_disable();
     bool sent = false;
     {
         std::lock_guard guard(dev.transmit_lock);
-        if (!shim_tx_queue_stopped(&dev)) {
+        if (!shim_netif_tx_queue_stopped(&dev)) {
             more_follow = more;
             ipoib_ndo_start_xmit(skb, &dev);
             more_follow = false;
             sent = true;
         }
     }
-    shim_bh_enable();
+    shim_local_bh_enable();
     return sent;
 }
 
@@ -153,10 +149,10 @@ void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* 
     for (shim_napi* none = nullptr; !contexts[napi->place].compare_exchange_strong(none, napi); none = nullptr)
         ++napi->place;
 }
-void shim_napi_remove(shim_napi* napi)
+void shim_netif_napi_del(shim_napi* napi)
 {
     contexts[napi->place].store(nullptr);
-    shim_rcu_synchronize();
+    shim_synchronize_net();
 }
 void shim_napi_enable(shim_napi* napi) { napi->state.store(0); }
 void shim_napi_disable(shim_napi* napi)
@@ -175,7 +171,7 @@ void shim_napi_schedule(shim_napi* napi)
            !napi->state.compare_exchange_weak(state, state & shim_napi::scheduled ? state | shim_napi::missed
                                                                                   : state | shim_napi::scheduled)) {}
 }
-bool shim_napi_complete(shim_napi* napi, int)
+bool shim_napi_complete_done(shim_napi* napi, int)
 {
     unsigned int state = napi->state.load();
     unsigned int next;
@@ -187,12 +183,12 @@ bool shim_napi_complete(shim_napi* napi, int)
     completed = true;
     return !(next & shim_napi::scheduled);
 }
-void shim_napi_receive(shim_napi*, sk_buff* skb)
+void shim_napi_gro_receive(shim_napi*, sk_buff* skb)
 {
     skb->dev->received.fetch_add(1, std::memory_order_relaxed);
     free_packet(skb);
 }
-void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb) { shim_napi_receive(napi, skb); }
+void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb) { shim_napi_gro_receive(napi, skb); }
 bool shim_napi_holds_packets(const shim_napi*) { return false; }
 
 bool poll_all()
@@ -214,7 +210,7 @@ bool poll_all()
             continue;
         // A full budget means more work, unless polling is disabled.
         if (napi->state.load() & shim_napi::disabled)
-            (void)shim_napi_complete(napi, 0);
+            (void)shim_napi_complete_done(napi, 0);
         else
             napi->state.fetch_and(~unsigned(shim_napi::running));
     }
@@ -235,7 +231,7 @@ sk_buff* make_packet(net_device& dev, const ipoib::HwAddr& to, unsigned int payl
 void free_packet(sk_buff* skb)
 {
     for (unsigned int i = 0; i < skb->page_count; ++i)
-        shim_page_free(skb->pages[i]);
+        shim_put_page(skb->pages[i]);
     std::free(skb->memory);
     delete skb;
 }
@@ -243,7 +239,7 @@ void free_packet(sk_buff* skb)
 unsigned char* shim_skb_data(const sk_buff* skb) { return skb->data; }
 unsigned int shim_skb_len(const sk_buff* skb) { return skb->len; }
 unsigned int shim_skb_headlen(const sk_buff* skb) { return skb->len; }
-unsigned int shim_skb_frags(const sk_buff*) { return 0; }
+unsigned int shim_skb_nr_frags(const sk_buff*) { return 0; }
 unsigned char* shim_skb_push(sk_buff* skb, unsigned int bytes)
 {
     skb->len += bytes;
@@ -256,26 +252,26 @@ unsigned char* shim_skb_pull(sk_buff* skb, unsigned int bytes)
 }
 void shim_skb_put(sk_buff* skb, unsigned int bytes) { skb->len += bytes; }
 void shim_skb_reserve(sk_buff* skb, unsigned int bytes) { skb->data += bytes; }
-void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes) { shim_skb_pull(skb, bytes); }
-unsigned int shim_skb_segment_bytes(const sk_buff*) { return 0; }
-bool shim_skb_wants_checksum(const sk_buff*) { return false; }
+void shim_helper_skb_pull_mac_header(sk_buff* skb, unsigned int bytes) { shim_skb_pull(skb, bytes); }
+unsigned int shim_skb_gso_size(const sk_buff*) { return 0; }
+bool shim_skb_checksum_partial(const sk_buff*) { return false; }
 void shim_skb_set_protocol(sk_buff*, std::uint16_t) {}
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_set_packet_type(sk_buff*, shim_packet_type) {}
-void shim_skb_checksum_verified(sk_buff*) {}
-void shim_skb_tx_timestamp(sk_buff*) {}
-void shim_skb_consume(sk_buff* skb, int) { free_packet(skb); }
-void shim_skb_drop(sk_buff* skb, shim_drop) { free_packet(skb); }
-void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
+void shim_skb_set_checksum_unnecessary(sk_buff*) {}
+void shim_helper_skb_tx_timestamp(sk_buff*) {}
+void shim_napi_consume_skb(sk_buff* skb, int) { free_packet(skb); }
+void shim_kfree_skb_reason(sk_buff* skb, shim_drop) { free_packet(skb); }
+void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
 {
     skb->dev = dev;
     if (!transmit(skb))
         free_packet(skb);
 }
-void shim_skb_update_pmtu(sk_buff*, unsigned int) {}
-void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int) { free_packet(skb); }
-void shim_skb_set_note(sk_buff* skb, unsigned int note) { skb->note = note; }
-unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
+void shim_skb_dst_update_pmtu(sk_buff*, unsigned int) {}
+void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int) { free_packet(skb); }
+void shim_skb_set_cb(sk_buff* skb, unsigned int note) { skb->note = note; }
+unsigned int shim_skb_cb(const sk_buff* skb) { return skb->note; }
 void shim_skb_orphan(sk_buff*) {}
 int shim_skb_orphan_frags(sk_buff*) { return 0; }
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
@@ -283,25 +279,28 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 
 struct page_pool {};
 
-page_pool* shim_pool_create(unsigned int, unsigned int, bool) { return new page_pool; }
-void shim_pool_destroy(page_pool* pool) { delete pool; }
-void* shim_pool_get(page_pool*) { return shim_page_alloc(); }
+page_pool* shim_page_pool_create(unsigned int, unsigned int, bool) { return new page_pool; }
+void shim_page_pool_destroy(page_pool* pool) { delete pool; }
+void* shim_helper_page_pool_alloc(page_pool*) { return shim_get_free_page(); }
 // Pages have 4 KiB, and links an MTU of 2048: nothing shares a page.
-void* shim_pool_get_piece(page_pool*, unsigned int) { std::abort(); }
-void shim_pool_put(page_pool*, void* page, bool) { shim_page_free(page); }
-void* shim_page_alloc() { return std::malloc(shim_page_size()); }
-void shim_page_hold(void*) { std::abort(); }
-void shim_page_free(void* page) { std::free(page); }
-sk_buff* shim_skb_build(void* page, unsigned int)
+void* shim_helper_page_pool_alloc_frag(page_pool*, unsigned int) { std::abort(); }
+void shim_page_pool_put_full_page(page_pool*, void* page, bool) { shim_put_page(page); }
+void* shim_get_free_page() { return std::malloc(shim_page_size()); }
+void shim_get_page(void*) { std::abort(); }
+void shim_put_page(void* page) { std::free(page); }
+sk_buff* shim_helper_napi_build_skb(void* page, unsigned int)
 {
     return new sk_buff{nullptr, static_cast<std::uint8_t*>(page), 0, nullptr, nullptr, 0, 1, {page}};
 }
-sk_buff* shim_skb_alloc(shim_napi*, unsigned int bytes)
+sk_buff* shim_napi_alloc_skb(shim_napi*, unsigned int bytes)
 {
     auto* memory = static_cast<std::uint8_t*>(std::malloc(bytes));
     return new sk_buff{memory, memory, 0, nullptr, nullptr, 0, 0, {}};
 }
-void shim_skb_add_data(sk_buff* skb, void* page, unsigned int, unsigned int) { skb->pages[skb->page_count++] = page; }
+void shim_helper_skb_add_rx_frag(sk_buff* skb, void* page, unsigned int, unsigned int)
+{
+    skb->pages[skb->page_count++] = page;
+}
 void shim_skb_mark_for_recycle(sk_buff*) {}
 unsigned int shim_skb_buffer_headroom() { return 64; }
 unsigned int shim_skb_buffer_tailroom() { return 256; }

@@ -43,7 +43,7 @@ protected:
         while (!done()) {
             if (kernel::reached(deadline, shim_jiffies()))
                 return false;
-            shim_sleep_ms(1);
+            shim_msleep(1);
         }
         return true;
     }
@@ -94,7 +94,7 @@ TEST_F(ThreadTest, address_changes_while_packets_come_and_go)
                 machine.ca.gid.raw[7] ^= 1;
                 machine.ca.on_event(machine.ca.event_context, SHIM_EVENT_GID_CHANGE, 1);
             }
-            shim_sleep_ms(1);
+            shim_msleep(1);
         }
     });
     const HwAddr everybody = HwAddr::from(machine.dev().broadcast);
@@ -112,7 +112,7 @@ TEST_F(ThreadTest, full_ring_wakes_its_queue)
         EXPECT_TRUE(transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(thread))), n % 80 != 79));
     });
     EXPECT_NE(interface().tx.stops.value(), 0U);
-    EXPECT_TRUE(comes([this] { return !shim_tx_queue_stopped(&machine.dev()); }));
+    EXPECT_TRUE(comes([this] { return !shim_netif_tx_queue_stopped(&machine.dev()); }));
 }
 
 TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
@@ -127,7 +127,7 @@ TEST_F(ThreadTest, neighbours_are_forgotten_under_traffic)
                 interface().paths.start();
                 shim_rtnl_unlock();
             }
-            shim_sleep_ms(1);
+            shim_msleep(1);
         }
     });
     on_threads(2, 8000, [this](unsigned int, unsigned int n) {
@@ -239,7 +239,7 @@ TEST_F(ConnectedThreadTest, connections_end_under_traffic)
             interface().paths.flush();
             interface().paths.start();
             shim_rtnl_unlock();
-            shim_sleep_ms(5);
+            shim_msleep(5);
         }
         over.store(true);
     });

@@ -99,7 +99,7 @@ TEST_F(AcceleratedTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
 {
     const auto bring = [this](bool up) {
         world.rtnl = true;
-        shim_netdev_bring(&world.dev(), up);
+        shim_dev_change_flags(&world.dev(), up);
         world.rtnl = false;
     };
     world.lower_asks_for_ops_lock = true;

@@ -54,7 +54,7 @@ protected:
     void bring(net_device* dev, bool up)
     {
         world.rtnl = true;
-        shim_netdev_bring(dev, up);
+        shim_dev_change_flags(dev, up);
         shim_rtnl_unlock();
         world.run_work();
     }

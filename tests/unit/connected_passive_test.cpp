@@ -533,7 +533,7 @@ TEST_F(PassiveTest, a_request_that_comes_while_the_interface_closes_is_turned_aw
     message.reliable = true;
     EXPECT_NE(ipoib_cm_event(late, &message, context), 0);
     EXPECT_EQ(late->reason, static_cast<unsigned int>(SHIM_CM_REJ_NO_RESOURCES));
-    shim_cm_destroy(late);
+    shim_ib_destroy_cm_id(late);
 }
 
 // Without a shared receive queue

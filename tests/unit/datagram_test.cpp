@@ -107,9 +107,9 @@ TEST_F(DatagramTest, few_sends_that_never_complete_restart_the_queues)
 {
     const unsigned int wakes = world.dev().wakes;
     world.transmit(world.packet(peer(1)));
-    world.advance(10 * shim_jiffies_per_second());
+    world.advance(10 * shim_hz());
     EXPECT_EQ(world.dev().wakes, wakes) << "the first look only remembers them";
-    world.advance(10 * shim_jiffies_per_second());
+    world.advance(10 * shim_hz());
     EXPECT_EQ(world.dev().wakes, wakes + 1);
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
@@ -120,14 +120,14 @@ TEST_F(DatagramTest, sends_that_complete_in_time_restart_nothing)
     // There are sends outstanding whenever it looks, but others.
     for (int look = 0; look < 5; ++look) {
         world.transmit(world.packet(peer(1)));
-        world.advance(10 * shim_jiffies_per_second());
+        world.advance(10 * shim_hz());
         world.transmit(world.packet(peer(1)));
         world.complete_sends(1);
     }
     EXPECT_EQ(world.dev().wakes, wakes);
     world.complete_sends(5);
     // An idle ring is not a stalled one.
-    world.advance(60 * shim_jiffies_per_second());
+    world.advance(60 * shim_hz());
     EXPECT_EQ(world.dev().wakes, wakes);
 }
 

@@ -63,7 +63,7 @@ TEST_F(DebugfsTest, neighbours_and_the_way_their_packets_go)
     open();
     meet(peer(2));
     world.transmit(world.packet(peer(1)));
-    world.now += 5 * shim_jiffies_per_second();
+    world.now += 5 * shim_hz();
     const std::string text = show(IPOIB_DEBUG_NEIGH);
     EXPECT_NE(text.find("waiting    unused for 5 s\n"), std::string::npos) << text;
     EXPECT_NE(text.find("datagram   unused for 5 s\n"), std::string::npos) << text;

@@ -168,7 +168,7 @@ TEST_F(EthtoolTest, a_new_address_is_announced_in_full_once_the_link_stays_up)
     EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 2 * rings.sends, rings.receives), 0);
     world.rtnl = false;
     for (int i = 0; i < 4; ++i) {
-        world.advance(shim_jiffies_per_second());
+        world.advance(shim_hz());
         for (const bool active : {false, true}) {
             world.ca.port.active = active;
             world.event(active ? SHIM_EVENT_PORT_ACTIVE : SHIM_EVENT_PORT_ERROR);

@@ -70,7 +70,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
 
 // cm.h
 
-ib_cm_id* shim_cm_create(ib_device*, void* context)
+ib_cm_id* shim_ib_create_cm_id(ib_device*, void* context)
 {
     may_sleep();
     allocates("cm_create");
@@ -79,21 +79,21 @@ ib_cm_id* shim_cm_create(ib_device*, void* context)
     return world->new_cm_id(context);
 }
 void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
-void shim_cm_destroy(ib_cm_id* id)
+void shim_ib_destroy_cm_id(ib_cm_id* id)
 {
     may_sleep();
     EXPECT_EQ(world->cm_ids.erase(id), 1U) << "an identifier is destroyed twice";
     std::erase(world->asked, id);
     delete id;
 }
-int shim_cm_listen(ib_cm_id* id, std::uint64_t service_id)
+int shim_ib_cm_listen(ib_cm_id* id, std::uint64_t service_id)
 {
     if (is_last(world->fail_cm))
         return -16;
     id->listens = service_id;
     return 0;
 }
-int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
+int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request)
 {
     may_sleep();
     if (is_last(world->fail_cm))
@@ -106,7 +106,7 @@ int shim_cm_send_req(ib_cm_id* id, const shim_cm_request* request)
     world->asked.push_back(id);
     return 0;
 }
-int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)
+int shim_ib_send_cm_rep(ib_cm_id* id, const shim_cm_reply* reply)
 {
     may_sleep();
     if (is_last(world->fail_cm))
@@ -118,25 +118,25 @@ int shim_cm_send_rep(ib_cm_id* id, const shim_cm_reply* reply)
     id->private_data.assign(data, data + reply->private_bytes);
     return 0;
 }
-int shim_cm_send_rtu(ib_cm_id* id)
+int shim_ib_send_cm_rtu(ib_cm_id* id)
 {
     may_sleep();
     id->sent.emplace_back("RTU");
     return 0;
 }
-int shim_cm_send_drep(ib_cm_id* id)
+int shim_ib_send_cm_drep(ib_cm_id* id)
 {
     may_sleep();
     id->sent.emplace_back("DREP");
     return 0;
 }
-void shim_cm_send_rej(ib_cm_id* id, shim_cm_reason reason)
+void shim_ib_send_cm_rej(ib_cm_id* id, shim_cm_reason reason)
 {
     may_sleep();
     id->sent.emplace_back("REJ");
     id->reason = reason;
 }
-ib_qp* shim_rc_qp_create(ib_pd*, const shim_rc_qp* wanted)
+ib_qp* shim_ib_create_rc_qp(ib_pd*, const shim_rc_qp* wanted)
 {
     may_sleep();
     allocates("rc_qp_create");
@@ -158,7 +158,7 @@ int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t)
     qp->state = "init";
     return 0;
 }
-int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t rnr_timer)
+int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t rnr_timer)
 {
     may_sleep();
     EXPECT_EQ(qp->state, "init");
@@ -168,7 +168,7 @@ int shim_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t rnr_time
     qp->rnr_timer = rnr_timer;
     return 0;
 }
-int shim_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
 {
     EXPECT_EQ(qp->state, "rtr");
     qp->state = "rts";

@@ -33,25 +33,25 @@ static void* allocate(std::size_t bytes)
     return memory;
 }
 
-void* shim_alloc(std::size_t bytes)
+void* shim_kzalloc(std::size_t bytes)
 {
     may_sleep();
     allocates("alloc");
     return allocate(bytes);
 }
-void* shim_alloc_atomic(std::size_t bytes) { return allocate(bytes); }
-void* shim_alloc_array(std::size_t count, std::size_t bytes)
+void* shim_kzalloc_atomic(std::size_t bytes) { return allocate(bytes); }
+void* shim_kvcalloc(std::size_t count, std::size_t bytes)
 {
     may_sleep();
     allocates("alloc_array");
     return allocate(count * bytes);
 }
-unsigned int shim_noio_begin() { return world->no_io++; }
-void shim_noio_end(unsigned int before)
+unsigned int shim_memalloc_noio_save() { return world->no_io++; }
+void shim_memalloc_noio_restore(unsigned int before)
 {
     EXPECT_EQ(before, --world->no_io) << "guards end in another order than the reverse";
 }
-void shim_free(void* memory)
+void shim_kvfree(void* memory)
 {
     if (!memory)
         return;
@@ -61,21 +61,21 @@ void shim_free(void* memory)
 
 // sync.h
 
-void shim_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { lock->held = false; }
-void shim_spinlock_lock_bh(shim_spinlock* lock)
+void shim_helper_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { lock->held = false; }
+void shim_spin_lock_bh(shim_spinlock* lock)
 {
     world->let_others_run();
     EXPECT_FALSE(lock->held) << "a spinlock is taken twice";
     lock->held = true;
     ++world->spinning;
 }
-void shim_spinlock_unlock_bh(shim_spinlock* lock)
+void shim_spin_unlock_bh(shim_spinlock* lock)
 {
     lock->held = false;
     if (--world->spinning == 0)
         world->run_softirqs();
 }
-void shim_spinlock_assert_held(const shim_spinlock* lock) { EXPECT_TRUE(lock->held); }
+void shim_lockdep_assert_held(const shim_spinlock* lock) { EXPECT_TRUE(lock->held); }
 void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { mutex->held = false; }
 void shim_mutex_lock(shim_mutex* mutex)
 {
@@ -85,9 +85,9 @@ void shim_mutex_lock(shim_mutex* mutex)
 }
 void shim_mutex_unlock(shim_mutex* mutex) { mutex->held = false; }
 void shim_mutex_destroy(shim_mutex*) {}
-void shim_completion_init(shim_completion* completion) { completion->done = false; }
-void shim_completion_complete(shim_completion* completion) { completion->done = true; }
-void shim_completion_wait(shim_completion* completion)
+void shim_init_completion(shim_completion* completion) { completion->done = false; }
+void shim_complete(shim_completion* completion) { completion->done = true; }
+void shim_wait_for_completion(shim_completion* completion)
 {
     may_sleep();
     world->answer_cancelled_paths();
@@ -95,19 +95,19 @@ void shim_completion_wait(shim_completion* completion)
 }
 void shim_rcu_read_lock() {}
 void shim_rcu_read_unlock() {}
-void shim_rcu_synchronize()
+void shim_synchronize_net()
 {
     may_sleep();
     ++world->grace_periods;
 }
 void shim_smp_mb() { world->let_others_run(); }
-void shim_atomic_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
-void shim_bh_disable() { ++world->spinning; }
-void shim_bh_enable() { --world->spinning; }
+void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
+void shim_local_bh_disable() { ++world->spinning; }
+void shim_local_bh_enable() { --world->spinning; }
 unsigned long shim_jiffies() { return world->now; }
-std::uint32_t shim_random_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
-unsigned long shim_jiffies_per_second() { return 100; }
-void shim_sleep_ms(unsigned int)
+std::uint32_t shim_helper_random_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
+unsigned long shim_hz() { return 100; }
+void shim_msleep(unsigned int)
 {
     may_sleep();
     world->sleep();
@@ -128,28 +128,28 @@ void shim_rtnl_unlock()
         delete dev;
     }
 }
-std::uint32_t shim_random() { return 4; }
+std::uint32_t shim_get_random_u32() { return 4; }
 
 // work.h
 
-workqueue_struct* shim_workqueue_create(const char* name, bool reclaims)
+workqueue_struct* shim_alloc_ordered_workqueue(const char* name, bool reclaims)
 {
     if (world->refuses("workqueue_create"))
         return nullptr;
     ++world->work_queues;
     return new workqueue_struct{name, reclaims};
 }
-void shim_workqueue_destroy(workqueue_struct* queue)
+void shim_destroy_workqueue(workqueue_struct* queue)
 {
     --world->work_queues;
     delete queue;
 }
-void shim_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char* name)
+void shim_helper_work_init(shim_work* work, void (*run)(void*), void* context, shim_lock_class*, const char* name)
 {
     EXPECT_NE(strstr(name, "::"), nullptr);
     *work = {run, context};
 }
-void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long delay)
+void shim_queue_delayed_work(workqueue_struct* queue, shim_work* work, unsigned long delay)
 {
     EXPECT_NE(queue, nullptr);
     for (const auto& queued : world->queued)
@@ -157,12 +157,12 @@ void shim_work_queue(workqueue_struct* queue, shim_work* work, unsigned long del
             return;
     world->queued.push_back({work, world->now + delay, queue});
 }
-void shim_work_queue_now(workqueue_struct* queue, shim_work* work)
+void shim_mod_delayed_work(workqueue_struct* queue, shim_work* work)
 {
     std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
-    shim_work_queue(queue, work, 0);
+    shim_queue_delayed_work(queue, work, 0);
 }
-void shim_work_cancel(shim_work* work)
+void shim_cancel_delayed_work_sync(shim_work* work)
 {
     may_sleep();
     std::erase_if(world->queued, [&](const auto& queued) { return queued.work == work; });
@@ -175,30 +175,30 @@ static std::string key_of(const shim_hash_node* node, std::uint16_t bytes)
     return text(reinterpret_cast<const char*>(node) + SHIM_SIZEOF_HASH_NODE, bytes);
 }
 
-int shim_hash_init(shim_hash* hash, std::uint16_t)
+int shim_rhashtable_init(shim_hash* hash, std::uint16_t)
 {
     if (world->refuses("hash_init"))
         return -12;
     hash->nodes = new std::map<std::string, shim_hash_node*>;
     return 0;
 }
-void shim_hash_destroy(shim_hash* hash)
+void shim_rhashtable_destroy(shim_hash* hash)
 {
     EXPECT_TRUE(hash->nodes->empty()) << "a hash table is destroyed with elements in it";
     delete hash->nodes;
 }
-shim_hash_node* shim_hash_find(shim_hash* hash, const void* key, std::uint16_t bytes)
+shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
 {
     const auto it = hash->nodes->find(text(key, bytes));
     return it == hash->nodes->end() ? nullptr : it->second;
 }
-int shim_hash_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+int shim_helper_rhashtable_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     if (out_of_memory())
         return -12;
     return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
 }
-void shim_hash_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+void shim_helper_rhashtable_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     EXPECT_EQ(hash->nodes->erase(key_of(node, bytes)), 1U);
 }
@@ -219,7 +219,7 @@ int register_as(const char* what)
 }
 void unregister(const char* what) { EXPECT_EQ(std::erase(world->registered, what), 1U) << what; }
 
-int shim_client_register()
+int shim_ib_register_client()
 {
     if (const int error = register_as("client"))
         return error;
@@ -227,14 +227,14 @@ int shim_client_register()
     (void)ipoib_add_device(&world->ca, &world->state);
     return 0;
 }
-void shim_client_unregister()
+void shim_ib_unregister_client()
 {
     unregister("client");
     if (world->state)
         ipoib_remove_device(&world->ca, std::exchange(world->state, nullptr));
 }
-std::uint32_t shim_ib_ports(const ib_device*) { return 1; }
-bool shim_ib_port_is_ib(const ib_device* ca, std::uint32_t) { return ca->infiniband; }
+std::uint32_t shim_rdma_end_port(const ib_device*) { return 1; }
+bool shim_rdma_protocol_ib(const ib_device* ca, std::uint32_t) { return ca->infiniband; }
 
 // trace.h
 
@@ -259,16 +259,16 @@ void shim_trace_ring(const net_device*, const char* ring, const char* what, unsi
 
 // dim.h
 
-void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+void shim_helper_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
 {
     *dim = {apply, context};
 }
-void shim_dim_look(shim_dim* dim, std::uint16_t events, std::uint64_t packets, std::uint64_t)
+void shim_helper_net_dim(shim_dim* dim, std::uint16_t events, std::uint64_t packets, std::uint64_t)
 {
     world->dim_looks.push_back({events, packets});
     world->dim = dim;
 }
-void shim_dim_cancel(shim_dim*)
+void shim_helper_dim_cancel(shim_dim*)
 {
     // DIM's work is on the system's queue, for which an item of a queue with WQ_MEM_RECLAIM must not wait.
     EXPECT_FALSE(running_queue && running_queue->reclaims) << "waited for by an item of " << running_queue->name;
@@ -278,10 +278,10 @@ void shim_dim_cancel(shim_dim*)
 
 // debugfs.h
 
-int shim_debugfs_start() { return register_as("debugfs"); }
-void shim_debugfs_stop() { unregister("debugfs"); }
-dentry* shim_debug_file_create(net_device*, ipoib_debug_file) { return nullptr; }
-void shim_debug_file_remove(dentry*) {}
+int shim_helper_debugfs_start() { return register_as("debugfs"); }
+void shim_helper_debugfs_stop() { unregister("debugfs"); }
+dentry* shim_helper_debugfs_create_file(net_device*, ipoib_debug_file) { return nullptr; }
+void shim_debugfs_remove(dentry*) {}
 void shim_seq_printf(seq_file*, const char* format, ...)
 {
     char text[512];
@@ -295,8 +295,8 @@ void shim_seq_printf(seq_file*, const char* format, ...)
 
 // netlink.h
 
-int shim_link_register() { return register_as("link"); }
-void shim_link_unregister() { unregister("link"); }
+int shim_rtnl_link_register() { return register_as("link"); }
+void shim_rtnl_link_unregister() { unregister("link"); }
 void shim_extack(netlink_ext_ack*, const char* format, ...)
 {
     char text[SHIM_EXTACK_BYTES];

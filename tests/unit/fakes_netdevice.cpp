@@ -17,8 +17,8 @@ net_device* shim_netdev_create(ib_device*, std::uint32_t)
     world->netdevs.push_back(dev);
     return dev;
 }
-void* shim_netdev_owner(const net_device* dev) { return dev->owner; }
-void shim_netdev_set_owner(net_device* dev, void* owner) { dev->owner = owner; }
+void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
+void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
 net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, const char* name)
 {
     if (world->refuses("netdev_create_child"))
@@ -29,9 +29,9 @@ net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, con
     return dev;
 }
 void shim_netdev_use_one_queue(net_device*) {}
-void shim_tx_queue_always_allow(net_device*, unsigned int) {}
-unsigned int shim_netdev_tx_queues(const net_device*) { return 2; }
-int shim_netdev_use_tx_queues(net_device* dev, unsigned int count)
+void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
+unsigned int shim_netdev_num_tx_queues(const net_device*) { return 2; }
+int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
 {
     EXPECT_TRUE(world->rtnl);
     if (world->refuses("netdev_use_tx_queues"))
@@ -46,32 +46,32 @@ void shim_netdev_set_child(net_device* dev)
     dev->child = true;
 }
 // As the kernel does: it lowers what it sends at a time, and never raises it.
-void shim_netdev_limit_segments(net_device* dev, unsigned int segments)
+void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
 {
     dev->segments_limit = segments;
     dev->max_segments = std::min(dev->max_segments, segments);
 }
-unsigned int shim_netdev_max_segments(const net_device* dev) { return dev->max_segments; }
-void shim_netdev_set_max_segments(net_device* dev, unsigned int segments)
+unsigned int shim_netdev_gso_max_segs(const net_device* dev) { return dev->max_segments; }
+void shim_netdev_set_gso_max_segs(net_device* dev, unsigned int segments)
 {
     EXPECT_LE(segments, dev->segments_limit);
     dev->max_segments = segments;
 }
-int shim_netdev_register(net_device* dev)
+int shim_helper_register_netdevice(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
     const int error = ipoib_ndo_init(dev);
     dev->registered = !error;
     return error;
 }
-void shim_netdev_batch_init(void*) { EXPECT_TRUE(world->batch.empty()); }
-void shim_netdev_batch_unregister(void*)
+void shim_init_list_head(void*) { EXPECT_TRUE(world->batch.empty()); }
+void shim_unregister_netdevice_many(void*)
 {
     world->batches.push_back(world->batch.size());
     for (net_device* dev : std::exchange(world->batch, {}))
-        shim_netdev_unregister(dev, nullptr);
+        shim_unregister_netdevice_queue(dev, nullptr);
 }
-void shim_netdev_unregister(net_device* dev, void* batch)
+void shim_unregister_netdevice_queue(net_device* dev, void* batch)
 {
     EXPECT_TRUE(world->rtnl);
     if (batch) {
@@ -87,9 +87,9 @@ void shim_netdev_unregister(net_device* dev, void* batch)
     world->going.push_back(dev);
 }
 bool shim_netdev_is_ours(const net_device* dev) { return dev->ours; }
-bool shim_netdev_bonded(const net_device* dev) { return dev->bonded; }
-bool shim_netdev_up(const net_device* dev) { return dev->up; }
-bool shim_netdev_has_ops_lock(const net_device* dev) { return dev->ops_lock; }
+bool shim_netif_is_bond_slave(const net_device* dev) { return dev->bonded; }
+bool shim_netdev_iff_up(const net_device* dev) { return dev->up; }
+bool shim_netdev_need_ops_lock(const net_device* dev) { return dev->ops_lock; }
 void shim_netdev_lock_ops(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
@@ -99,7 +99,7 @@ void shim_netdev_lock_ops(net_device* dev)
     dev->ops_locked = dev->ops_lock;
 }
 void shim_netdev_unlock_ops(net_device* dev) { dev->ops_locked = false; }
-void shim_netdev_bring(net_device* dev, bool up)
+void shim_dev_change_flags(net_device* dev, bool up)
 {
     EXPECT_TRUE(world->rtnl);
     shim_netdev_lock_ops(dev);
@@ -109,22 +109,21 @@ void shim_netdev_bring(net_device* dev, bool up)
         ipoib_ndo_stop(dev);
     shim_netdev_unlock_ops(dev);
 }
-bool shim_may_administer(const net_device*) { return world->administrator; }
-bool shim_parse_int(const char* text, int* value) { return sscanf(text, "%i", value) == 1; }
-void shim_netdev_free(net_device* dev)
+bool shim_ns_capable(const net_device*) { return world->administrator; }
+bool shim_sscanf_int(const char* text, int* value) { return sscanf(text, "%i", value) == 1; }
+void shim_free_netdev(net_device* dev)
 {
     std::erase(world->netdevs, dev);
     delete dev;
 }
 const char* shim_netdev_name(const net_device* dev) { return dev->name.c_str(); }
-void shim_netdev_set_address(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
+void shim_dev_addr_mod(net_device* dev, unsigned int offset, const void* address, unsigned int bytes)
 {
     std::memcpy(dev->address.data() + offset, address, bytes);
 }
 uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
-void shim_netdev_set_initial_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
-void shim_netdev_store_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
-int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
+void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
+int shim_dev_set_mtu(net_device* dev, unsigned int mtu)
 {
     EXPECT_TRUE(world->rtnl);
     if (world->refuses("netdev_change_mtu"))
@@ -132,17 +131,17 @@ int shim_netdev_change_mtu(net_device* dev, unsigned int mtu)
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
-bool shim_netdev_rx_checksum(const net_device* dev) { return dev->rx_checksum; }
-bool shim_netdev_lro(const net_device* dev) { return dev->lro; }
-const std::uint8_t* shim_netdev_address(const net_device* dev) { return dev->address.data(); }
-bool shim_netdev_address_given(const net_device* dev) { return dev->address_given; }
-bool shim_netdev_has_address(net_device* dev, const sockaddr* address) { return dev->ip == address; }
-net_device* shim_netdev_hold_outermost(net_device* dev)
+bool shim_netdev_has_rxcsum(const net_device* dev) { return dev->rx_checksum; }
+bool shim_netdev_has_lro(const net_device* dev) { return dev->lro; }
+const std::uint8_t* shim_netdev_dev_addr(const net_device* dev) { return dev->address.data(); }
+bool shim_netdev_addr_set_by_user(const net_device* dev) { return dev->address_given; }
+bool shim_helper_netdev_has_address(net_device* dev, const sockaddr* address) { return dev->ip == address; }
+net_device* shim_helper_netdev_hold_master(net_device* dev)
 {
     ++dev->holds;
     return dev;
 }
-void shim_netdev_address_changed(net_device* dev)
+void shim_helper_notify_changeaddr(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
     dev->address_changes += dev->registered;
@@ -157,48 +156,48 @@ void shim_netdev_update_features(net_device* dev)
     EXPECT_TRUE(world->rtnl);
     ++dev->feature_updates;
 }
-void shim_netdev_for_each_multicast(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
+void shim_helper_netdev_for_each_mc_addr(net_device* dev, void (*visit)(void*, const std::uint8_t*), void* context)
 {
     ++world->spinning;
     for (const auto& address : dev->multicast)
         visit(context, address.bytes);
     --world->spinning;
 }
-void shim_netdev_carrier_on(net_device* dev) { dev->carrier = true; }
-void shim_netdev_carrier_off(net_device* dev) { dev->carrier = false; }
-void shim_tx_queue_start(net_device* dev) { dev->stopped = false; }
-void shim_tx_queue_stop(net_device* dev) { dev->stopped = true; }
-void shim_tx_queue_wake(net_device* dev)
+void shim_netif_carrier_on(net_device* dev) { dev->carrier = true; }
+void shim_netif_carrier_off(net_device* dev) { dev->carrier = false; }
+void shim_netif_tx_start_queue(net_device* dev) { dev->stopped = false; }
+void shim_netif_tx_stop_queue(net_device* dev) { dev->stopped = true; }
+void shim_netif_tx_wake_queue(net_device* dev)
 {
     dev->wakes += dev->stopped;
     dev->stopped = false;
 }
-bool shim_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
-bool shim_tx_queue_held(const net_device* dev) { return dev->stopped || dev->limited; }
-void shim_tx_queue_disable(net_device* dev) { dev->stopped = dev->others_stopped = true; }
-void shim_tx_queues_wake(net_device* dev)
+bool shim_netif_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
+bool shim_netif_xmit_stopped(const net_device* dev) { return dev->stopped || dev->limited; }
+void shim_netif_tx_disable(net_device* dev) { dev->stopped = dev->others_stopped = true; }
+void shim_netif_tx_wake_all_queues(net_device* dev)
 {
     dev->others_stopped = false;
-    shim_tx_queue_wake(dev);
+    shim_netif_tx_wake_queue(dev);
 }
-bool shim_tx_queue_sent(net_device* dev, unsigned int bytes, bool more)
+bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int bytes, bool more)
 {
     dev->queued_bytes += static_cast<int>(bytes);
     return !more;
 }
-void shim_tx_queue_completed(net_device* dev, unsigned int, unsigned int bytes)
+void shim_netdev_tx_completed_queue(net_device* dev, unsigned int, unsigned int bytes)
 {
     dev->queued_bytes -= static_cast<int>(bytes);
     EXPECT_GE(dev->queued_bytes, 0);
 }
-void shim_tx_queue_reset(net_device* dev) { dev->queued_bytes = 0; }
-bool shim_xmit_more() { return world->more; }
+void shim_netdev_tx_reset_queue(net_device* dev) { dev->queued_bytes = 0; }
+bool shim_netdev_xmit_more() { return world->more; }
 unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
 void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
 {
     *napi = {poll, context, false};
 }
-void shim_napi_remove(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
+void shim_netif_napi_del(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
 void shim_napi_enable(shim_napi* napi)
 {
     napi->enabled = true;
@@ -217,16 +216,16 @@ void shim_napi_schedule(shim_napi* napi)
     if (std::find(world->scheduled.begin(), world->scheduled.end(), napi) == world->scheduled.end())
         world->scheduled.push_back(napi);
 }
-bool shim_napi_complete(shim_napi*, int) { return true; }
-void shim_napi_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
+bool shim_napi_complete_done(shim_napi*, int) { return true; }
+void shim_napi_gro_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
 void shim_napi_receive_unmerged(shim_napi*, sk_buff* skb)
 {
     world->received.push_back(skb);
     ++world->unmerged;
 }
 bool shim_napi_holds_packets(const shim_napi*) { return world->gro_holds_packets; }
-unsigned long shim_neighbour_gc_interval() { return 3000; }
-int shim_format(char* buffer, std::size_t bytes, const char* format, ...)
+unsigned long shim_arp_tbl_gc_interval() { return 3000; }
+int shim_scnprintf(char* buffer, std::size_t bytes, const char* format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -328,11 +327,11 @@ int shim_rdma_netdev_attach(net_device* dev, ib_device*, const shim_gid* mgid, s
                             std::uint32_t)
 {
     dev->lower.push_back(set_qkey ? "attach broadcast" : "attach");
-    return world->lower_filters ? shim_qp_attach(qp_in_address(dev), mgid, mlid) : 0;
+    return world->lower_filters ? shim_ib_attach_mcast(qp_in_address(dev), mgid, mlid) : 0;
 }
 void shim_rdma_netdev_detach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid)
 {
     dev->lower.push_back("detach");
     if (world->lower_filters)
-        shim_qp_detach(qp_in_address(dev), mgid, mlid);
+        shim_ib_detach_mcast(qp_in_address(dev), mgid, mlid);
 }

@@ -75,14 +75,14 @@ void World::answer_broadcast(int status, std::uint8_t mtu)
 
 // sa.h
 
-void shim_sa_register() { world->registered.push_back("sa"); }
-void shim_sa_unregister()
+void shim_ib_sa_register_client() { world->registered.push_back("sa"); }
+void shim_ib_sa_unregister_client()
 {
     EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end";
     unregister("sa");
 }
-int shim_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int limit_ms,
-                       void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+int shim_helper_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int limit_ms,
+                              void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     if (out_of_memory())
         return -12;
@@ -93,15 +93,15 @@ int shim_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* questio
     *query = reinterpret_cast<ib_sa_query*>(std::intptr_t(id));
     return id;
 }
-void shim_sa_cancel(int id, ib_sa_query*)
+void shim_ib_sa_cancel_query(int id, ib_sa_query*)
 {
     for (PathQuestion& question : world->paths) {
         if (question.id == id && question.open)
             question.cancelled = true;
     }
 }
-ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool with_parameters,
-                              int (*answered)(int, const shim_mcmember*, void*), void* context)
+ib_sa_multicast* shim_helper_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool with_parameters,
+                                     int (*answered)(int, const shim_mcmember*, void*), void* context)
 {
     may_sleep();
     ++world->join_questions;
@@ -112,7 +112,7 @@ ib_sa_multicast* shim_sa_join(ib_device*, std::uint32_t, const shim_mcmember* me
     world->memberships.push_back(join);
     return join;
 }
-void shim_sa_leave(ib_sa_multicast* membership)
+void shim_helper_sa_leave(ib_sa_multicast* membership)
 {
     may_sleep();
     ++world->leaves;
@@ -123,12 +123,12 @@ void shim_sa_leave(ib_sa_multicast* membership)
     std::erase(world->open_joins, membership);
     delete membership;
 }
-unsigned int shim_mtu_bytes(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
+unsigned int shim_ib_mtu_enum_to_int(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
 void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
-bool shim_sa_group_known(ib_device*, std::uint32_t, const shim_gid* mgid)
+bool shim_ib_sa_get_mcmember_rec(ib_device*, std::uint32_t, const shim_gid* mgid)
 {
     return world->known_groups.contains(text(mgid, 16));
 }
 std::uint32_t shim_path_dlid(sa_path_rec* record) { return record->dlid; }
 std::uint8_t shim_path_sl(const sa_path_rec*) { return 1; }
-unsigned int shim_path_mbps(const sa_path_rec*) { return 40000; }
+unsigned int shim_ib_rate_to_mbps(const sa_path_rec*) { return 40000; }

@@ -60,8 +60,8 @@ unsigned int shim_skb_len(const sk_buff* skb)
                            static_cast<unsigned int>(skb->bytes.size() - skb->start),
                            [](unsigned int sum, auto& frag) { return sum + static_cast<unsigned int>(frag.size()); });
 }
-unsigned int shim_skb_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
-unsigned int shim_skb_frag_len(const sk_buff* skb, unsigned int frag)
+unsigned int shim_skb_nr_frags(const sk_buff* skb) { return static_cast<unsigned int>(skb->frags.size()); }
+unsigned int shim_skb_frag_size(const sk_buff* skb, unsigned int frag)
 {
     return static_cast<unsigned int>(skb->frags.at(frag).size());
 }
@@ -93,7 +93,7 @@ void shim_skb_put(sk_buff* skb, unsigned int bytes)
     // Until now the vector holds the whole buffer.
     skb->bytes.assign(skb->buffer, skb->buffer + skb->start + bytes);
 }
-void shim_skb_set_mac_header(sk_buff* skb, unsigned int bytes)
+void shim_helper_skb_pull_mac_header(sk_buff* skb, unsigned int bytes)
 {
     skb->mac_header.assign(shim_skb_data(skb), shim_skb_data(skb) + bytes);
     skb->start += bytes;
@@ -107,11 +107,11 @@ int shim_skb_linearize(sk_buff* skb)
     skb->frags.clear();
     return 0;
 }
-unsigned int shim_skb_segment_bytes(const sk_buff* skb) { return skb->segment_bytes; }
+unsigned int shim_skb_gso_size(const sk_buff* skb) { return skb->segment_bytes; }
 unsigned int shim_skb_tcp_headers(const sk_buff* skb) { return skb->header_bytes; }
-bool shim_skb_pull_headers(sk_buff*, unsigned int) { return !world->refuses("skb_pull_headers"); }
-bool shim_skb_wants_checksum(const sk_buff* skb) { return skb->wants_checksum; }
-int shim_skb_fill_checksum(sk_buff* skb)
+bool shim_pskb_may_pull(sk_buff*, unsigned int) { return !world->refuses("skb_pull_headers"); }
+bool shim_skb_checksum_partial(const sk_buff* skb) { return skb->wants_checksum; }
+int shim_helper_skb_checksum(sk_buff* skb)
 {
     skb->wants_checksum = false;
     return 0;
@@ -119,8 +119,8 @@ int shim_skb_fill_checksum(sk_buff* skb)
 void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
-void shim_skb_checksum_verified(sk_buff* skb) { skb->verified = true; }
-void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
+void shim_skb_set_checksum_unnecessary(sk_buff* skb) { skb->verified = true; }
+void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
 {
     skb->segments = segments;
     skb->segment_bytes = segment_bytes;
@@ -130,19 +130,19 @@ void shim_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segme
     std::copy_n(headers, sizeof(ipoib::Ipv4Header) + (tcp.length >> 4) * 4U,
                 skb->bytes.begin() + static_cast<long>(skb->start));
 }
-void shim_skb_tx_timestamp(sk_buff*) {}
-void shim_skb_consume(sk_buff* skb, int budget)
+void shim_helper_skb_tx_timestamp(sk_buff*) {}
+void shim_napi_consume_skb(sk_buff* skb, int budget)
 {
     EXPECT_TRUE(budget == 0 || world->polling) << "freed as in a poll, and is in none";
     free_skb(skb);
 }
-void shim_skb_drop(sk_buff* skb, shim_drop why)
+void shim_kfree_skb_reason(sk_buff* skb, shim_drop why)
 {
     world->reasons.insert(why);
     ++world->drops;
     free_skb(skb);
 }
-void shim_skb_transmit_again(sk_buff* skb, net_device* dev)
+void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
 {
     may_sleep();
     EXPECT_EQ(skb->dev, dev);
@@ -159,16 +159,16 @@ int shim_skb_orphan_frags(sk_buff* skb)
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
 void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 
-void shim_skb_set_note(sk_buff* skb, unsigned int note) { skb->note = note; }
-unsigned int shim_skb_note(const sk_buff* skb) { return skb->note; }
-void shim_skb_update_pmtu(sk_buff*, unsigned int mtu) { world->updated_pmtus.push_back(mtu); }
-void shim_skb_reject_too_big(sk_buff* skb, net_device*, unsigned int mtu)
+void shim_skb_set_cb(sk_buff* skb, unsigned int note) { skb->note = note; }
+unsigned int shim_skb_cb(const sk_buff* skb) { return skb->note; }
+void shim_skb_dst_update_pmtu(sk_buff*, unsigned int mtu) { world->updated_pmtus.push_back(mtu); }
+void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int mtu)
 {
     may_sleep();
     world->rejected_mtus.push_back(mtu);
     free_skb(skb);
 }
-sk_buff* shim_skb_alloc(shim_napi*, unsigned int)
+sk_buff* shim_napi_alloc_skb(shim_napi*, unsigned int)
 {
     if (out_of_memory())
         return nullptr;
@@ -178,7 +178,7 @@ sk_buff* shim_skb_alloc(shim_napi*, unsigned int)
     world->skbs.insert(skb);
     return skb;
 }
-void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned int buffer_bytes)
+void shim_helper_skb_add_rx_frag(sk_buff* skb, void* data, unsigned int bytes, unsigned int buffer_bytes)
 {
     const auto* const from = static_cast<const std::uint8_t*>(data);
     EXPECT_EQ(page_of(from), page_of(from + bytes - 1));
@@ -188,21 +188,21 @@ void shim_skb_add_data(sk_buff* skb, void* data, unsigned int bytes, unsigned in
     skb->paged += bytes;
 }
 void shim_skb_mark_for_recycle(sk_buff*) {}
-void* shim_page_alloc()
+void* shim_get_free_page()
 {
     may_sleep();
     allocates("page_alloc");
     return world->fail_pages ? nullptr : new_page(nullptr, world->page_size)->bytes.data();
 }
-void shim_page_hold(void* address) { ++page_of(address)->users; }
-void shim_page_free(void* address)
+void shim_get_page(void* address) { ++page_of(address)->users; }
+void shim_put_page(void* address)
 {
     page* const one = page_of(address);
     ASSERT_TRUE(!one || !one->pool) << "a page of a pool is freed behind its back";
     drop_page(one);
 }
 
-page_pool* shim_pool_create(unsigned int size, unsigned int order, bool in_pieces)
+page_pool* shim_page_pool_create(unsigned int size, unsigned int order, bool in_pieces)
 {
     allocates("pool_create");
     if (world->refuses("pool_create"))
@@ -216,19 +216,19 @@ static void close_page(page_pool* pool)
     if (page* open = std::exchange(pool->open, nullptr))
         drop_page(open);
 }
-void shim_pool_destroy(page_pool* pool)
+void shim_page_pool_destroy(page_pool* pool)
 {
     close_page(pool);
     pool->destroyed = true;
 }
-void* shim_pool_get(page_pool* pool)
+void* shim_helper_page_pool_alloc(page_pool* pool)
 {
     EXPECT_FALSE(pool->in_pieces);
     if (world->fail_pages)
         return nullptr;
     return new_page(pool, std::size_t(world->page_size) << pool->order)->bytes.data();
 }
-void* shim_pool_get_piece(page_pool* pool, unsigned int bytes)
+void* shim_helper_page_pool_alloc_frag(page_pool* pool, unsigned int bytes)
 {
     EXPECT_TRUE(pool->in_pieces);
     if (world->fail_pages)
@@ -243,14 +243,14 @@ void* shim_pool_get_piece(page_pool* pool, unsigned int bytes)
     ++pool->open->users;
     return pool->open->bytes.data() + std::exchange(pool->given, pool->given + bytes);
 }
-void shim_pool_put(page_pool* pool, void* buffer, bool)
+void shim_page_pool_put_full_page(page_pool* pool, void* buffer, bool)
 {
     page* one = page_of(buffer);
     ASSERT_NE(one, nullptr) << "a page is freed twice";
     ASSERT_EQ(one->pool, pool);
     drop_page(one);
 }
-sk_buff* shim_skb_build(void* buffer, unsigned int bytes)
+sk_buff* shim_helper_napi_build_skb(void* buffer, unsigned int bytes)
 {
     if (out_of_memory())
         return nullptr;
@@ -296,12 +296,12 @@ void next_piece(shim_tso* tso)
 
 } // namespace
 
-void shim_tso_begin(shim_tso* tso, sk_buff* skb)
+void shim_tso_start(shim_tso* tso, sk_buff* skb)
 {
     cut_of(tso) = {skb, 0, 0, 0};
     next_piece(tso);
 }
-void shim_tso_write_headers(shim_tso* tso, const sk_buff* skb, void* headers, unsigned int data_bytes, bool last)
+void shim_helper_tso_build_hdr(shim_tso* tso, const sk_buff* skb, void* headers, unsigned int data_bytes, bool last)
 {
     std::memcpy(headers, skb->bytes.data() + skb->start, skb->header_bytes);
     auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);
@@ -314,19 +314,19 @@ void shim_tso_write_headers(shim_tso* tso, const sk_buff* skb, void* headers, un
 }
 void* shim_tso_data(const shim_tso* tso) { return piece_of(tso).data(); }
 unsigned int shim_tso_piece_bytes(const shim_tso* tso) { return static_cast<unsigned int>(piece_of(tso).size()); }
-void shim_tso_advance(shim_tso* tso, const sk_buff*, unsigned int bytes)
+void shim_tso_build_data(shim_tso* tso, const sk_buff*, unsigned int bytes)
 {
     cut_of(tso).done += bytes;
     next_piece(tso);
 }
-std::uint32_t shim_tso_add_to_sum(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
+std::uint32_t shim_csum_block_add(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
 {
     for (unsigned int i = 0; i < bytes; ++i)
         sum += static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(data)[i]) << ((offset + i) % 2 ? 0 : 8);
     return sum;
 }
 // Of the data alone.
-void shim_tso_fill_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int, std::uint32_t sum)
+void shim_helper_tso_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int, std::uint32_t sum)
 {
     auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);
     sum = (sum >> 16) + (sum & 0xffff);

@@ -117,24 +117,24 @@ static void unmap(std::uint64_t address)
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
 unsigned int shim_ib_abilities(const ib_device*) { return world->abilities; }
-unsigned int shim_ib_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
+unsigned int shim_ib_num_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
 int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     *port = ca->port;
     return world->refuses("ib_query_port") ? -19 : 0;
 }
-int shim_ib_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
+int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     *gid = ca->silent ? ca->known_gid : ca->gid;
     return world->refuses("ib_query_gid") ? -5 : 0;
 }
-int shim_ib_query_port_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
+int shim_ib_ops_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     *gid = ca->gid;
     return world->refuses("ib_ask_gid") ? -5 : 0;
 }
-void shim_ib_report_gid_change(ib_device* ca, std::uint32_t) { ++ca->gid_reports; }
-int shim_ib_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
+void shim_ib_dispatch_gid_change(ib_device* ca, std::uint32_t) { ++ca->gid_reports; }
+int shim_helper_rdma_find_gid(ib_device* ca, std::uint32_t, const shim_gid* gid, std::uint16_t* index)
 {
     for (std::size_t i = 0; i < ca->gids.size(); ++i)
         if (std::memcmp(ca->gids[i].raw, gid->raw, sizeof(gid->raw)) == 0) {
@@ -167,37 +167,40 @@ int shim_ib_find_cached_pkey(ib_device*, std::uint32_t, std::uint16_t pkey, std:
     }
     return -2;
 }
-int shim_pointer_error(const void* pointer)
+int shim_ptr_err_or_zero(const void* pointer)
 {
     const auto value = reinterpret_cast<std::intptr_t>(pointer);
     return value < 0 && value >= -4095 ? static_cast<int>(value) : 0;
 }
-ib_pd* shim_pd_create(ib_device* ca) { return world->refuses("pd_create") ? error_pointer<ib_pd>(-12) : new ib_pd{ca}; }
-void shim_pd_destroy(ib_pd* pd) { delete pd; }
-std::uint32_t shim_pd_lkey(const ib_pd*) { return 7; }
-ib_cq* shim_cq_create(ib_device* ca, unsigned int size, unsigned int vector, void (*completed)(ib_cq*, void*),
-                      void* context)
+ib_pd* shim_ib_alloc_pd(ib_device* ca)
+{
+    return world->refuses("pd_create") ? error_pointer<ib_pd>(-12) : new ib_pd{ca};
+}
+void shim_ib_dealloc_pd(ib_pd* pd) { delete pd; }
+std::uint32_t shim_ib_pd_lkey(const ib_pd*) { return 7; }
+ib_cq* shim_ib_create_cq(ib_device* ca, unsigned int size, unsigned int vector, void (*completed)(ib_cq*, void*),
+                         void* context)
 {
     EXPECT_LT(vector, std::max(ca->comp_vectors, 1U));
     if (world->refuses("cq_create"))
         return error_pointer<ib_cq>(-12);
     return new ib_cq{completed, context, {}, false, size, vector};
 }
-void shim_cq_destroy(ib_cq* cq) { delete cq; }
-int shim_cq_poll(ib_cq* cq, int entries, shim_wc* wc)
+void shim_ib_destroy_cq(ib_cq* cq) { delete cq; }
+int shim_ib_poll_cq(ib_cq* cq, int entries, shim_wc* wc)
 {
     int n = 0;
     for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front())
         shim_wc_at(wc, n)->entry = cq->entries.front();
     return n;
 }
-int shim_cq_moderate(ib_cq*, unsigned int entries, unsigned int usecs)
+int shim_rdma_set_cq_moderation(ib_cq*, unsigned int entries, unsigned int usecs)
 {
     world->ca.moderated_entries = entries;
     world->ca.moderated_usecs = usecs;
     return world->ca.moderation_error;
 }
-bool shim_cq_arm(ib_cq* cq)
+bool shim_ib_req_notify_cq(ib_cq* cq)
 {
     if (is_last(world->fail_arming) || (world->completes_without_end && world->polls_enabled < 2))
         return true;
@@ -224,8 +227,8 @@ void* shim_wc_qp_context(const shim_wc* wc)
         << "a completion is looked at when its queue pair is gone";
     return wc->entry.qp->context;
 }
-ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
-                      unsigned int)
+ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
+                            unsigned int)
 {
     if (world->fail_qps > 0) {
         --world->fail_qps;
@@ -240,14 +243,14 @@ ib_qp* shim_qp_create(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_
     world->qps.push_back(qp);
     return qp;
 }
-void shim_qp_destroy(ib_qp* qp)
+void shim_ib_destroy_qp(ib_qp* qp)
 {
     EXPECT_TRUE(qp->attached.empty()) << "a queue pair is destroyed while attached to groups";
     world->polls_at_destruction = world->polls_enabled;
     std::erase(world->qps, qp);
     delete qp;
 }
-std::uint32_t shim_qp_number(const ib_qp* qp) { return qp->number; }
+std::uint32_t shim_ib_qp_num(const ib_qp* qp) { return qp->number; }
 int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t, std::uint32_t)
 {
     EXPECT_EQ(qp->state, "reset");
@@ -290,7 +293,7 @@ int shim_qp_to_reset(ib_qp* qp)
     qp->outstanding.clear();
     return 0;
 }
-int shim_qp_recover_send(ib_qp* qp)
+int shim_helper_qp_recover_send(ib_qp* qp)
 {
     if (qp->state != "sqe")
         return -22;
@@ -305,7 +308,7 @@ int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
     qp->qkey = qkey;
     return 0;
 }
-int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+int shim_ib_attach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
     may_sleep();
     if (world->refuses("qp_attach"))
@@ -313,7 +316,7 @@ int shim_qp_attach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     EXPECT_TRUE(qp->attached.emplace(text(mgid, 16), mlid).second) << "attached twice";
     return 0;
 }
-void shim_qp_detach(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
+void shim_ib_detach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
     may_sleep();
     EXPECT_EQ(qp->attached.erase({text(mgid, 16), mlid}), 1U) << "detached, but never attached";
@@ -345,7 +348,7 @@ void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
 }
 void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
 void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
-int shim_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
+int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     ++world->doorbells;
     for (shim_send_wr* wr = first; wr; wr = wr->next) {
@@ -395,7 +398,7 @@ static int take_receives(std::deque<shim_recv_wr>& receives, shim_recv_wr* first
     world->receives_until_failure = -1;
     return -12;
 }
-int shim_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
+int shim_helper_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
 {
     return take_receives(qp->receives, first, refused);
 }
@@ -410,7 +413,7 @@ std::uint64_t shim_dma_map_from_device(ib_device*, void* address, std::size_t) {
 void shim_dma_unmap_from_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
 void shim_dma_sync_for_cpu(ib_device*, std::uint64_t, std::size_t) {}
 void shim_dma_sync_for_device(ib_device*, std::uint64_t, std::size_t) {}
-bool shim_dma_failed(ib_device*, std::uint64_t address) { return address == 0; }
+bool shim_dma_mapping_error(ib_device*, std::uint64_t address) { return address == 0; }
 
 static ib_ah* create_ah(std::uint16_t dlid)
 {
@@ -422,9 +425,9 @@ static ib_ah* create_ah(std::uint16_t dlid)
     return ah;
 }
 
-ib_ah* shim_ah_create(ib_pd*, const shim_ah_attributes* attributes) { return create_ah(attributes->dlid); }
-ib_ah* shim_ah_create_from_path(ib_pd*, std::uint32_t, sa_path_rec* record) { return create_ah(record->dlid); }
-void shim_ah_destroy(ib_ah* ah)
+ib_ah* shim_helper_create_ah(ib_pd*, const shim_ah_attributes* attributes) { return create_ah(attributes->dlid); }
+ib_ah* shim_helper_create_ah_from_path(ib_pd*, std::uint32_t, sa_path_rec* record) { return create_ah(record->dlid); }
+void shim_rdma_destroy_ah(ib_ah* ah)
 {
     may_sleep();
     for (ib_qp* qp : world->qps)
@@ -433,16 +436,16 @@ void shim_ah_destroy(ib_ah* ah)
     EXPECT_EQ(world->ahs.erase(ah), 1U) << "an address handle is destroyed twice";
     delete ah;
 }
-void shim_events_start(ib_device* ca, shim_event_handler* handler, void (*on_event)(void*, shim_event, std::uint32_t),
-                       void* context)
+void shim_ib_register_event_handler(ib_device* ca, shim_event_handler* handler,
+                                    void (*on_event)(void*, shim_event, std::uint32_t), void* context)
 {
     EXPECT_TRUE(ca->handlers.emplace(handler, ib_device::Handler{on_event, context}).second);
 }
-void shim_events_stop(shim_event_handler* handler) { EXPECT_EQ(world->ca.handlers.erase(handler), 1U); }
+void shim_ib_unregister_event_handler(shim_event_handler* handler) { EXPECT_EQ(world->ca.handlers.erase(handler), 1U); }
 
 // Shared receive queues
 
-ib_srq* shim_srq_create(ib_pd*, unsigned int, unsigned int)
+ib_srq* shim_ib_create_srq(ib_pd*, unsigned int, unsigned int)
 {
     if (world->refuse_srq)
         return error_pointer<ib_srq>(-12);
@@ -450,13 +453,13 @@ ib_srq* shim_srq_create(ib_pd*, unsigned int, unsigned int)
     world->srqs.insert(srq);
     return srq;
 }
-void shim_srq_destroy(ib_srq* srq)
+void shim_ib_destroy_srq(ib_srq* srq)
 {
     EXPECT_EQ(world->srqs.erase(srq), 1U);
     delete srq;
 }
 unsigned int shim_ib_max_srq_sge(const ib_device*) { return world->have_srq ? world->srq_sges : 0; }
-int shim_srq_post_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
+int shim_helper_post_srq_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
     return take_receives(srq->receives, first, refused);
 }

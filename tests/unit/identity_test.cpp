@@ -75,12 +75,12 @@ TEST_F(IdentityTest, nothing_is_joined_until_the_port_has_the_guid)
     open_dev(world.dev());
     EXPECT_TRUE(world.open_joins.empty());
     EXPECT_FALSE(world.log.empty());
-    world.advance(10 * shim_jiffies_per_second());
+    world.advance(10 * shim_hz());
     world.run_work();
     EXPECT_TRUE(world.open_joins.empty());
     // No event tells of it.
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
-    world.advance(2 * shim_jiffies_per_second());
+    world.advance(2 * shim_hz());
     world.run_work();
     ASSERT_EQ(world.open_joins.size(), 1U);
     EXPECT_EQ(world.open_joins[0]->asked.port_gid.raw[15], 0x77);

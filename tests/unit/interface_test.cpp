@@ -171,7 +171,7 @@ TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
     EXPECT_EQ(world.dev().broadcast[9], 0x01);
 }
 
-// The fake of shim_dim_cancel() looks which queues wait.
+// The fake of shim_helper_dim_cancel() looks which queues wait.
 TEST_F(InterfaceTest, a_restart_waits_for_the_work_of_moderation_without_a_rescuer)
 {
     open();
@@ -369,7 +369,7 @@ TEST_F(InterfaceTest, a_queue_that_a_poll_wakes_late_is_stopped_all_the_same)
     // A poll on another processor has found room before the interface began to stop, and wakes the queue only now.
     std::function<void()> wake = [&] {
         if (world.dev().stopped)
-            shim_tx_queue_wake(&world.dev());
+            shim_netif_tx_wake_queue(&world.dev());
         else
             world.meanwhile = wake;
     };
