@@ -129,7 +129,7 @@ unsigned int ipoib_ethtool_speed(const net_device* dev)
 {
     const Interface& interface = Interface::of(dev);
     shim_port port;
-    if (shim_ib_query_port(interface.ca(), interface.identity.port(), &port) != 0)
+    if (shim_helper_ib_query_port(interface.ca(), interface.identity.port(), &port) != 0)
         return 0;
     return ipoib::lane_speed(port.speed) * ipoib::lanes(port.width);
 }

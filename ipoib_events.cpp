@@ -8,7 +8,7 @@ namespace ipoib {
 
 void FabricEvents::start()
 {
-    shim_ib_register_event_handler(interface_.ca(), handler_.get(), on_event, this);
+    shim_helper_register_event_handler(interface_.ca(), handler_.get(), on_event, this);
     heavy_.queue();
 }
 

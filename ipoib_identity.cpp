@@ -36,7 +36,7 @@ kernel::Status PortIdentity::read(unsigned int& active_mtu)
     TRY(read_gid());
     // Groups that are left because the P_Key changed carry the P_Key that they were joined with.
     TRY(read_pkey());
-    if (const int error = shim_ib_query_port(ca_, port_, &attributes))
+    if (const int error = shim_helper_ib_query_port(ca_, port_, &attributes))
         return unanswered("the attributes", error);
     set_lid(attributes.lid);
     active_mtu = attributes.active_mtu;
@@ -122,7 +122,7 @@ int PortIdentity::gid_index() const
 bool PortIdentity::port_down() const
 {
     shim_port attributes;
-    return shim_ib_query_port(ca_, port_, &attributes) == 0 && !attributes.active;
+    return shim_helper_ib_query_port(ca_, port_, &attributes) == 0 && !attributes.active;
 }
 
 kernel::Status PortIdentity::choose_guid(const Gid& like)

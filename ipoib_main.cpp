@@ -48,7 +48,7 @@ kernel::Status Interface::attach()
 kernel::Status Interface::prepare()
 {
     shim_port attributes;
-    TRY(shim_ib_query_port(ca(), identity.port(), &attributes));
+    TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
     unsigned int abilities = shim_ib_abilities(ca());
     if (rdma_netdev.present()) { // It sets the other features itself.
         abilities &= SHIM_IS_FUNCTION;

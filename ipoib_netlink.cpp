@@ -15,11 +15,11 @@ kernel::Status change(Interface& interface, const shim_link_request& request, ne
 {
     if (request.has_mode) {
         if (request.mode != datagram && request.mode != connected) {
-            shim_extack(extack, "mode %u is neither datagram (0) nor connected (1)", request.mode);
+            shim_helper_extack(extack, "mode %u is neither datagram (0) nor connected (1)", request.mode);
             return kernel::invalid;
         }
         if (const kernel::Status status = interface.set_connected(request.mode == connected); !status.ok()) {
-            shim_extack(extack, "the MTU of the mode was not accepted");
+            shim_helper_extack(extack, "the MTU of the mode was not accepted");
             return status;
         }
     }
@@ -31,26 +31,26 @@ kernel::Status change(Interface& interface, const shim_link_request& request, ne
 kernel::Status create(net_device* dev, const shim_link_request& request, netlink_ext_ack* extack)
 {
     if (!request.has_link) {
-        shim_extack(extack, "an ipoib child needs a parent: link DEVICE");
+        shim_helper_extack(extack, "an ipoib child needs a parent: link DEVICE");
         return kernel::invalid;
     }
     if (!request.link) {
-        shim_extack(extack, "the parent does not exist");
+        shim_helper_extack(extack, "the parent does not exist");
         return kernel::no_device;
     }
     if (!shim_netdev_is_ours(request.link)) {
-        shim_extack(extack, "%s is no ipoib interface", shim_netdev_name(request.link));
+        shim_helper_extack(extack, "%s is no ipoib interface", shim_netdev_name(request.link));
         return kernel::no_device;
     }
     Interface& parent = Interface::of(request.link);
     if (parent.parent()) {
         log_warning(parent.dev(), "child creation disallowed for child devices");
-        shim_extack(extack, "%s is a child itself", shim_netdev_name(request.link));
+        shim_helper_extack(extack, "%s is a child itself", shim_netdev_name(request.link));
         return kernel::invalid;
     }
     const PKey pkey = request.has_pkey ? PKey(request.pkey) : parent.identity.pkey();
     if (!pkey.valid()) {
-        shim_extack(extack, "P_Key 0x%04x names no partition", pkey.value());
+        shim_helper_extack(extack, "P_Key 0x%04x names no partition", pkey.value());
         return kernel::invalid;
     }
     auto made = kernel::make_owned<Interface>(dev, parent, pkey);
@@ -58,7 +58,7 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
         return kernel::no_memory;
     Interface* const child = made.get();
     if (const kernel::Status status = parent.children.adopt(std::move(made)); !status.ok()) {
-        shim_extack(extack, "setting the child up failed, error %d", status.code());
+        shim_helper_extack(extack, "setting the child up failed, error %d", status.code());
         return status;
     }
     if (const kernel::Status status = change(*child, request, extack); !status.ok()) {

@@ -9,39 +9,39 @@ namespace ipoib {
 RdmaNetdev::~RdmaNetdev()
 {
     if (present_)
-        shim_rdma_netdev_end(state_.get(), interface_.dev());
+        shim_helper_rdma_netdev_end(state_.get(), interface_.dev());
 }
 
 kernel::Status RdmaNetdev::start()
 {
     const int error =
-        shim_rdma_netdev_start(state_.get(), interface_.dev(), interface_.ca(), interface_.identity.port());
+        shim_helper_rdma_netdev_start(state_.get(), interface_.dev(), interface_.ca(), interface_.identity.port());
     present_ = error == 0;
     return error == kernel::not_supported ? 0 : error;
 }
 
-kernel::Status RdmaNetdev::init() { return shim_rdma_netdev_init(state_.get(), interface_.dev()); }
-void RdmaNetdev::uninit() { shim_rdma_netdev_uninit(state_.get(), interface_.dev()); }
+kernel::Status RdmaNetdev::init() { return shim_helper_rdma_netdev_init(state_.get(), interface_.dev()); }
+void RdmaNetdev::uninit() { shim_helper_rdma_netdev_uninit(state_.get(), interface_.dev()); }
 
 kernel::Status RdmaNetdev::open()
 {
-    const int error = shim_rdma_netdev_open(state_.get(), interface_.dev(), interface_.identity.pkey_index());
+    const int error = shim_helper_rdma_netdev_open(state_.get(), interface_.dev(), interface_.identity.pkey_index());
     if (error)
         log_warning(interface_.dev(), "the HCA's rdma_netdev did not open, error %d", error);
     return error;
 }
 
-void RdmaNetdev::stop() { shim_rdma_netdev_stop(state_.get(), interface_.dev()); }
+void RdmaNetdev::stop() { shim_helper_rdma_netdev_stop(state_.get(), interface_.dev()); }
 
 kernel::Status RdmaNetdev::change_mtu(unsigned int mtu)
 {
-    return shim_rdma_netdev_change_mtu(state_.get(), interface_.dev(), mtu);
+    return shim_helper_rdma_netdev_change_mtu(state_.get(), interface_.dev(), mtu);
 }
 
-void RdmaNetdev::tx_timed_out() { shim_rdma_netdev_tx_timeout(interface_.dev()); }
+void RdmaNetdev::tx_timed_out() { shim_helper_rdma_netdev_tx_timeout(interface_.dev()); }
 void RdmaNetdev::add_statistics(shim_stats& stats) const
 {
-    shim_rdma_netdev_get_stats(state_.get(), interface_.dev(), &stats);
+    shim_helper_rdma_netdev_get_stats(state_.get(), interface_.dev(), &stats);
 }
 void RdmaNetdev::set_mtu(unsigned int mtu) { shim_rdma_netdev_set_mtu(interface_.dev(), mtu); }
 

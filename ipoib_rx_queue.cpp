@@ -10,7 +10,7 @@ namespace ipoib {
 
 RxQueue::RxQueue(Interface& interface) : ring(interface, *this), interface_(interface)
 {
-    shim_helper_dim_init(
+    shim_dim_init(
         dim_.get(),
         [](void* context, unsigned int usecs, unsigned int frames) {
             (void)static_cast<Interface*>(context)->queues.moderate({usecs, frames}).ok();
@@ -21,7 +21,7 @@ RxQueue::RxQueue(Interface& interface) : ring(interface, *this), interface_(inte
 void RxQueue::stop()
 {
     napi_.disable();
-    shim_helper_dim_cancel(dim_.get());
+    shim_dim_cancel(dim_.get());
 }
 
 int RxQueue::poll(int budget)

@@ -128,7 +128,7 @@ kernel::Status UdQueues::move_to_rts()
 {
     PortIdentity& identity = interface_.identity;
     shim_port attributes;
-    TRY(shim_ib_query_port(interface_.ca(), identity.port(), &attributes));
+    TRY(shim_helper_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
     TRY(shim_qp_to_init(qp_, identity.port(), identity.pkey_index(), interface_.qkey()));
     // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.

@@ -21,23 +21,6 @@ SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
 
 SHIM unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
 
-SHIM int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes)
-{
-	struct ib_port_attr attr;
-	int ret = ib_query_port(ca, port, &attr);
-
-	if (ret)
-		return ret;
-	attributes->active = attr.state == IB_PORT_ACTIVE;
-	attributes->lid = attr.lid;
-	attributes->lmc = attr.lmc;
-	attributes->max_mtu = rdma_mtu_from_attr(ca, port, &attr);
-	attributes->speed = attr.active_speed;
-	attributes->width = attr.active_width;
-	attributes->active_mtu = rdma_mtu_enum_to_int(ca, port, attr.active_mtu);
-	return 0;
-}
-
 SHIM int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
 {
 	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);
@@ -53,18 +36,6 @@ SHIM void shim_ib_dispatch_gid_change(struct ib_device *ca, uint32_t port)
 	struct ib_event event = { .device = ca, .event = IB_EVENT_GID_CHANGE, .element.port_num = port };
 
 	ib_dispatch_event(&event);
-}
-
-SHIM int shim_helper_rdma_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index)
-{
-	const struct ib_gid_attr *attr =
-		rdma_find_gid_by_port(ca, (const union ib_gid *)gid, IB_GID_TYPE_IB, port, NULL);
-
-	if (IS_ERR(attr))
-		return PTR_ERR(attr);
-	*index = attr->index;
-	rdma_put_gid_attr(attr);
-	return 0;
 }
 
 SHIM int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey)
@@ -92,43 +63,6 @@ SHIM uint32_t shim_ib_pd_lkey(const struct ib_pd *pd) { return pd->local_dma_lke
 SHIM unsigned int shim_ib_max_srq_sge(const struct ib_device *ca)
 {
 	return ca->attrs.max_srq ? ca->attrs.max_srq_sge : 0;
-}
-
-static enum shim_event event_of(enum ib_event_type type)
-{
-	switch (type) {
-	case IB_EVENT_CLIENT_REREGISTER:
-		return SHIM_EVENT_CLIENT_REREGISTER;
-	case IB_EVENT_PORT_ERR:
-		return SHIM_EVENT_PORT_ERROR;
-	case IB_EVENT_PORT_ACTIVE:
-		return SHIM_EVENT_PORT_ACTIVE;
-	case IB_EVENT_LID_CHANGE:
-		return SHIM_EVENT_LID_CHANGE;
-	case IB_EVENT_PKEY_CHANGE:
-		return SHIM_EVENT_PKEY_CHANGE;
-	case IB_EVENT_GID_CHANGE:
-		return SHIM_EVENT_GID_CHANGE;
-	default:
-		return SHIM_EVENT_OTHER;
-	}
-}
-
-static void on_event(struct ib_event_handler *native, struct ib_event *event)
-{
-	struct shim_event_handler *handler = container_of(native, struct shim_event_handler, handler);
-
-	handler->on_event(handler->context, event_of(event->event), event->element.port_num);
-}
-
-SHIM void shim_ib_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
-					 void (*callback)(void *context, enum shim_event event, uint32_t port),
-					 void *context)
-{
-	INIT_IB_EVENT_HANDLER(&handler->handler, ca, on_event);
-	handler->on_event = callback;
-	handler->context = context;
-	ib_register_event_handler(&handler->handler);
 }
 
 SHIM void shim_ib_unregister_event_handler(struct shim_event_handler *handler)

@@ -13,25 +13,14 @@ static void dim_work(struct work_struct *work)
 	dim->state = DIM_START_MEASURE;
 }
 
-SHIM void shim_helper_dim_init(struct shim_dim *dim,
-			       void (*apply)(void *context, unsigned int usecs, unsigned int frames), void *context)
+SHIM void shim_dim_init(struct shim_dim *dim, void (*apply)(void *context, unsigned int usecs, unsigned int frames),
+			void *context)
 {
-	memset(dim, 0, sizeof(*dim));
+	*dim = (struct shim_dim){ .dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE, .apply = apply, .context = context };
 	INIT_WORK(&dim->dim.work, dim_work);
-	dim->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
-	dim->apply = apply;
-	dim->context = context;
 }
 
-SHIM void shim_helper_net_dim(struct shim_dim *dim, uint16_t events, uint64_t packets, uint64_t bytes)
-{
-	struct dim_sample sample = {};
-
-	dim_update_sample(events, packets, bytes, &sample);
-	net_dim(&dim->dim, SHIM_DIM_SAMPLE(sample));
-}
-
-SHIM void shim_helper_dim_cancel(struct shim_dim *dim)
+SHIM void shim_dim_cancel(struct shim_dim *dim)
 {
 	cancel_work_sync(&dim->dim.work);
 	dim->dim.state = DIM_START_MEASURE;

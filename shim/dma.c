@@ -14,11 +14,13 @@ SHIM void shim_dma_unmap_to_device(struct ib_device *ca, uint64_t address, size_
 	ib_dma_unmap_single(ca, address, bytes, DMA_TO_DEVICE);
 }
 
+/* A macro, as its users are one expression. */
+#define FRAG(skb, frag) (&skb_shinfo(skb)->frags[frag])
+
 SHIM uint64_t shim_dma_map_frag(struct ib_device *ca, const struct sk_buff *skb, unsigned int frag)
 {
-	const skb_frag_t *f = &skb_shinfo(skb)->frags[frag];
-
-	return ib_dma_map_page(ca, skb_frag_page(f), skb_frag_off(f), skb_frag_size(f), DMA_TO_DEVICE);
+	return ib_dma_map_page(ca, skb_frag_page(FRAG(skb, frag)), skb_frag_off(FRAG(skb, frag)),
+			       skb_frag_size(FRAG(skb, frag)), DMA_TO_DEVICE);
 }
 
 SHIM void shim_dma_unmap_frag(struct ib_device *ca, uint64_t address, size_t bytes)

@@ -9,7 +9,7 @@
 
 SHIM int shim_ptr_err_or_zero(const void *pointer) { return PTR_ERR_OR_ZERO(pointer); }
 SHIM uint32_t shim_get_random_u32(void) { return get_random_u32(); }
-SHIM uint32_t shim_helper_random_below(uint32_t limit) { return reciprocal_scale(get_random_u32(), limit); }
+SHIM uint32_t shim_get_random_u32_below(uint32_t limit) { return reciprocal_scale(get_random_u32(), limit); }
 
 SHIM bool shim_sscanf_int(const char *text, int *value) { return sscanf(text, "%i", value) == 1; }
 

@@ -13,15 +13,20 @@ static int napi_poll(struct napi_struct *napi, int budget)
 	return shim->poll(shim->context, budget);
 }
 
-SHIM void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
-			void *context, bool transmit)
+SHIM void shim_netif_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+			      void *context)
 {
 	napi->poll = poll;
 	napi->context = context;
-	if (transmit)
-		SHIM_NAPI_ADD_TX(dev, &napi->napi, napi_poll);
-	else
-		SHIM_NAPI_ADD(dev, &napi->napi, napi_poll);
+	SHIM_NAPI_ADD(dev, &napi->napi, napi_poll);
+}
+
+SHIM void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+				 void *context)
+{
+	napi->poll = poll;
+	napi->context = context;
+	SHIM_NAPI_ADD_TX(dev, &napi->napi, napi_poll);
 }
 
 SHIM void shim_netif_napi_del(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
@@ -32,8 +37,5 @@ SHIM bool shim_napi_complete_done(struct shim_napi *napi, int done) { return nap
 SHIM bool shim_napi_holds_packets(const struct shim_napi *napi) { return SHIM_NAPI_HOLDS(&napi->napi); }
 SHIM void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb) { napi_gro_receive(&napi->napi, skb); }
 
-SHIM void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb)
-{
-	skb_mark_napi_id(skb, &napi->napi);
-	netif_receive_skb(skb);
-}
+SHIM void shim_skb_mark_napi_id(struct sk_buff *skb, struct shim_napi *napi) { skb_mark_napi_id(skb, &napi->napi); }
+SHIM void shim_netif_receive_skb(struct sk_buff *skb) { netif_receive_skb(skb); }

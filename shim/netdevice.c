@@ -137,20 +137,6 @@ SHIM void shim_rdma_netdev_set_clnt_priv(struct net_device *dev, void *owner)
 	((struct rdma_netdev *)netdev_priv(dev))->clnt_priv = owner;
 }
 
-SHIM int shim_helper_register_netdevice(struct net_device *dev)
-{
-	int ret = register_netdevice(dev);
-
-	if (ret)
-		return ret;
-	/* From here on the kernel frees it, when the last reference is gone. */
-	dev->needs_free_netdev = true;
-	dev->priv_destructor = ipoib_netdev_gone;
-	if (dev->dev.parent)
-		shim_replace_dev_id(dev);
-	return 0;
-}
-
 SHIM void shim_unregister_netdevice_queue(struct net_device *dev, void *batch)
 {
 	unregister_netdevice_queue(dev, batch);
@@ -178,60 +164,9 @@ SHIM const char *shim_netdev_name(const struct net_device *dev) { return dev->na
 SHIM const uint8_t *shim_netdev_dev_addr(const struct net_device *dev) { return dev->dev_addr; }
 SHIM bool shim_netdev_addr_set_by_user(const struct net_device *dev) { return dev->addr_assign_type == NET_ADDR_SET; }
 
-/* Stops at the first that has it. */
-static int has_address(struct net_device *dev, struct netdev_nested_priv *wanted)
-{
-	const struct sockaddr *address = wanted->data;
-	struct in_device *in_dev;
-
-	switch (address->sa_family) {
-	case AF_INET:
-		in_dev = __in_dev_get_rcu(dev);
-		return in_dev &&
-		       inet_confirm_addr(dev_net(dev), in_dev, 0,
-					 ((const struct sockaddr_in *)address)->sin_addr.s_addr, RT_SCOPE_HOST);
-	case AF_INET6:
-		return IS_ENABLED(CONFIG_IPV6) &&
-		       ipv6_chk_addr(dev_net(dev), &((const struct sockaddr_in6 *)address)->sin6_addr, dev, 1);
-	default:
-		return 0;
-	}
-}
-
-SHIM bool shim_helper_netdev_has_address(struct net_device *dev, const struct sockaddr *address)
-{
-	struct netdev_nested_priv wanted = { .data = (void *)address };
-	bool found;
-
-	rcu_read_lock();
-	found = has_address(dev, &wanted) || netdev_walk_all_upper_dev_rcu(dev, has_address, &wanted);
-	rcu_read_unlock();
-	return found;
-}
-
-SHIM struct net_device *shim_helper_netdev_hold_master(struct net_device *dev)
-{
-	struct net_device *master;
-
-	rcu_read_lock();
-	master = netdev_master_upper_dev_get_rcu(dev);
-	/* A VRF is no link of its own. */
-	if (master && !netif_is_l3_master(master))
-		dev = master;
-	dev_hold(dev);
-	rcu_read_unlock();
-	return dev;
-}
-
 SHIM void shim_dev_addr_mod(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
 {
 	dev_addr_mod(dev, offset, address, bytes);
-}
-
-SHIM void shim_helper_notify_changeaddr(struct net_device *dev)
-{
-	if (dev->reg_state == NETREG_REGISTERED)
-		call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
 }
 
 SHIM void shim_netdev_notify_peers(struct net_device *dev) { __netdev_notify_peers(dev); }
@@ -243,17 +178,6 @@ SHIM int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu) { return SHI
 SHIM bool shim_netdev_has_rxcsum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
 SHIM bool shim_netdev_has_lro(const struct net_device *dev) { return dev->features & NETIF_F_LRO; }
 SHIM void shim_netdev_update_features(struct net_device *dev) { netdev_update_features(dev); }
-
-SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
-					      void (*visit)(void *context, const uint8_t *address), void *context)
-{
-	struct netdev_hw_addr *entry;
-
-	netif_addr_lock_bh(dev);
-	netdev_for_each_mc_addr(entry, dev)
-		visit(context, entry->addr);
-	netif_addr_unlock_bh(dev);
-}
 
 SHIM void shim_netif_carrier_on(struct net_device *dev) { netif_carrier_on(dev); }
 SHIM void shim_netif_carrier_off(struct net_device *dev) { netif_carrier_off(dev); }

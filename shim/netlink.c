@@ -121,31 +121,3 @@ int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
 	dev->rtnl_link_ops = &link_ops;
 	return 0;
 }
-
-#ifdef HAVE_EXTACK_BUFFER
-static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }
-#else
-/* The kernel keeps a pointer until it has told the user: buffers in turn, far more than there are requests at a time.
- */
-static char *message_buffer(struct netlink_ext_ack *extack)
-{
-	static char buffers[16][SHIM_EXTACK_BYTES];
-	static atomic_t next;
-
-	return buffers[(unsigned int)atomic_inc_return(&next) % ARRAY_SIZE(buffers)];
-}
-#endif
-
-void shim_extack(struct netlink_ext_ack *extack, const char *format, ...)
-{
-	va_list arguments;
-	char *buffer;
-
-	if (!extack)
-		return;
-	buffer = message_buffer(extack);
-	va_start(arguments, format);
-	vsnprintf(buffer, SHIM_EXTACK_BYTES, format, arguments);
-	va_end(arguments);
-	extack->_msg = buffer;
-}

@@ -75,6 +75,19 @@ extern const struct attribute_group shim_parent_group, shim_child_group;
 /* Replaces the core's attribute dev_id by one that calls shim_note_dev_id(). */
 void shim_replace_dev_id(struct net_device *dev);
 
+/* Names and operations of the debugfs files, by enum ipoib_debug_file; the directory; and what renames the files. */
+struct shim_debugfs_file {
+	const char *name;
+	const struct file_operations *operations;
+};
+extern const struct shim_debugfs_file shim_debugfs_files[];
+extern struct dentry *shim_debugfs_directory;
+extern struct notifier_block shim_netdev_notifier;
+
+extern struct ib_sa_client shim_sa_client;
+
+static inline struct rdma_netdev *shim_rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }
+
 /* A program reads the netdev's dev_id. */
 void shim_note_dev_id(const struct net_device *dev);
 

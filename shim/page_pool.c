@@ -18,21 +18,6 @@ SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int or
 
 SHIM void shim_page_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
 
-SHIM void *shim_helper_page_pool_alloc(struct page_pool *pool)
-{
-	struct page *page = page_pool_dev_alloc_pages(pool);
-
-	return page ? page_address(page) : NULL;
-}
-
-SHIM void *shim_helper_page_pool_alloc_frag(struct page_pool *pool, unsigned int bytes)
-{
-	unsigned int offset;
-	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
-
-	return page ? page_address(page) + offset : NULL;
-}
-
 SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, bool in_poll)
 {
 	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);

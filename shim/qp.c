@@ -76,21 +76,6 @@ SHIM int shim_qp_to_reset(struct ib_qp *qp)
 	return ib_modify_qp(qp, &attr, IB_QP_STATE);
 }
 
-SHIM int shim_helper_qp_recover_send(struct ib_qp *qp)
-{
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr attr;
-	int ret = ib_query_qp(qp, &attr, IB_QP_STATE, &init);
-
-	if (ret)
-		return ret;
-	if (attr.qp_state != IB_QPS_SQE)
-		return -EINVAL;
-	attr.qp_state = IB_QPS_RTS;
-	attr.cur_qp_state = IB_QPS_SQE;
-	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
-}
-
 SHIM int shim_qp_set_qkey(struct ib_qp *qp, uint32_t qkey)
 {
 	struct ib_qp_attr attr = { .qkey = qkey };

@@ -42,23 +42,3 @@ SHIM int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index
 
 	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS);
 }
-
-SHIM int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
-
-	if (ret)
-		return ret;
-	attr.rq_psn = psn;
-	attr.min_rnr_timer = rnr_timer;
-	return ib_modify_qp(qp, &attr, mask | IB_QP_MIN_RNR_TIMER);
-}
-
-SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
-	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
-
-	return ret ?: ib_modify_qp(qp, &attr, mask);
-}

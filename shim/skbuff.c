@@ -26,12 +26,6 @@ SHIM unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes) { ret
 SHIM void shim_skb_put(struct sk_buff *skb, unsigned int bytes) { skb_put(skb, bytes); }
 SHIM void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes) { skb_reserve(skb, bytes); }
 
-SHIM void shim_helper_skb_pull_mac_header(struct sk_buff *skb, unsigned int bytes)
-{
-	skb_reset_mac_header(skb);
-	__skb_pull(skb, bytes);
-}
-
 SHIM int shim_skb_linearize(struct sk_buff *skb) { return skb_linearize(skb); }
 
 SHIM unsigned int shim_skb_gso_size(const struct sk_buff *skb) { return skb_shinfo(skb)->gso_size; }
@@ -44,20 +38,6 @@ SHIM unsigned int shim_skb_tcp_headers(const struct sk_buff *skb)
 SHIM bool shim_pskb_may_pull(struct sk_buff *skb, unsigned int bytes) { return pskb_may_pull(skb, bytes); }
 SHIM bool shim_skb_checksum_partial(const struct sk_buff *skb) { return skb->ip_summed == CHECKSUM_PARTIAL; }
 
-SHIM int shim_helper_skb_checksum(struct sk_buff *skb)
-{
-	const unsigned int start = skb_checksum_start_offset(skb), end = start + skb->csum_offset + sizeof(__sum16);
-	__sum16 sum;
-
-	/* What skb_checksum_help() does for any packet takes twice the time that a small one needs. */
-	if (skb_is_nonlinear(skb) || (skb_cloned(skb) && !skb_clone_writable(skb, end)))
-		return skb_checksum_help(skb);
-	sum = csum_fold(csum_partial(skb->data + start, skb->len - start, 0));
-	*(__sum16 *)(skb->data + end - sizeof(sum)) = sum ?: CSUM_MANGLED_0;
-	skb->ip_summed = CHECKSUM_NONE;
-	return 0;
-}
-
 SHIM void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype) { skb->protocol = cpu_to_be16(ethertype); }
 SHIM void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev) { skb->dev = dev; }
 
@@ -69,29 +49,6 @@ SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type ty
 }
 
 SHIM void shim_skb_set_checksum_unnecessary(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
-
-SHIM void shim_helper_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes)
-{
-	const struct iphdr *ip = (const struct iphdr *)skb->data;
-	struct tcphdr *tcp = (struct tcphdr *)(ip + 1);
-
-	skb_reset_network_header(skb);
-	skb_set_transport_header(skb, sizeof(*ip));
-	skb_shinfo(skb)->gso_size = segment_bytes;
-	skb_shinfo(skb)->gso_segs = segments;
-	skb_shinfo(skb)->gso_type = SKB_GSO_TCPV4;
-	tcp->check = ~tcp_v4_check(skb->len - sizeof(*ip), ip->saddr, ip->daddr, 0);
-	skb->csum_start = (unsigned char *)tcp - skb->head;
-	skb->csum_offset = offsetof(struct tcphdr, check);
-	skb->ip_summed = CHECKSUM_PARTIAL;
-}
-
-SHIM void shim_helper_skb_tx_timestamp(struct sk_buff *skb)
-{
-	/* Else a call is spent on every packet, to see that there is no PHY. */
-	if (unlikely(skb_shinfo(skb)->tx_flags))
-		skb_tx_timestamp(skb);
-}
 
 SHIM void shim_napi_consume_skb(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
 
@@ -124,20 +81,6 @@ SHIM void shim_dev_queue_xmit(struct sk_buff *skb, struct net_device *dev)
 
 SHIM void shim_skb_dst_update_pmtu(struct sk_buff *skb, unsigned int mtu) { skb_dst_update_pmtu(skb, mtu); }
 
-SHIM void shim_helper_icmp_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu)
-{
-	skb->dev = dev;
-	/* The control block is the transmit path's; ICMP takes it for IP's. */
-	memset(skb->cb, 0, sizeof(skb->cb));
-	local_bh_disable();
-	if (skb->protocol == htons(ETH_P_IP))
-		icmp_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, htonl(mtu));
-	else if (skb->protocol == htons(ETH_P_IPV6))
-		icmpv6_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
-	local_bh_enable();
-	shim_kfree_skb_reason(skb, SHIM_DROP_TOO_LONG);
-}
-
 struct packet_note {
 	unsigned int value;
 };
@@ -151,25 +94,9 @@ SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 
-SHIM struct sk_buff *shim_helper_napi_build_skb(void *buffer, unsigned int bytes)
-{
-	struct sk_buff *skb = napi_build_skb(buffer, bytes);
-
-	if (skb)
-		skb_mark_for_recycle(skb);
-	return skb;
-}
-
 SHIM struct sk_buff *shim_napi_alloc_skb(struct shim_napi *napi, unsigned int bytes)
 {
 	return napi_alloc_skb(&napi->napi, bytes);
-}
-
-SHIM void shim_helper_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes)
-{
-	struct page *page = virt_to_head_page(data);
-
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, data - page_address(page), bytes, buffer_bytes);
 }
 
 SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }

@@ -13,12 +13,6 @@ static __always_inline spinlock_t *spinlock(struct shim_spinlock *lock) { return
 static __always_inline struct mutex *mutex(struct shim_mutex *lock) { return (struct mutex *)lock; }
 static __always_inline struct completion *completion(struct shim_completion *c) { return (struct completion *)c; }
 
-SHIM void shim_helper_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock_class, const char *name)
-{
-	spin_lock_init(spinlock(lock));
-	lockdep_set_class_and_name(spinlock(lock), (struct lock_class_key *)lock_class, name);
-}
-
 SHIM void shim_spin_lock_bh(struct shim_spinlock *lock) { spin_lock_bh(spinlock(lock)); }
 SHIM void shim_spin_unlock_bh(struct shim_spinlock *lock) { spin_unlock_bh(spinlock(lock)); }
 

@@ -10,22 +10,6 @@ SHIM struct workqueue_struct *shim_alloc_ordered_workqueue(const char *name, boo
 
 SHIM void shim_destroy_workqueue(struct workqueue_struct *queue) { destroy_workqueue(queue); }
 
-static void work_run(struct work_struct *item)
-{
-	struct shim_work *work = container_of(item, struct shim_work, work.work);
-
-	work->run(work->context);
-}
-
-SHIM void shim_helper_work_init(struct shim_work *work, void (*run)(void *context), void *context,
-				struct shim_lock_class *lock_class, const char *name)
-{
-	INIT_DELAYED_WORK(&work->work, work_run);
-	lockdep_init_map(&work->work.work.lockdep_map, name, (struct lock_class_key *)lock_class, 0);
-	work->run = run;
-	work->context = context;
-}
-
 SHIM void shim_queue_delayed_work(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies)
 {
 	queue_delayed_work(queue, &work->work, delay_jiffies);

@@ -51,17 +51,6 @@ SHIM void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *ne
 	wr->wr.wr.next = next ? &next->wr.wr : NULL;
 }
 
-SHIM int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused)
-{
-	/* Who says nothing of it took none. */
-	const struct ib_send_wr *bad = &first->wr.wr;
-	const int error = ib_post_send(qp, &first->wr.wr, &bad);
-
-	if (refused)
-		*refused = error ? container_of(bad, struct shim_send_wr, wr.wr) : NULL;
-	return error;
-}
-
 SHIM void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count)
 {
 	wr->wr.wr_id = id;
@@ -77,24 +66,4 @@ SHIM void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *ne
 SHIM struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr)
 {
 	return (struct shim_recv_wr *)wr->wr.next;
-}
-
-SHIM int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
-{
-	/* Who says nothing of it took none. */
-	const struct ib_recv_wr *bad = &first->wr;
-	const int error = ib_post_recv(qp, &first->wr, &bad);
-
-	*refused = error ? (struct shim_recv_wr *)bad : NULL;
-	return error;
-}
-
-SHIM int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
-{
-	/* As in shim_helper_post_recv(). */
-	const struct ib_recv_wr *bad = &first->wr;
-	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
-
-	*refused = error ? (struct shim_recv_wr *)bad : NULL;
-	return error;
 }

@@ -44,12 +44,12 @@ public:
     T* find(const Key& key) { return find(RcuGuard(), key); }
     T* find(const RcuGuard&, const Key& key)
     {
-        auto* node = shim_helper_rhashtable_lookup(native(), &key, sizeof(Key));
+        auto* node = shim_rhashtable_lookup(native(), &key, sizeof(Key));
         // SAFETY: every node in the table is the first member of a Hashed<Key>, which is the first base of a T.
         return node ? static_cast<T*>(reinterpret_cast<Hashed<Key>*>(node)) : nullptr;
     }
-    Status insert(T& element) { return shim_helper_rhashtable_insert(native(), node_of(element), sizeof(Key)); }
-    void remove(T& element) { shim_helper_rhashtable_remove(native(), node_of(element), sizeof(Key)); }
+    Status insert(T& element) { return shim_rhashtable_lookup_insert_fast(native(), node_of(element), sizeof(Key)); }
+    void remove(T& element) { shim_rhashtable_remove_fast(native(), node_of(element), sizeof(Key)); }
 
 private:
     static shim_hash_node* node_of(T& element) { return static_cast<Hashed<Key>&>(element).node_.get(); }

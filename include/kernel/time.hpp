@@ -12,7 +12,7 @@ inline unsigned long milliseconds(unsigned int count) { return count * shim_hz()
 // Adds jitter: uniform in [0.5, 1.5) of the delay, so that hosts do not retry in lockstep.
 inline unsigned long with_jitter(unsigned long jiffies)
 {
-    return jiffies / 2 + shim_helper_random_below(static_cast<unsigned int>(jiffies));
+    return jiffies / 2 + shim_get_random_u32_below(static_cast<unsigned int>(jiffies));
 }
 // As the kernel's time_before(): correct across the wrap, for times less than half the range apart.
 inline bool before(unsigned long one, unsigned long other) { return static_cast<long>(one - other) < 0; }

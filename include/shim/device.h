@@ -37,7 +37,7 @@ enum shim_ability {
 unsigned int shim_ib_abilities(const struct ib_device *ca);
 unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca);
 /* CONTEXT: process. */
-int shim_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
+int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
 /* ib_core's copy, which it makes anew when the HCA reports a change. */
 int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /* The HCA's own answer. */
@@ -71,9 +71,9 @@ enum shim_event {
 	SHIM_EVENT_PKEY_CHANGE,
 	SHIM_EVENT_GID_CHANGE,
 };
-void shim_ib_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
-				    void (*on_event)(void *context, enum shim_event event, uint32_t port),
-				    void *context);
+void shim_helper_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
+					void (*on_event)(void *context, enum shim_event event, uint32_t port),
+					void *context);
 void shim_ib_unregister_event_handler(struct shim_event_handler *handler);
 
 SHIM_END

@@ -16,9 +16,9 @@ int shim_rhashtable_init(struct shim_hash *hash, uint16_t key_bytes);
 /* The table must be empty. CONTEXT: process. */
 void shim_rhashtable_destroy(struct shim_hash *hash);
 /* NULL: not there. CONTEXT: any, under shim_rcu_read_lock. */
-struct shim_hash_node *shim_helper_rhashtable_lookup(struct shim_hash *hash, const void *key, uint16_t key_bytes);
+struct shim_hash_node *shim_rhashtable_lookup(struct shim_hash *hash, const void *key, uint16_t key_bytes);
 /* CONTEXT: any; callers exclude one another. -EEXIST: the key is there. */
-int shim_helper_rhashtable_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
-void shim_helper_rhashtable_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+int shim_rhashtable_lookup_insert_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+void shim_rhashtable_remove_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
 
 SHIM_END

@@ -10,7 +10,7 @@ struct net_device;
 int shim_ptr_err_or_zero(const void *pointer);
 uint32_t shim_get_random_u32(void);
 /* From 0 on. CONTEXT: any. */
-uint32_t shim_helper_random_below(uint32_t limit);
+uint32_t shim_get_random_u32_below(uint32_t limit);
 /* As sscanf's %i: decimal, 0x..., 0.... False: no number. */
 bool shim_sscanf_int(const char *text, int *value);
 int shim_scnprintf(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));

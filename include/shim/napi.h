@@ -9,8 +9,10 @@ struct shim_napi;
 struct sk_buff;
 
 /* poll(context, budget) returns the packets it handled. */
-void shim_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
-		   void *context, bool transmit);
+void shim_netif_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+			 void *context);
+void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+			    void *context);
 void shim_netif_napi_del(struct shim_napi *napi);
 void shim_napi_enable(struct shim_napi *napi);
 /* CONTEXT: process, may sleep. */
@@ -18,9 +20,12 @@ void shim_napi_disable(struct shim_napi *napi);
 void shim_napi_schedule(struct shim_napi *napi);
 /* True: the poll is over and interrupts may be asked for. */
 bool shim_napi_complete_done(struct shim_napi *napi, int done);
-/* To the stack, by GRO; or past it, which is for when GRO holds none: it would overtake them. */
+/* Gives a packet to GRO. */
 void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb);
-void shim_napi_receive_unmerged(struct shim_napi *napi, struct sk_buff *skb);
+/* Gives a packet to the stack, past GRO, which must hold none: the packet would overtake those. */
+void shim_netif_receive_skb(struct sk_buff *skb);
+/* Marks the packet for busy polling. */
+void shim_skb_mark_napi_id(struct sk_buff *skb, struct shim_napi *napi);
 bool shim_napi_holds_packets(const struct shim_napi *napi);
 
 SHIM_END

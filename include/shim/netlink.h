@@ -24,7 +24,7 @@ int shim_rtnl_link_register(void);
 void shim_rtnl_link_unregister(void);
 enum { SHIM_EXTACK_BYTES = 80 };
 /* The words that the user gets with the errno, cut to fit. NULL extack: nobody to tell. */
-void shim_extack(struct netlink_ext_ack *extack, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void shim_helper_extack(struct netlink_ext_ack *extack, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* kernel -> C++. CONTEXT: RTNL. dev is set up and not registered; on failure the kernel frees it. */
 int ipoib_newlink(struct net_device *dev, const struct shim_link_request *request, struct netlink_ext_ack *extack);

@@ -20,19 +20,21 @@ struct sk_buff;
  * Initialises dev as an rdma_netdev of the HCA and saves the HCA's netdev operations in *state. -EOPNOTSUPP: the HCA
  * has none; dev is unchanged. CONTEXT: process, before registration.
  */
-int shim_rdma_netdev_start(struct shim_rdma_netdev *state, struct net_device *dev, struct ib_device *ca, uint32_t port);
+int shim_helper_rdma_netdev_start(struct shim_rdma_netdev *state, struct net_device *dev, struct ib_device *ca,
+				  uint32_t port);
 /* Calls the HCA's destructor. The netdev is not registered (any more). */
-void shim_rdma_netdev_end(struct shim_rdma_netdev *state, struct net_device *dev);
+void shim_helper_rdma_netdev_end(struct shim_rdma_netdev *state, struct net_device *dev);
 
 /* Called by the netdev operations of the same names. CONTEXT: RTNL. */
-int shim_rdma_netdev_init(const struct shim_rdma_netdev *state, struct net_device *dev);
-void shim_rdma_netdev_uninit(const struct shim_rdma_netdev *state, struct net_device *dev);
-int shim_rdma_netdev_open(const struct shim_rdma_netdev *state, struct net_device *dev, uint16_t pkey_index);
-void shim_rdma_netdev_stop(const struct shim_rdma_netdev *state, struct net_device *dev);
-int shim_rdma_netdev_change_mtu(const struct shim_rdma_netdev *state, struct net_device *dev, unsigned int mtu);
-void shim_rdma_netdev_tx_timeout(struct net_device *dev);
+int shim_helper_rdma_netdev_init(const struct shim_rdma_netdev *state, struct net_device *dev);
+void shim_helper_rdma_netdev_uninit(const struct shim_rdma_netdev *state, struct net_device *dev);
+int shim_helper_rdma_netdev_open(const struct shim_rdma_netdev *state, struct net_device *dev, uint16_t pkey_index);
+void shim_helper_rdma_netdev_stop(const struct shim_rdma_netdev *state, struct net_device *dev);
+int shim_helper_rdma_netdev_change_mtu(const struct shim_rdma_netdev *state, struct net_device *dev, unsigned int mtu);
+void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev);
 /* Adds the rdma_netdev's statistics to *stats. CONTEXT: any. */
-void shim_rdma_netdev_get_stats(const struct shim_rdma_netdev *state, struct net_device *dev, struct shim_stats *stats);
+void shim_helper_rdma_netdev_get_stats(const struct shim_rdma_netdev *state, struct net_device *dev,
+				       struct shim_stats *stats);
 /* The largest IP packet of the link. */
 void shim_rdma_netdev_set_mtu(struct net_device *dev, unsigned int mtu);
 /* Sends the packet, which begins with its encapsulation, and takes it in every case. CONTEXT: under the transmit lock.

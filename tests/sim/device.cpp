@@ -79,7 +79,7 @@ unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
 std::uint32_t shim_rdma_end_port(const ib_device*) { return 1; }
 bool shim_rdma_protocol_ib(const ib_device*, std::uint32_t) { return true; }
 
-int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
+int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     may_sleep("ib_query_port");
     *port = {ca->active, ca->lid, 0, 4096, ca->mtu, 4, 2};
@@ -174,8 +174,8 @@ void shim_rdma_destroy_ah(ib_ah* ah)
     delete ah;
 }
 
-void shim_ib_register_event_handler(ib_device* ca, shim_event_handler* handler,
-                                    void (*on_event)(void*, shim_event, std::uint32_t), void* context)
+void shim_helper_register_event_handler(ib_device* ca, shim_event_handler* handler,
+                                        void (*on_event)(void*, shim_event, std::uint32_t), void* context)
 {
     may_sleep("ib_register_event_handler");
     ca->handlers.push_back({handler, on_event, context});

@@ -245,7 +245,7 @@ void shim_local_bh_enable()
 }
 
 unsigned long shim_jiffies() { return world->jiffies(); }
-std::uint32_t shim_helper_random_below(std::uint32_t limit)
+std::uint32_t shim_get_random_u32_below(std::uint32_t limit)
 {
     return static_cast<std::uint32_t>(world->scheduler.random().below(limit));
 }

@@ -51,7 +51,7 @@ void shim_rhashtable_destroy(shim_hash* hash)
     world->memory.hold("hash table", -1);
     delete hash->nodes;
 }
-shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
+shim_hash_node* shim_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
 {
     SIM_CHECK(hash->magic == hash_magic, "a hash table is used after its end");
     SIM_CHECK(world->scheduler.current()->reader(), "a look-up outside RCU");
@@ -61,13 +61,13 @@ shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, 
     world->scheduler.point();
     return found;
 }
-int shim_helper_rhashtable_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+int shim_rhashtable_lookup_insert_fast(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     if (world->memory.fails())
         return -12;
     return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
 }
-void shim_helper_rhashtable_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+void shim_rhashtable_remove_fast(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     SIM_CHECK(hash->nodes->erase(key_of(node, bytes)) == 1, "removed from a hash table that it is not in");
     world->scheduler.point();
@@ -112,7 +112,7 @@ void shim_rtnl_link_unregister()
     const RtnlGuard rtnl;
     world->link_kind = false;
 }
-void shim_extack(netlink_ext_ack*, const char*, ...) {}
+void shim_helper_extack(netlink_ext_ack*, const char*, ...) {}
 void shim_log(const net_device* dev, shim_level level, const char* format, ...)
 {
     if (!noting || level == SHIM_LOG_DEBUG)
@@ -133,7 +133,7 @@ struct shim_dim {
 };
 static_assert(sizeof(shim_dim) <= SHIM_SIZEOF_DIM);
 
-void shim_helper_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
 {
     *dim = {apply, context, false};
 }
@@ -150,21 +150,21 @@ void shim_helper_net_dim(shim_dim* dim, std::uint16_t, std::uint64_t, std::uint6
         world->scheduler.wake(dim);
     });
 }
-void shim_helper_dim_cancel(shim_dim* dim)
+void shim_dim_cancel(shim_dim* dim)
 {
     may_sleep("cancel_work");
     world->scheduler.wait(dim, "moderation to be set", [dim] { return !dim->pending; });
 }
 
-int shim_rdma_netdev_start(shim_rdma_netdev*, net_device*, ib_device*, std::uint32_t) { return -95; }
-void shim_rdma_netdev_end(shim_rdma_netdev*, net_device*) {}
-int shim_rdma_netdev_init(const shim_rdma_netdev*, net_device*) { return -95; }
-void shim_rdma_netdev_uninit(const shim_rdma_netdev*, net_device*) {}
-int shim_rdma_netdev_open(const shim_rdma_netdev*, net_device*, std::uint16_t) { return -95; }
-void shim_rdma_netdev_stop(const shim_rdma_netdev*, net_device*) {}
-int shim_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device*, unsigned int) { return -95; }
-void shim_rdma_netdev_tx_timeout(net_device*) {}
-void shim_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats*) {}
+int shim_helper_rdma_netdev_start(shim_rdma_netdev*, net_device*, ib_device*, std::uint32_t) { return -95; }
+void shim_helper_rdma_netdev_end(shim_rdma_netdev*, net_device*) {}
+int shim_helper_rdma_netdev_init(const shim_rdma_netdev*, net_device*) { return -95; }
+void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device*) {}
+int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device*, std::uint16_t) { return -95; }
+void shim_helper_rdma_netdev_stop(const shim_rdma_netdev*, net_device*) {}
+int shim_helper_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device*, unsigned int) { return -95; }
+void shim_helper_rdma_netdev_tx_timeout(net_device*) {}
+void shim_helper_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats*) {}
 void shim_rdma_netdev_set_mtu(net_device*, unsigned int) {}
 void shim_rdma_netdev_send(net_device*, sk_buff* skb, ib_ah*, std::uint32_t) { skb_free(skb); }
 int shim_rdma_netdev_attach(net_device*, ib_device*, const shim_gid*, std::uint16_t, bool, std::uint32_t)

@@ -90,11 +90,15 @@ void start_poll(shim_napi* napi)
 
 // NAPI
 
-void shim_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context, bool)
+void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
 {
     // It begins disabled.
     *napi = {napi_magic, function, context, dev, true, false, true, nullptr, nullptr, new std::vector<sk_buff*>};
     dev->napis.push_back(napi);
+}
+void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
+{
+    shim_netif_napi_add(dev, napi, function, context);
 }
 void shim_netif_napi_del(shim_napi* napi)
 {
@@ -162,12 +166,16 @@ void shim_napi_gro_receive(shim_napi* napi, sk_buff* skb)
     else
         world->stack.receive(napi->dev, skb);
 }
-void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb)
+void shim_skb_mark_napi_id(sk_buff* skb, shim_napi* napi)
 {
     SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a packet comes up outside a poll");
     SIM_CHECK(napi->held->empty(), "a packet overtakes those that GRO holds");
+    SIM_CHECK(skb->dev == napi->dev, "a packet comes up through another device's NAPI context");
+}
+void shim_netif_receive_skb(sk_buff* skb)
+{
     world->scheduler.point();
-    world->stack.receive(napi->dev, skb);
+    world->stack.receive(skb->dev, skb);
 }
 bool shim_napi_holds_packets(const shim_napi* napi) { return !napi->held->empty(); }
 

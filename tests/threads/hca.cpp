@@ -151,7 +151,7 @@ const char* shim_ib_device_name(const ib_device*) { return "threads0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 4; }
 unsigned int shim_ib_abilities(const ib_device*) { return 0; }
 unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
-int shim_ib_query_port(ib_device*, std::uint32_t, shim_port* port)
+int shim_helper_ib_query_port(ib_device*, std::uint32_t, shim_port* port)
 {
     *port = {true, 3, 0, 2048, 2048, 4, 2};
     return 0;
@@ -365,8 +365,8 @@ ib_ah* shim_helper_create_ah(ib_pd*, const shim_ah_attributes* attributes)
 ib_ah* shim_helper_create_ah_from_path(ib_pd*, std::uint32_t, sa_path_rec*) { return new ib_ah{false}; }
 void shim_rdma_destroy_ah(ib_ah* ah) { delete ah; }
 
-void shim_ib_register_event_handler(ib_device* ca, shim_event_handler*,
-                                    void (*on_event)(void*, shim_event, std::uint32_t), void* context)
+void shim_helper_register_event_handler(ib_device* ca, shim_event_handler*,
+                                        void (*on_event)(void*, shim_event, std::uint32_t), void* context)
 {
     std::lock_guard guard(ca->lock);
     ca->on_event = on_event;

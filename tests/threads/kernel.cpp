@@ -107,7 +107,7 @@ unsigned long shim_jiffies()
     return static_cast<unsigned long>(duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count());
 }
 unsigned long shim_hz() { return 1000; }
-std::uint32_t shim_helper_random_below(std::uint32_t limit) { return limit / 2; }
+std::uint32_t shim_get_random_u32_below(std::uint32_t limit) { return limit / 2; }
 std::uint32_t shim_get_random_u32() { return 4; }
 void rest(unsigned int times)
 {
@@ -253,23 +253,23 @@ int shim_rhashtable_init(shim_hash* hash, std::uint16_t)
     return 0;
 }
 void shim_rhashtable_destroy(shim_hash* hash) { delete[] hash->chains; }
-shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
+shim_hash_node* shim_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
 {
     shim_hash_node* node = hash->chain(key, bytes).load(std::memory_order_acquire);
     while (node && std::memcmp(key_of(node), key, bytes) != 0)
         node = node->next.load(std::memory_order_acquire);
     return node;
 }
-int shim_helper_rhashtable_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+int shim_rhashtable_lookup_insert_fast(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
-    if (shim_helper_rhashtable_lookup(hash, key_of(node), bytes))
+    if (shim_rhashtable_lookup(hash, key_of(node), bytes))
         return -17;
     std::atomic<shim_hash_node*>& first = hash->chain(key_of(node), bytes);
     node->next.store(first.load(std::memory_order_relaxed), std::memory_order_relaxed);
     first.store(node, std::memory_order_release);
     return 0;
 }
-void shim_helper_rhashtable_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+void shim_rhashtable_remove_fast(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     std::atomic<shim_hash_node*>* link = &hash->chain(key_of(node), bytes);
     while (link->load(std::memory_order_relaxed) != node)
@@ -293,8 +293,8 @@ void shim_trace_interface(const net_device*, const char*, const char*) {}
 void shim_trace_flush(const net_device*, const char*) {}
 void shim_trace_ring(const net_device*, const char*, const char*, unsigned int, unsigned int) {}
 
-void shim_helper_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}
-void shim_helper_dim_cancel(shim_dim*) {}
+void shim_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}
+void shim_dim_cancel(shim_dim*) {}
 
 // debugfs.h, netlink.h
 

@@ -143,11 +143,15 @@ thread_local bool completed;
 
 } // namespace
 
-void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context)
 {
     new (napi) shim_napi{poll, context, shim_napi::scheduled | shim_napi::running, 0};
     for (shim_napi* none = nullptr; !contexts[napi->place].compare_exchange_strong(none, napi); none = nullptr)
         ++napi->place;
+}
+void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*, int), void* context)
+{
+    shim_netif_napi_add(dev, napi, poll, context);
 }
 void shim_netif_napi_del(shim_napi* napi)
 {
@@ -188,7 +192,8 @@ void shim_napi_gro_receive(shim_napi*, sk_buff* skb)
     skb->dev->received.fetch_add(1, std::memory_order_relaxed);
     free_packet(skb);
 }
-void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb) { shim_napi_gro_receive(napi, skb); }
+void shim_skb_mark_napi_id(sk_buff*, shim_napi*) {}
+void shim_netif_receive_skb(sk_buff* skb) { shim_napi_gro_receive(nullptr, skb); }
 bool shim_napi_holds_packets(const shim_napi*) { return false; }
 
 bool poll_all()

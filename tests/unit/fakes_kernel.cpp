@@ -105,7 +105,7 @@ void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount) { *value += a
 void shim_local_bh_disable() { ++world->spinning; }
 void shim_local_bh_enable() { --world->spinning; }
 unsigned long shim_jiffies() { return world->now; }
-std::uint32_t shim_helper_random_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
+std::uint32_t shim_get_random_u32_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
 unsigned long shim_hz() { return 100; }
 void shim_msleep(unsigned int)
 {
@@ -187,18 +187,18 @@ void shim_rhashtable_destroy(shim_hash* hash)
     EXPECT_TRUE(hash->nodes->empty()) << "a hash table is destroyed with elements in it";
     delete hash->nodes;
 }
-shim_hash_node* shim_helper_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
+shim_hash_node* shim_rhashtable_lookup(shim_hash* hash, const void* key, std::uint16_t bytes)
 {
     const auto it = hash->nodes->find(text(key, bytes));
     return it == hash->nodes->end() ? nullptr : it->second;
 }
-int shim_helper_rhashtable_insert(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+int shim_rhashtable_lookup_insert_fast(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     if (out_of_memory())
         return -12;
     return hash->nodes->emplace(key_of(node, bytes), node).second ? 0 : -17;
 }
-void shim_helper_rhashtable_remove(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
+void shim_rhashtable_remove_fast(shim_hash* hash, shim_hash_node* node, std::uint16_t bytes)
 {
     EXPECT_EQ(hash->nodes->erase(key_of(node, bytes)), 1U);
 }
@@ -259,7 +259,7 @@ void shim_trace_ring(const net_device*, const char* ring, const char* what, unsi
 
 // dim.h
 
-void shim_helper_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
+void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned int), void* context)
 {
     *dim = {apply, context};
 }
@@ -268,7 +268,7 @@ void shim_helper_net_dim(shim_dim* dim, std::uint16_t events, std::uint64_t pack
     world->dim_looks.push_back({events, packets});
     world->dim = dim;
 }
-void shim_helper_dim_cancel(shim_dim*)
+void shim_dim_cancel(shim_dim*)
 {
     // DIM's work is on the system's queue, for which an item of a queue with WQ_MEM_RECLAIM must not wait.
     EXPECT_FALSE(running_queue && running_queue->reclaims) << "waited for by an item of " << running_queue->name;
@@ -297,7 +297,7 @@ void shim_seq_printf(seq_file*, const char* format, ...)
 
 int shim_rtnl_link_register() { return register_as("link"); }
 void shim_rtnl_link_unregister() { unregister("link"); }
-void shim_extack(netlink_ext_ack*, const char* format, ...)
+void shim_helper_extack(netlink_ext_ack*, const char* format, ...)
 {
     char text[SHIM_EXTACK_BYTES];
     va_list arguments;

@@ -193,9 +193,13 @@ void shim_netdev_tx_completed_queue(net_device* dev, unsigned int, unsigned int 
 void shim_netdev_tx_reset_queue(net_device* dev) { dev->queued_bytes = 0; }
 bool shim_netdev_xmit_more() { return world->more; }
 unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
-void shim_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context)
 {
     *napi = {poll, context, false};
+}
+void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*, int), void* context)
+{
+    shim_netif_napi_add(dev, napi, poll, context);
 }
 void shim_netif_napi_del(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
 void shim_napi_enable(shim_napi* napi)
@@ -218,7 +222,8 @@ void shim_napi_schedule(shim_napi* napi)
 }
 bool shim_napi_complete_done(shim_napi*, int) { return true; }
 void shim_napi_gro_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
-void shim_napi_receive_unmerged(shim_napi*, sk_buff* skb)
+void shim_skb_mark_napi_id(sk_buff*, shim_napi*) {}
+void shim_netif_receive_skb(sk_buff* skb)
 {
     world->received.push_back(skb);
     ++world->unmerged;
@@ -246,7 +251,7 @@ static ib_qp* qp_in_address(const net_device* dev)
     return nullptr;
 }
 
-int shim_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_device*, std::uint32_t)
+int shim_helper_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_device*, std::uint32_t)
 {
     if (!world->have_lower)
         return -95;
@@ -257,8 +262,8 @@ int shim_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_device*,
     ++world->lowers;
     return 0;
 }
-void shim_rdma_netdev_end(shim_rdma_netdev*, net_device*) { --world->lowers; }
-int shim_rdma_netdev_init(const shim_rdma_netdev* lower, net_device* dev)
+void shim_helper_rdma_netdev_end(shim_rdma_netdev*, net_device*) { --world->lowers; }
+int shim_helper_rdma_netdev_init(const shim_rdma_netdev* lower, net_device* dev)
 {
     EXPECT_EQ(lower->dev, dev);
     EXPECT_FALSE(std::exchange(dev->in_lower, true)) << "the rdma_netdev calls itself";
@@ -278,7 +283,7 @@ int shim_rdma_netdev_init(const shim_rdma_netdev* lower, net_device* dev)
     dev->in_lower = false;
     return 0;
 }
-void shim_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
+void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
 {
     dev->lower.push_back("uninit");
     if (!world->lower_filters)
@@ -287,7 +292,7 @@ void shim_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
     EXPECT_TRUE(qp_in_address(dev) || world->qps.empty());
     ipoib_queues_uninit(dev);
 }
-int shim_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_t)
+int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_t)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     if (world->refuses("lower_open"))
@@ -301,21 +306,24 @@ int shim_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_
     dev->stopped = dev->others_stopped = false;
     return 0;
 }
-void shim_rdma_netdev_stop(const shim_rdma_netdev*, net_device* dev)
+void shim_helper_rdma_netdev_stop(const shim_rdma_netdev*, net_device* dev)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->lower.push_back("stop");
     if (world->lower_filters)
         ipoib_queues_stop(dev);
 }
-int shim_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device* dev, unsigned int mtu)
+int shim_helper_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device* dev, unsigned int mtu)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->mtu = mtu;
     return 0;
 }
-void shim_rdma_netdev_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
-void shim_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats* stats) { stats->tx_packets += 1000; }
+void shim_helper_rdma_netdev_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
+void shim_helper_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats* stats)
+{
+    stats->tx_packets += 1000;
+}
 void shim_rdma_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->lower_mtu = mtu; }
 void shim_rdma_netdev_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
 {

@@ -118,7 +118,7 @@ const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
 unsigned int shim_ib_abilities(const ib_device*) { return world->abilities; }
 unsigned int shim_ib_num_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
-int shim_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
+int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     *port = ca->port;
     return world->refuses("ib_query_port") ? -19 : 0;
@@ -436,8 +436,8 @@ void shim_rdma_destroy_ah(ib_ah* ah)
     EXPECT_EQ(world->ahs.erase(ah), 1U) << "an address handle is destroyed twice";
     delete ah;
 }
-void shim_ib_register_event_handler(ib_device* ca, shim_event_handler* handler,
-                                    void (*on_event)(void*, shim_event, std::uint32_t), void* context)
+void shim_helper_register_event_handler(ib_device* ca, shim_event_handler* handler,
+                                        void (*on_event)(void*, shim_event, std::uint32_t), void* context)
 {
     EXPECT_TRUE(ca->handlers.emplace(handler, ib_device::Handler{on_event, context}).second);
 }

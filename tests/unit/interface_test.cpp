@@ -171,7 +171,7 @@ TEST_F(InterfaceTest, other_pkey_restarts_with_another_broadcast_group)
     EXPECT_EQ(world.dev().broadcast[9], 0x01);
 }
 
-// The fake of shim_helper_dim_cancel() looks which queues wait.
+// The fake of shim_dim_cancel() looks which queues wait.
 TEST_F(InterfaceTest, a_restart_waits_for_the_work_of_moderation_without_a_rescuer)
 {
     open();
