@@ -29,6 +29,21 @@ bool listed(const char* names, const char* name)
 
 } // namespace
 
+unsigned int abilities_of(const ib_device* ca)
+{
+    const std::uint64_t kernel_flags = shim_ib_kernel_cap_flags(ca);
+    unsigned int abilities = 0;
+    if (shim_ib_max_send_sge(ca) > 1)
+        abilities |= SHIM_CAN_GATHER;
+    if (shim_ib_device_cap_flags(ca) & SHIM_IB_DEVICE_UD_IP_CSUM)
+        abilities |= SHIM_CAN_CHECKSUM;
+    if (kernel_flags & SHIM_IBK_UD_TSO)
+        abilities |= SHIM_CAN_SEGMENT;
+    if (kernel_flags & SHIM_IBK_VIRTUAL_FUNCTION)
+        abilities |= SHIM_IS_FUNCTION;
+    return abilities;
+}
+
 Hca::Hca(ib_device* ca)
     : ca_(ca), accelerates_((shim_parameters.ipoib_enhanced != 0) !=
                             listed(shim_parameters.ipoib_enhanced_except, shim_ib_device_name(ca)))
@@ -87,7 +102,7 @@ constinit unsigned int parents_made;
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
-    net_device* dev = shim_netdev_create(hca.ca(), port);
+    net_device* dev = shim_helper_alloc_netdev(hca.ca(), port);
     if (!dev)
         return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);

@@ -49,11 +49,13 @@ kernel::Status Interface::prepare()
 {
     shim_port attributes;
     TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
-    unsigned int abilities = shim_ib_abilities(ca());
+    unsigned int abilities = abilities_of(ca());
     if (rdma_netdev.present()) { // It sets the other features itself.
         abilities &= SHIM_IS_FUNCTION;
     } else {
-        shim_netdev_use_one_queue(dev_);
+        // The netdev was allocated with as many queues as an rdma_netdev may need.
+        TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
+        TRY(shim_netif_set_real_num_rx_queues(dev_, 1));
         if (abilities & SHIM_CAN_GATHER && !(abilities & SHIM_CAN_SEGMENT))
             abilities |= SHIM_CUT_BY_DRIVER;
     }
@@ -360,7 +362,7 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
 void Interface::add_abilities(unsigned int abilities)
 {
     abilities_ |= abilities;
-    shim_netdev_add_abilities(dev_, abilities_);
+    shim_helper_netdev_add_features(dev_, abilities_);
 }
 
 kernel::Status Interface::set_address(const HwAddr& address)

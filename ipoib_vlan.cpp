@@ -41,7 +41,7 @@ kernel::Status Children::create(int number)
     char name[name_bytes];
     // The P_Key as it was written, which scripts expect.
     shim_scnprintf(name, sizeof(name), "%.10s.%04x", shim_netdev_name(dev), pkey.value());
-    net_device* made = shim_netdev_create_child(parent_.ca(), parent_.identity.port(), dev, name);
+    net_device* made = shim_helper_alloc_child_netdev(parent_.ca(), parent_.identity.port(), dev, name);
     if (!made)
         return kernel::no_memory;
     kernel::Status status = kernel::no_memory;

@@ -6,14 +6,6 @@
 #include <rdma/ib_sa.h>
 #include <shim/cm.h>
 
-static_assert(SHIM_CM_REQ_PRIVATE_BYTES == (int)IB_CM_REQ_PRIVATE_DATA_SIZE);
-static_assert(SHIM_CM_REP_PRIVATE_BYTES == (int)IB_CM_REP_PRIVATE_DATA_SIZE);
-static_assert(SHIM_CM_REJ_NO_QP == (int)IB_CM_REJ_NO_QP);
-static_assert(SHIM_CM_REJ_NO_RESOURCES == (int)IB_CM_REJ_NO_RESOURCES);
-static_assert(SHIM_CM_REJ_INVALID_TRANSPORT_TYPE == (int)IB_CM_REJ_INVALID_TRANSPORT_TYPE);
-static_assert(SHIM_CM_REJ_STALE_CONN == (int)IB_CM_REJ_STALE_CONN);
-static_assert(SHIM_CM_REJ_CONSUMER_DEFINED == (int)IB_CM_REJ_CONSUMER_DEFINED);
-
 static enum shim_cm_event event_of(enum ib_cm_event_type type)
 {
 	switch (type) {
@@ -89,10 +81,10 @@ SHIM int shim_ib_send_cm_req(struct ib_cm_id *id, const struct shim_cm_request *
 		.qp_type = IB_QPT_RC,
 		.private_data = request->private_data,
 		.private_data_len = request->private_bytes,
-		.responder_resources = 4,
-		.remote_cm_response_timeout = 20,
-		.local_cm_response_timeout = 20,
-		.max_cm_retries = 15,
+		.responder_resources = request->responder_resources,
+		.remote_cm_response_timeout = request->remote_cm_response_timeout,
+		.local_cm_response_timeout = request->local_cm_response_timeout,
+		.max_cm_retries = request->max_cm_retries,
 		.srq = request->srq,
 	};
 

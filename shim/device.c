@@ -6,18 +6,11 @@
 #include <rdma/ib_verbs.h>
 #include <shim/device.h>
 
-static_assert(sizeof(struct shim_gid) == sizeof(union ib_gid));
-
 SHIM const char *shim_ib_device_name(const struct ib_device *ca) { return dev_name(&ca->dev); }
 SHIM unsigned int shim_ib_max_send_sge(const struct ib_device *ca) { return ca->attrs.max_send_sge; }
 
-SHIM unsigned int shim_ib_abilities(const struct ib_device *ca)
-{
-	return (ca->attrs.max_send_sge > 1 ? SHIM_CAN_GATHER : 0) |
-	       (ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM ? SHIM_CAN_CHECKSUM : 0) |
-	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_UD_TSO ? SHIM_CAN_SEGMENT : 0) |
-	       (SHIM_KERNEL_CAP_FLAGS(ca) & IBK_VIRTUAL_FUNCTION ? SHIM_IS_FUNCTION : 0);
-}
+SHIM uint64_t shim_ib_device_cap_flags(const struct ib_device *ca) { return ca->attrs.device_cap_flags; }
+SHIM uint64_t shim_ib_kernel_cap_flags(const struct ib_device *ca) { return SHIM_KERNEL_CAP_FLAGS(ca); }
 
 SHIM unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
 

@@ -6,8 +6,6 @@
 #include <shim/ethtool.h>
 #include <shim/ndo.h>
 
-static_assert(SHIM_ETHTOOL_NAME_BYTES == ETH_GSTRING_LEN);
-
 static void get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
 	u32 port;

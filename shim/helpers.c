@@ -48,6 +48,74 @@
 
 /* The netdev */
 
+/*
+ * Every netdev of this driver has the private area that rdma_netdevs begin with. One of an HCA that has an rdma_netdev
+ * has room for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
+ */
+static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
+{
+	struct net_device *dev = rdma_alloc_netdev(ca, port, RDMA_NETDEV_IPOIB, name, name_type, shim_netdev_setup);
+	int ret;
+
+	if (PTR_ERR(dev) == -EOPNOTSUPP)
+		dev = alloc_netdev(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup);
+	if (IS_ERR_OR_NULL(dev))
+		return NULL;
+	ret = shim_link_use(dev, ca, port);
+	if (!ret)
+		return dev;
+	dev_warn(&ca->dev, "port %u: the size of the HCA's rdma_netdev is not known, error %d\n", port, ret);
+	free_netdev(dev);
+	return NULL;
+}
+
+/* alloc_netdev() takes a C callback; the namespace and the parent are set by macros, before anything sees the netdev.
+ */
+SHIM struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port)
+{
+	struct net_device *dev = alloc_dev(ca, port, "ib%d", NET_NAME_UNKNOWN);
+
+	if (!dev)
+		return NULL;
+	dev_net_set(dev, SHIM_HCA_NET(ca));
+	SET_NETDEV_DEV(dev, ca->dev.parent);
+	dev->dev_port = dev->dev_id = port - 1;
+	return dev;
+}
+
+/* As above; the namespace is the parent's. */
+SHIM struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
+						       const char *name)
+{
+	struct net_device *dev = alloc_dev(ca, port, name, NET_NAME_USER);
+
+	if (!dev)
+		return NULL;
+	dev_net_set(dev, dev_net(parent));
+	return dev;
+}
+
+/* The bits of netdev_features_t differ between kernels, and are 64 bits in fields of the netdev. */
+SHIM void shim_helper_netdev_add_features(struct net_device *dev, unsigned int abilities)
+{
+	if (abilities & SHIM_IS_FUNCTION)
+		dev->netdev_ops = &shim_function_netdev_ops;
+	if (abilities & SHIM_CAN_GATHER)
+		dev->features |= NETIF_F_SG;
+	if (abilities & SHIM_CAN_CHECKSUM)
+		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
+	if (abilities & SHIM_CAN_SEGMENT)
+		dev->hw_features |= NETIF_F_TSO;
+	/* The kernel grants segmentation with checksums only; of IPv6 no HCA is known to do these. */
+	if (abilities & SHIM_CUT_BY_DRIVER)
+		dev->hw_features |=
+			abilities & SHIM_CAN_CHECKSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
+	dev->features |= dev->hw_features;
+	/* Merging is for the user to switch on. */
+	if (abilities & SHIM_CAN_CHECKSUM)
+		dev->hw_features |= NETIF_F_LRO;
+}
+
 /* The destructor is set after registration, whose failure would call it; the attribute is made by a macro. */
 SHIM int shim_helper_register_netdevice(struct net_device *dev)
 {

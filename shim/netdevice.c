@@ -26,7 +26,7 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
 	/* An rdma_netdev makes its rings as long. */
 	dev->tx_queue_len = 2 * shim_parameters.send_queue_size;
-	dev->watchdog_timeo = 10 * HZ;
+	dev->watchdog_timeo = IPOIB_WATCHDOG_SECONDS * HZ;
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
 	/* Up to what connected mode carries; the driver checks what the mode in force allows. */
 	dev->max_mtu = IPOIB_MAX_MTU;
@@ -35,81 +35,16 @@ void shim_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
-/*
- * Every netdev of this driver has the private area that rdma_netdevs begin with. One of an HCA that has an rdma_netdev
- * has room for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
- */
-static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
-{
-	struct net_device *dev = rdma_alloc_netdev(ca, port, RDMA_NETDEV_IPOIB, name, name_type, shim_netdev_setup);
-	int ret;
-
-	if (PTR_ERR(dev) == -EOPNOTSUPP)
-		dev = alloc_netdev(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup);
-	if (IS_ERR_OR_NULL(dev))
-		return NULL;
-	ret = shim_link_use(dev, ca, port);
-	if (!ret)
-		return dev;
-	dev_warn(&ca->dev, "port %u: the size of the HCA's rdma_netdev is not known, error %d\n", port, ret);
-	free_netdev(dev);
-	return NULL;
-}
-
-SHIM struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port)
-{
-	struct net_device *dev = alloc_dev(ca, port, "ib%d", NET_NAME_UNKNOWN);
-
-	if (!dev)
-		return NULL;
-	dev_net_set(dev, SHIM_HCA_NET(ca));
-	SET_NETDEV_DEV(dev, ca->dev.parent);
-	dev->dev_port = dev->dev_id = port - 1;
-	return dev;
-}
-
-SHIM struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,
-						 const char *name)
-{
-	struct net_device *dev = alloc_dev(ca, port, name, NET_NAME_USER);
-
-	if (!dev)
-		return NULL;
-	dev_net_set(dev, dev_net(parent));
-	return dev;
-}
-
-SHIM void shim_netdev_use_one_queue(struct net_device *dev)
-{
-	netif_set_real_num_tx_queues(dev, 1);
-	netif_set_real_num_rx_queues(dev, 1);
-}
-
 SHIM unsigned int shim_netdev_num_tx_queues(const struct net_device *dev) { return dev->num_tx_queues; }
+
+SHIM int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count)
+{
+	return netif_set_real_num_rx_queues(dev, count);
+}
 
 SHIM int shim_netif_set_real_num_tx_queues(struct net_device *dev, unsigned int count)
 {
 	return netif_set_real_num_tx_queues(dev, count);
-}
-
-SHIM void shim_netdev_add_abilities(struct net_device *dev, unsigned int abilities)
-{
-	if (abilities & SHIM_IS_FUNCTION)
-		dev->netdev_ops = &shim_function_netdev_ops;
-	if (abilities & SHIM_CAN_GATHER)
-		dev->features |= NETIF_F_SG;
-	if (abilities & SHIM_CAN_CHECKSUM)
-		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
-	if (abilities & SHIM_CAN_SEGMENT)
-		dev->hw_features |= NETIF_F_TSO;
-	/* The kernel grants segmentation with checksums only; of IPv6 no HCA is known to do these. */
-	if (abilities & SHIM_CUT_BY_DRIVER)
-		dev->hw_features |=
-			abilities & SHIM_CAN_CHECKSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
-	dev->features |= dev->hw_features;
-	/* Merging is for the user to switch on. */
-	if (abilities & SHIM_CAN_CHECKSUM)
-		dev->hw_features |= NETIF_F_LRO;
 }
 
 SHIM void shim_netdev_set_child(struct net_device *dev) { dev->sysfs_groups[0] = &shim_child_group; }

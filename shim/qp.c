@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The UD queue pair. */
-#include "compat.h"
 #include "objects.h"
 #include <rdma/ib_verbs.h>
 #include <shim/qp.h>
 
 SHIM struct ib_qp *shim_ib_create_ud_qp(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
-					unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges)
+					unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges,
+					uint32_t create_flags)
 {
 	struct ib_qp_init_attr attr = {
 		.send_cq = send_cq,
@@ -17,19 +17,11 @@ SHIM struct ib_qp *shim_ib_create_ud_qp(struct ib_pd *pd, struct ib_cq *send_cq,
 			.max_send_sge = send_sges,
 			.max_recv_sge = 1,
 		},
-		/* The driver says which sends report their completion. */
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_UD,
+		.create_flags = create_flags,
 	};
 
-	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_UD_TSO)
-		attr.create_flags |= IB_QP_CREATE_IPOIB_UD_LSO;
-	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_BLOCK_MULTICAST_LOOPBACK)
-		attr.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
-	if (pd->device->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
-		attr.create_flags |= IB_QP_CREATE_NETIF_QP;
-	if (SHIM_KERNEL_CAP_FLAGS(pd->device) & IBK_RDMA_NETDEV_OPA)
-		attr.create_flags |= IB_QP_CREATE_NETDEV_USE;
 	return ib_create_qp(pd, &attr);
 }
 

@@ -4,10 +4,6 @@
 #include <rdma/ib_verbs.h>
 #include <shim/wr.h>
 
-static_assert(sizeof(struct shim_sge) == sizeof(struct ib_sge));
-static_assert(offsetof(struct shim_sge, length) == offsetof(struct ib_sge, length));
-static_assert(offsetof(struct shim_sge, lkey) == offsetof(struct ib_sge, lkey));
-
 SHIM void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sge *sges)
 {
 	wr->wr.wr.wr_id = id;

@@ -15,6 +15,9 @@ class Interface;
 // Tag of the list of an HCA's interfaces, children included.
 class OfHca;
 
+// Returns what the HCA can do for datagrams: bits of shim_ability. CONTEXT: any.
+unsigned int abilities_of(const ib_device* ca);
+
 class Hca {
 public:
     explicit Hca(ib_device* ca);

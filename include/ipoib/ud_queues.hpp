@@ -62,6 +62,7 @@ public:
     void recover();
 
 private:
+    std::uint32_t create_flags() const;
     kernel::Status create();
     void destroy();
     kernel::Status move_to_rts();

@@ -66,6 +66,12 @@ struct shim_cm_request {
 	uint64_t service_id;
 	uint32_t qpn;
 	bool srq;
+	/* Outstanding RDMA reads and atomics that the sender of the REQ accepts (IBA 12.7.29). */
+	uint8_t responder_resources;
+	/* Time for a response, 4.096 us * 2^n: of the peer's CM, and of this host's (IBA 12.7.4, 12.7.5). */
+	uint8_t remote_cm_response_timeout, local_cm_response_timeout;
+	/* Repetitions of a message without a response (IBA 12.7.27). */
+	uint8_t max_cm_retries;
 	const void *private_data;
 	uint8_t private_bytes;
 };

@@ -24,17 +24,9 @@ struct shim_port {
 
 const char *shim_ib_device_name(const struct ib_device *ca);
 unsigned int shim_ib_max_send_sge(const struct ib_device *ca);
-/* What an HCA can do for datagrams: gather elements, do checksums of TCP and UDP over IPv4, cut TCP into segments. */
-enum shim_ability {
-	SHIM_CAN_GATHER = 1,
-	SHIM_CAN_CHECKSUM = 2,
-	SHIM_CAN_SEGMENT = 4,
-	/* It is a virtual function itself. */
-	SHIM_IS_FUNCTION = 8,
-	/* Not what an HCA can: the driver cuts TCP into segments, and fills in checksums that the stack left open. */
-	SHIM_CUT_BY_DRIVER = 16,
-};
-unsigned int shim_ib_abilities(const struct ib_device *ca);
+/* Capabilities: bits SHIM_IB_DEVICE_* that the HCA reports, and SHIM_IBK_* that its kernel driver has. */
+uint64_t shim_ib_device_cap_flags(const struct ib_device *ca);
+uint64_t shim_ib_kernel_cap_flags(const struct ib_device *ca);
 unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca);
 /* CONTEXT: process. */
 int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);

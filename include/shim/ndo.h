@@ -8,6 +8,9 @@ struct ib_device;
 struct net_device;
 struct sk_buff;
 
+/* Time without a completion after which the core calls ipoib_ndo_tx_timeout(). */
+enum { IPOIB_WATCHDOG_SECONDS = 10 };
+
 /* The sums that ndo_get_stats64 reports. */
 struct shim_stats {
 	uint64_t rx_packets, rx_bytes, rx_errors, rx_dropped, multicast;

@@ -8,22 +8,33 @@ struct ib_device;
 struct net_device;
 struct sockaddr;
 
+/* Offloads of a netdev for datagrams. */
+enum shim_ability {
+	/* Scatter/gather. */
+	SHIM_CAN_GATHER = 1,
+	/* The HCA fills in, and verifies, TCP and UDP checksums over IPv4; segments TCP over IPv4. */
+	SHIM_CAN_CHECKSUM = 2,
+	SHIM_CAN_SEGMENT = 4,
+	/* The HCA is a virtual function: there are no operations for its virtual functions. */
+	SHIM_IS_FUNCTION = 8,
+	/* The driver segments TCP, and fills in checksums that the HCA can't. */
+	SHIM_CUT_BY_DRIVER = 16,
+};
+
 /*
  * One "ib%d" interface in the HCA's network namespace, set up but not registered; with room for the HCA's rdma_netdev.
  * CONTEXT: process.
  */
-struct net_device *shim_netdev_create(struct ib_device *ca, uint32_t port);
+struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port);
 /* A child of parent, in its network namespace. CONTEXT: process. */
-struct net_device *shim_netdev_create_child(struct ib_device *ca, uint32_t port, struct net_device *parent,
-					    const char *name);
-/* Limits a netdev, allocated with the queues that an rdma_netdev may need, to one each. CONTEXT: before registration.
- */
-void shim_netdev_use_one_queue(struct net_device *dev);
+struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
+						  const char *name);
 /* Transmit queues that the netdev has; and use of the first so many of them. CONTEXT: RTNL. */
 unsigned int shim_netdev_num_tx_queues(const struct net_device *dev);
 int shim_netif_set_real_num_tx_queues(struct net_device *dev, unsigned int count);
+int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count);
 /* Adds features, and operations, by bits of enum shim_ability. CONTEXT: before registration, or within ndo_init. */
-void shim_netdev_add_abilities(struct net_device *dev, unsigned int abilities);
+void shim_helper_netdev_add_features(struct net_device *dev, unsigned int abilities);
 /* It has the files of a child, not those of a parent. CONTEXT: before registration. */
 void shim_netdev_set_child(struct net_device *dev);
 /* A TCP packet that is to be cut becomes so many at most. */

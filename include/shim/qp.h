@@ -9,8 +9,13 @@ struct ib_pd;
 struct ib_qp;
 struct shim_gid;
 
+/*
+ * Creates a UD queue pair whose work requests have send_sges elements, or one to receive; each send request states
+ * whether it is signaled. create_flags: SHIM_IB_QP_CREATE_*. An error pointer on failure. CONTEXT: process, may sleep.
+ */
 struct ib_qp *shim_ib_create_ud_qp(struct ib_pd *pd, struct ib_cq *send_cq, struct ib_cq *recv_cq,
-				   unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges);
+				   unsigned int send_wrs, unsigned int recv_wrs, unsigned int send_sges,
+				   uint32_t create_flags);
 void shim_ib_destroy_qp(struct ib_qp *qp);
 uint32_t shim_ib_qp_num(const struct ib_qp *qp);
 /* CONTEXT: process. */

@@ -85,7 +85,7 @@ void Session::create_link()
     if (kind & 16)
         request.link = &foreign;
     Rtnl rtnl;
-    auto* const dev = shim_netdev_create_child(&world_.ca, 1, request.link, "child");
+    auto* const dev = shim_helper_alloc_child_netdev(&world_.ca, 1, request.link, "child");
     dev->mtu = mtu;
     std::copy(address.begin(), address.end(), dev->address.begin());
     dev->address_given = !address.empty();

@@ -251,17 +251,17 @@ unsigned int shim_tx_queue_idle_ms(const net_device* dev)
 
 // Life
 
-net_device* shim_netdev_create(ib_device* ca, std::uint32_t) { return world->stack.create(ca, nullptr, "ib%d"); }
-net_device* shim_netdev_create_child(ib_device* ca, std::uint32_t, net_device* parent, const char* name)
+net_device* shim_helper_alloc_netdev(ib_device* ca, std::uint32_t) { return world->stack.create(ca, nullptr, "ib%d"); }
+net_device* shim_helper_alloc_child_netdev(ib_device* ca, std::uint32_t, net_device* parent, const char* name)
 {
     return world->stack.create(ca, parent, name);
 }
-void shim_netdev_use_one_queue(net_device*) {}
+int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
 int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
-void shim_netdev_add_abilities(net_device* dev, unsigned int abilities)
+void shim_helper_netdev_add_features(net_device* dev, unsigned int abilities)
 {
     dev->can_segment = abilities & (SHIM_CUT_BY_DRIVER | SHIM_CAN_SEGMENT);
 }

@@ -21,15 +21,15 @@ void shim_rtnl_unlock()
         ipoib_netdev_gone(gone);
 }
 
-net_device* shim_netdev_create(ib_device*, std::uint32_t) { return Machine::get().netdev = new net_device; }
+net_device* shim_helper_alloc_netdev(ib_device*, std::uint32_t) { return Machine::get().netdev = new net_device; }
 void shim_free_netdev(net_device*) {}
 void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
-void shim_netdev_use_one_queue(net_device*) {}
+int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
 int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
 bool shim_netif_is_bond_slave(const net_device*) { return false; }
-void shim_netdev_add_abilities(net_device*, unsigned int) {}
+void shim_helper_netdev_add_features(net_device*, unsigned int) {}
 int shim_helper_register_netdevice(net_device* dev) { return ipoib_ndo_init(dev); }
 // There is one netdev: it goes at once.
 void shim_init_list_head(void*) {}

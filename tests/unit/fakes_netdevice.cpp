@@ -9,7 +9,7 @@ static_assert(sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
 
 // netdevice.h
 
-net_device* shim_netdev_create(ib_device*, std::uint32_t)
+net_device* shim_helper_alloc_netdev(ib_device*, std::uint32_t)
 {
     if (world->refuses("netdev_create"))
         return nullptr;
@@ -19,7 +19,7 @@ net_device* shim_netdev_create(ib_device*, std::uint32_t)
 }
 void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
-net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, const char* name)
+net_device* shim_helper_alloc_child_netdev(ib_device*, std::uint32_t, net_device*, const char* name)
 {
     if (world->refuses("netdev_create_child"))
         return nullptr;
@@ -28,7 +28,7 @@ net_device* shim_netdev_create_child(ib_device*, std::uint32_t, net_device*, con
     world->netdevs.push_back(dev);
     return dev;
 }
-void shim_netdev_use_one_queue(net_device*) {}
+int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 2; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
@@ -39,7 +39,7 @@ int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
     dev->tx_queues = count;
     return 0;
 }
-void shim_netdev_add_abilities(net_device* dev, unsigned int abilities) { dev->abilities |= abilities; }
+void shim_helper_netdev_add_features(net_device* dev, unsigned int abilities) { dev->abilities |= abilities; }
 void shim_netdev_set_child(net_device* dev)
 {
     EXPECT_FALSE(dev->registered);

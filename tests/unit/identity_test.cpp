@@ -121,7 +121,7 @@ TEST_F(IdentityTest, child_may_come_with_a_guid_of_its_own)
 {
     world.rtnl = true;
     const auto make = [&](const HwAddr& address) -> Interface& {
-        auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
+        auto* dev = shim_helper_alloc_child_netdev(&world.ca, 1, &world.dev(), "given");
         dev->address_given = true;
         std::memcpy(dev->address.data(), address.bytes, HwAddr::size);
         EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
@@ -149,7 +149,7 @@ TEST_F(IdentityTest, what_ib_core_knows_counts_though_the_hca_does_not_answer)
     EXPECT_EQ(interface().identity.gid(), Gid::from(world.ca.gid));
     world.run_work();
     world.rtnl = true;
-    auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "given");
+    auto* dev = shim_helper_alloc_child_netdev(&world.ca, 1, &world.dev(), "given");
     HwAddr address = HwAddr::from(world.dev().address.data());
     address.bytes[19] = 0x66;
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
@@ -228,7 +228,7 @@ TEST_F(IdentityTest, one_of_several_is_found_by_its_ip_address)
 {
     child(0x8001);
     world.rtnl = true;
-    auto* dev = shim_netdev_create_child(&world.ca, 1, &world.dev(), "two");
+    auto* dev = shim_helper_alloc_child_netdev(&world.ca, 1, &world.dev(), "two");
     EXPECT_TRUE(interface().children.adopt(kernel::make_owned<Interface>(dev, interface(), PKey(0x8001))).ok());
     world.rtnl = false;
     const sockaddr first_ip{1}, second_ip{2}, neither{3};
