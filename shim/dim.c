@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Dynamic interrupt moderation (linux/dim.h). */
 #include "compat.h"
 #include "objects.h"
 #include <shim/dim.h>

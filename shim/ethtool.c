@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The ethtool operations, which call ipoib_ethtool_*(). */
 #include "compat.h"
 #include "objects.h"
 #include <linux/ethtool.h>

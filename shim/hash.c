@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Hash tables (linux/rhashtable.h). */
 #include "objects.h"
 #include <linux/rhashtable.h>
 #include <shim/hash.h>
@@ -31,7 +32,7 @@ SHIM int shim_rhashtable_init(struct shim_hash *hash, uint16_t key_bytes)
 
 SHIM void shim_rhashtable_destroy(struct shim_hash *hash) { rhashtable_destroy(table(hash)); }
 
-/* Of itself the compiler inlines some of it, not all: then the parameters aren't constant after all. */
+/* flatten: the compiler would inline only a part, and the parameters would not be constants. */
 SHIM __attribute__((flatten)) struct shim_hash_node *shim_rhashtable_lookup(struct shim_hash *hash, const void *key,
 									    uint16_t key_bytes)
 {

@@ -11,7 +11,7 @@ static int header_create(struct sk_buff *skb, struct net_device *dev, unsigned s
 	return ipoib_header_create(skb, type, daddr);
 }
 
-/* The header that all packets to a neighbour begin with is kept with it, for the stack to copy. */
+/* The hard header in a neighbour entry, which the stack copies to each packet. */
 static u8 *cached_header(struct hh_cache *cache) { return (u8 *)cache->hh_data + HH_DATA_OFF(IPOIB_HEADER_BYTES); }
 
 static int header_cache(const struct neighbour *neighbour, struct hh_cache *cache, __be16 type)

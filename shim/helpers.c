@@ -95,7 +95,7 @@ SHIM struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uin
 	return dev;
 }
 
-/* The bits of netdev_features_t differ between kernels, and are 64 bits in fields of the netdev. */
+/* The bits of netdev_features_t differ between kernels; features depend on what the rdma_netdev has set. */
 SHIM void shim_helper_netdev_add_features(struct net_device *dev, unsigned int abilities)
 {
 	if (abilities & SHIM_IS_FUNCTION)
@@ -106,12 +106,12 @@ SHIM void shim_helper_netdev_add_features(struct net_device *dev, unsigned int a
 		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
 	if (abilities & SHIM_CAN_SEGMENT)
 		dev->hw_features |= NETIF_F_TSO;
-	/* The kernel grants segmentation with checksums only; of IPv6 no HCA is known to do these. */
+	/* The core allows TSO only with checksum offload; no HCA is known to have that for IPv6. */
 	if (abilities & SHIM_CUT_BY_DRIVER)
 		dev->hw_features |=
 			abilities & SHIM_CAN_CHECKSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
 	dev->features |= dev->hw_features;
-	/* Merging is for the user to switch on. */
+	/* LRO is off until the user enables it. */
 	if (abilities & SHIM_CAN_CHECKSUM)
 		dev->hw_features |= NETIF_F_LRO;
 }
@@ -123,7 +123,6 @@ SHIM int shim_helper_register_netdevice(struct net_device *dev)
 
 	if (ret)
 		return ret;
-	/* From here on the kernel frees it, when the last reference is gone. */
 	dev->needs_free_netdev = true;
 	dev->priv_destructor = ipoib_netdev_gone;
 	if (dev->dev.parent)
@@ -131,7 +130,7 @@ SHIM int shim_helper_register_netdevice(struct net_device *dev)
 	return 0;
 }
 
-/* Stops at the first that has it. */
+/* Callback of netdev_walk_all_upper_dev_rcu(), which stops at the first true. */
 static int has_address(struct net_device *dev, struct netdev_nested_priv *wanted)
 {
 	const struct sockaddr *address = wanted->data;
@@ -170,7 +169,7 @@ SHIM struct net_device *shim_helper_netdev_hold_master(struct net_device *dev)
 
 	rcu_read_lock();
 	master = netdev_master_upper_dev_get_rcu(dev);
-	/* A VRF is no link of its own. */
+	/* A VRF is no layer 2 master. */
 	if (master && !netif_is_l3_master(master))
 		dev = master;
 	dev_hold(dev);
@@ -200,8 +199,7 @@ SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
 #ifdef HAVE_EXTACK_BUFFER
 static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }
 #else
-/* The kernel keeps a pointer until it has told the user: buffers in turn, far more than there are requests at a time.
- */
+/* The kernel keeps a pointer until the message is sent: buffers in turn, many more than simultaneous requests. */
 static char *message_buffer(struct netlink_ext_ack *extack)
 {
 	static char buffers[16][SHIM_EXTACK_BYTES];
@@ -238,7 +236,6 @@ SHIM struct dentry *shim_helper_debugfs_create_file(struct net_device *dev, enum
 	struct dentry *taken;
 
 	snprintf(name, sizeof(name), "%s_%s", dev->name, shim_debugfs_files[which].name);
-	/* Another namespace may have an interface of that name. */
 	taken = debugfs_lookup(name, shim_debugfs_directory);
 	if (!IS_ERR_OR_NULL(taken)) {
 		dput(taken);
@@ -255,7 +252,6 @@ SHIM int shim_helper_debugfs_start(void)
 {
 	int ret = register_netdevice_notifier(&shim_netdev_notifier);
 
-	/* Without debugfs there are no files, and nothing else is amiss. */
 	if (!ret)
 		shim_debugfs_directory = debugfs_create_dir("ipoib", NULL);
 	return ret;
@@ -270,7 +266,7 @@ SHIM void shim_helper_debugfs_stop(void)
 
 /* The rdma_netdev: operations that it may lack are function pointers in kernel structures */
 
-/* The operations that an rdma_netdev finds on the netdev, to call from its own or to replace. */
+/* The netdev operations during rdma_init_netdev(), which the rdma_netdev calls from its own or replaces. */
 static const struct net_device_ops queue_ops = {
 	.ndo_init = ipoib_queues_init,
 	.ndo_uninit = ipoib_queues_uninit,
@@ -291,7 +287,6 @@ SHIM int shim_helper_rdma_netdev_start(struct shim_rdma_netdev *state, struct ne
 	dev->netdev_ops = &queue_ops;
 	ret = rdma_init_netdev(ca, port, RDMA_NETDEV_IPOIB, dev->name, NET_NAME_UNKNOWN, shim_netdev_setup, dev);
 	if (!ret) {
-		/* The rdma_netdev has installed its own. */
 		state->ops = dev->netdev_ops;
 		state->destructor = dev->priv_destructor;
 		dev->priv_destructor = NULL;
@@ -329,7 +324,6 @@ SHIM int shim_helper_rdma_netdev_open(const struct shim_rdma_netdev *state, stru
 	if (shim_rdma_netdev(dev)->set_id)
 		shim_rdma_netdev(dev)->set_id(dev, pkey_index);
 	ret = state->ops->ndo_open ? state->ops->ndo_open(dev) : 0;
-	/* Packets that the stack has kept meanwhile go now: nobody else would tell it. */
 	if (!ret)
 		netif_tx_wake_all_queues(dev);
 	return ret;
@@ -360,7 +354,7 @@ SHIM void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev)
 		shim_rdma_netdev(dev)->tx_timeout(dev, 0);
 }
 
-/* As dev_get_stats() reads a netdev, which is not asked: the operations that it calls are the driver's. */
+/* dev_get_stats() would call the driver's operations. */
 static void get_stats(const struct shim_rdma_netdev *state, struct net_device *dev, struct rtnl_link_stats64 *sums)
 {
 	if (state->ops->ndo_get_stats64)
@@ -541,7 +535,6 @@ SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
  */
 SHIM int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused)
 {
-	/* Who says nothing of it took none. */
 	const struct ib_send_wr *bad = &first->wr.wr;
 	const int error = ib_post_send(qp, &first->wr.wr, &bad);
 
@@ -553,7 +546,6 @@ SHIM int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, str
 /* As above. */
 SHIM int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
-	/* Who says nothing of it took none. */
 	const struct ib_recv_wr *bad = &first->wr;
 	const int error = ib_post_recv(qp, &first->wr, &bad);
 
@@ -564,7 +556,6 @@ SHIM int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, str
 /* As above. */
 SHIM int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
-	/* As in shim_helper_post_recv(). */
 	const struct ib_recv_wr *bad = &first->wr;
 	const int error = ib_post_srq_recv(srq, &first->wr, &bad);
 
@@ -574,7 +565,7 @@ SHIM int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *firs
 
 /* The subnet administrator */
 
-/* Who waits for an answer; lives until the last one came. */
+/* The callback of a query; freed with the response. */
 struct path_question {
 	void (*answered)(int status, struct sa_path_rec *record, void *context);
 	void *context;
@@ -621,7 +612,7 @@ SHIM int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const st
 	return id;
 }
 
-/* The kernel's membership holds one context pointer: this. */
+/* The context of the membership, which has space for one pointer. */
 struct join {
 	int (*answered)(int status, const struct shim_mcmember *member, void *context);
 	void *context;
@@ -717,7 +708,6 @@ SHIM int shim_helper_skb_checksum(struct sk_buff *skb)
 	const unsigned int start = skb_checksum_start_offset(skb), end = start + skb->csum_offset + sizeof(__sum16);
 	__sum16 sum;
 
-	/* What skb_checksum_help() does for any packet takes twice the time that a small one needs. */
 	if (skb_is_nonlinear(skb) || (skb_cloned(skb) && !skb_clone_writable(skb, end)))
 		return skb_checksum_help(skb);
 	sum = csum_fold(csum_partial(skb->data + start, skb->len - start, 0));
@@ -746,7 +736,6 @@ SHIM void shim_helper_skb_set_merged(struct sk_buff *skb, unsigned int segments,
 /* On the hot path: skb_tx_timestamp() calls a function for each packet, to see that there is no PHY. */
 SHIM void shim_helper_skb_tx_timestamp(struct sk_buff *skb)
 {
-	/* Else a call is spent on every packet, to see that there is no PHY. */
 	if (unlikely(skb_shinfo(skb)->tx_flags))
 		skb_tx_timestamp(skb);
 }
@@ -755,7 +744,6 @@ SHIM void shim_helper_skb_tx_timestamp(struct sk_buff *skb)
 SHIM void shim_helper_icmp_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu)
 {
 	skb->dev = dev;
-	/* The control block is the transmit path's; ICMP takes it for IP's. */
 	memset(skb->cb, 0, sizeof(skb->cb));
 	local_bh_disable();
 	if (skb->protocol == htons(ETH_P_IP))
@@ -808,7 +796,6 @@ SHIM void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *
 	struct ipv6hdr *ip = headers + skb_network_offset(skb);
 
 	tso_build_hdr(skb, headers, &tso->tso, data_bytes, last);
-	/* It does not count extension headers. */
 	if (tso->tso.ipv6)
 		ip->payload_len = htons(skb_network_header_len(skb) - sizeof(*ip) + tso->tso.tlen + data_bytes);
 }

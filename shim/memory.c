@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Allocation of memory. */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

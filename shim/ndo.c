@@ -41,7 +41,7 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 	return ipoib_leaves_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
 }
 
-/* A packet whose extension headers leave no room for those of TCP is for the stack to cut. */
+/* Leaves the segmentation of packets with long IPv6 extension headers to the stack. */
 static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
 {
 	if (skb_is_gso(skb) && unlikely(skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS))
@@ -49,7 +49,7 @@ static netdev_features_t features_check(struct sk_buff *skb, struct net_device *
 	return features;
 }
 
-/* Time stamps of packets, where the rdma_netdev has them: by ioctl, or by operations of their own. */
+/* Time stamps, if the rdma_netdev supports them: by ioctl, or by operations for them. */
 static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
 {
 	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
@@ -101,7 +101,7 @@ static int set_rx_mode(struct net_device *dev, struct netdev_hw_addr_list *unica
 #define SET_RX_MODE .ndo_set_rx_mode = ipoib_ndo_set_rx_mode
 #endif
 
-/* What both kinds of netdev have. */
+/* Operations of both kinds of netdev. */
 #define OPERATIONS                                                                                                     \
 	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
 	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
@@ -118,7 +118,7 @@ const struct net_device_ops shim_netdev_ops = {
 	.ndo_set_vf_guid = shim_set_vf_guid,
 };
 
-/* A virtual function has none of its own, and its GUID is its host's to choose. */
+/* A virtual function has no virtual functions, and its host sets its GUID. */
 const struct net_device_ops shim_function_netdev_ops = { OPERATIONS };
 
 bool shim_is_ours(const struct net_device *dev)

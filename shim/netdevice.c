@@ -24,11 +24,11 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HEADER_BYTES;
 	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
-	/* An rdma_netdev makes its rings as long. */
+	/* The rdma_netdev allocates rings of this size. */
 	dev->tx_queue_len = 2 * shim_parameters.send_queue_size;
 	dev->watchdog_timeo = IPOIB_WATCHDOG_SECONDS * HZ;
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
-	/* Up to what connected mode carries; the driver checks what the mode in force allows. */
+	/* The maximum of connected mode; ndo_change_mtu checks the limit of the current mode. */
 	dev->max_mtu = IPOIB_MAX_MTU;
 	dev->sysfs_groups[0] = &shim_parent_group;
 	/* The destination's addresses are in the neighbour entry that skb_dst() leads to. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Shared receive queues (IBA 10.2.9). */
+/* Shared receive queues. */
 #include <rdma/ib_verbs.h>
 #include <shim/srq.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Locks, completions, RCU, barriers and time. */
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/delay.h>

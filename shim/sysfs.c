@@ -13,9 +13,9 @@
 	}
 
 /*
- * A netdev's files are removed with RTNL held, which waits for writers whose protection is active: none may take RTNL,
- * nor release it when that has a child wait for it at its end. Instead the netdev's end, without RTNL, waits for the
- * reference.
+ * Removing a netdev's files, under RTNL, waits for writers with active protection. So a writer that takes RTNL, or
+ * releases it while a child that is unregistered waits for the writer, would deadlock: the protection is broken, and a
+ * reference keeps the netdev, whose end waits for it without RTNL.
  */
 static ssize_t store(struct device *d, struct device_attribute *attr, enum ipoib_attribute which, const char *buf,
 		     size_t count)
@@ -62,7 +62,7 @@ static DEVICE_ATTR_WO(delete_child);
 SHOW(parent, PARENT)
 static DEVICE_ATTR_RO(parent);
 
-/* In the place of the core's. */
+/* Replaces the core's attribute. */
 static ssize_t dev_id_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	shim_note_dev_id(to_net_dev(d));
@@ -79,8 +79,8 @@ void shim_replace_dev_id(struct net_device *dev)
 }
 
 /*
- * Two groups, and none with files that are there for some only: a netdev that goes to a user's network namespace has
- * the files of its group change their owner, and the kernel warns when one is not there.
+ * Two groups, rather than one with files that only some netdevs have: if a netdev moves to a user's network namespace
+ * the owner of all files in the group changes, and the kernel warns about missing ones.
  */
 static struct attribute *parent_attributes[] = {
 	&dev_attr_mode.attr,	     &dev_attr_pkey.attr,	  &dev_attr_umcast.attr,

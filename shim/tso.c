@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Segmentation of TCP packets (net/tso.h). */
 #include "objects.h"
 #include <linux/skbuff.h>
 #include <net/checksum.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Work queues. */
 #include "objects.h"
 #include <linux/workqueue.h>
 #include <shim/work.h>

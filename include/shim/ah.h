@@ -9,7 +9,7 @@ struct ib_ah;
 struct ib_pd;
 struct sa_path_rec;
 
-/* Where a datagram goes, when no path record tells: multicast. */
+/* Destination of datagrams to a multicast group. */
 struct shim_ah_attributes {
 	uint32_t port;
 	uint16_t dlid;
@@ -18,12 +18,13 @@ struct shim_ah_attributes {
 	uint8_t rate;
 	uint8_t traffic_class, hop_limit;
 	uint32_t flow_label;
-	/* In the port's table: whom it comes from. */
+	/* Index of the source GID in the port's table. */
 	uint8_t sgid_index;
 	struct shim_gid dgid;
 };
 
-/* An error pointer on failure. CONTEXT: process, may sleep. */
+/* Create an address handle, from attributes or from a path record. An error pointer on failure. CONTEXT: process, may
+ * sleep, as for destruction. */
 struct ib_ah *shim_helper_create_ah(struct ib_pd *pd, const struct shim_ah_attributes *attributes);
 struct ib_ah *shim_helper_create_ah_from_path(struct ib_pd *pd, uint32_t port, struct sa_path_rec *record);
 void shim_rdma_destroy_ah(struct ib_ah *ah);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Memory, zeroed. Allocation returns NULL on failure. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
 
-/* Zeroed memory, or NULL. CONTEXT: process, may sleep. */
+/* CONTEXT: process, may sleep. */
 void *shim_kzalloc(size_t bytes);
-/* Zeroed memory, or NULL. CONTEXT: any. */
+/* CONTEXT: any. */
 void *shim_kzalloc_atomic(size_t bytes);
-/* Zeroed memory for a large array, perhaps not contiguous, or NULL. CONTEXT: process. */
+/* Allocates an array, perhaps not physically contiguous. CONTEXT: process, may sleep. */
 void *shim_kvcalloc(size_t count, size_t bytes);
 /*
  * Between these, no allocation of this thread starts I/O or waits for it. They nest: end() is given what begin()
@@ -15,7 +16,7 @@ void *shim_kvcalloc(size_t count, size_t bytes);
  */
 unsigned int shim_memalloc_noio_save(void);
 void shim_memalloc_noio_restore(unsigned int before);
-/* Frees what any of the three gave; NULL is allowed. CONTEXT: process. */
+/* Frees memory of the three above; NULL is allowed. CONTEXT: process. */
 void shim_kvfree(void *memory);
 
 SHIM_END

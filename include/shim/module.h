@@ -4,11 +4,11 @@
 #include <shim/base.h>
 SHIM_BEGIN
 
-/* Module parameters, as given; ipoib_start() writes the values in force back. */
+/* Module parameters; ipoib_start() replaces invalid values. */
 struct shim_parameters {
 	int send_queue_size, recv_queue_size, max_nonsrq_conn_qp;
 	int debug_level, mcast_debug_level, data_debug_level, cm_data_debug_level;
-	/* HCAs' own datapaths are used; the names of HCAs, divided by commas, for which it is the other way round. */
+	/* Whether an HCA's rdma_netdev is used; comma-separated HCAs for which the opposite holds. */
 	int ipoib_enhanced;
 	char *ipoib_enhanced_except;
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* The netdev: allocation, registration, and its fields. */
+/*
+ * The netdev (struct net_device): allocation, registration, and its fields. CONTEXT: RTNL, or before registration, if
+ * nothing else is given; functions that return a field may be called from any.
+ */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
@@ -22,89 +25,93 @@ enum shim_ability {
 };
 
 /*
- * One "ib%d" interface in the HCA's network namespace, set up but not registered; with room for the HCA's rdma_netdev.
- * CONTEXT: process.
+ * Allocates a netdev: of a port, named "ib%d", in the HCA's network namespace; or a child of parent, in its namespace.
+ * Both are set up, with space for the HCA's rdma_netdev. Returns NULL on failure. CONTEXT: process, may sleep.
  */
 struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port);
-/* A child of parent, in its network namespace. CONTEXT: process. */
 struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
 						  const char *name);
-/* Transmit queues that the netdev has; and use of the first so many of them. CONTEXT: RTNL. */
+/* Number of transmit queues that were allocated. */
 unsigned int shim_netdev_num_tx_queues(const struct net_device *dev);
+/* Sets the number of queues that are used, from the first. -EINVAL: none, or more than there are. */
 int shim_netif_set_real_num_tx_queues(struct net_device *dev, unsigned int count);
 int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count);
-/* Adds features, and operations, by bits of enum shim_ability. CONTEXT: before registration, or within ndo_init. */
+/* Adds features and netdev operations for bits of enum shim_ability. CONTEXT: before registration, or in ndo_init. */
 void shim_helper_netdev_add_features(struct net_device *dev, unsigned int abilities);
-/* It has the files of a child, not those of a parent. CONTEXT: before registration. */
+/* Replaces the sysfs attributes of a parent by those of a child. CONTEXT: before registration. */
 void shim_netdev_set_child(struct net_device *dev);
-/* A TCP packet that is to be cut becomes so many at most. */
+/* Limits the segments of a GSO packet, for good (netif_set_tso_max_segs()). */
 void shim_netif_set_tso_max_segs(struct net_device *dev, unsigned int segments);
-/* The most segments that the stack sends as one packet, which the user may change too. CONTEXT: RTNL. */
+/* Maximum segments of a GSO packet (gso_max_segs), which the user can set, too. */
 unsigned int shim_netdev_gso_max_segs(const struct net_device *dev);
 void shim_netdev_set_gso_max_segs(struct net_device *dev, unsigned int segments);
-/* What it is all about: its owner's state. */
+/* Driver private data of the netdev: its ipoib::Interface. CONTEXT: any; set before registration. */
 void *shim_rdma_netdev_clnt_priv(const struct net_device *dev);
 void shim_rdma_netdev_set_clnt_priv(struct net_device *dev, void *owner);
-/* On success the kernel calls ipoib_netdev_gone() at the netdev's end, and frees it. CONTEXT: RTNL. */
+/* Registers the netdev. On success the kernel frees it in the end, after ipoib_netdev_gone(). */
 int shim_helper_register_netdevice(struct net_device *dev);
-/* At once, or with the others of batch, a struct list_head. CONTEXT: RTNL. */
+/* Unregisters the netdev at once (batch: NULL), or with the others of batch, a struct list_head. */
 void shim_unregister_netdevice_queue(struct net_device *dev, void *batch);
-/* A batch of the driver's own: each grace period that unregistration takes is one for all in it. CONTEXT: RTNL. */
+/* Initialises a batch, and unregisters all netdevs in it, which takes as many grace periods as for one. */
 void shim_init_list_head(void *batch);
 void shim_unregister_netdevice_many(void *batch);
-/* One that was never registered. */
+/* Frees a netdev that was never registered. */
 void shim_free_netdev(struct net_device *dev);
-/* It was created by this driver. */
+/* Returns true if this driver created the netdev. CONTEXT: any. */
 bool shim_netdev_is_ours(const struct net_device *dev);
-/* A bond's port, whose address the bond has copied. CONTEXT: any. */
+/* Returns true for a port of a bond, which has copied the netdev's address. CONTEXT: any. */
 bool shim_netif_is_bond_slave(const struct net_device *dev);
-/* IFF_UP. */
+/* Returns true if IFF_UP is set. */
 bool shim_netdev_iff_up(const struct net_device *dev);
-/* As the user would. CONTEXT: RTNL, no netdev's ops lock. */
+/* Sets or clears IFF_UP, with the netdev's operations and notifications. CONTEXT: RTNL, without an ops lock. */
 void shim_dev_change_flags(struct net_device *dev, bool up);
 /*
- * The lock that the core holds, inside RTNL, around the netdev's operations, if its rdma_netdev asked for it; else
- * there is none, and nothing is done. CONTEXT: RTNL, may sleep.
+ * The netdev's ops lock, which the core holds inside RTNL around netdev operations if the rdma_netdev requested it.
+ * Without one nothing is done. CONTEXT: RTNL, may sleep.
  */
 bool shim_netdev_need_ops_lock(const struct net_device *dev);
 void shim_netdev_lock_ops(struct net_device *dev);
 void shim_netdev_unlock_ops(struct net_device *dev);
-/* The caller is an administrator of the netdev's namespace. CONTEXT: a system call. */
+/* Returns true if the task has CAP_NET_ADMIN in the netdev's user namespace. CONTEXT: a system call. */
 bool shim_ns_capable(const struct net_device *dev);
 
 const char *shim_netdev_name(const struct net_device *dev);
-/* Changes bytes [offset, offset + bytes) of the hardware address. CONTEXT: RTNL, or before registration. */
-/* 20 bytes; given: they came with the request for the netdev. */
+/* The hardware address, 20 bytes. */
 const uint8_t *shim_netdev_dev_addr(const struct net_device *dev);
+/* Returns true if the address came with the request for the netdev (NET_ADDR_SET). */
 bool shim_netdev_addr_set_by_user(const struct net_device *dev);
+/* Changes bytes [offset, offset + bytes) of the hardware address. */
 void shim_dev_addr_mod(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes);
-/* The netdev, or one that it is below, has this IP address. CONTEXT: process. */
+/* Returns true if the netdev, or an upper device stacked on it, has this IP address. CONTEXT: process. */
 bool shim_helper_netdev_has_address(struct net_device *dev, const struct sockaddr *address);
-/* What the netdev is enslaved to at layer 2, or itself; held for the caller. CONTEXT: process. */
+/* Returns, with a reference, the netdev's layer 2 master, or itself without one. CONTEXT: process. */
 struct net_device *shim_helper_netdev_hold_master(struct net_device *dev);
-/* It was changed: whoever knows the old one is to forget it. CONTEXT: RTNL. */
+/* Reports a changed hardware or broadcast address (NETDEV_CHANGEADDR), if the netdev is registered. */
 void shim_helper_notify_changeaddr(struct net_device *dev);
-/* Neighbours are told of the addresses, unasked. CONTEXT: RTNL. */
+/* Sends gratuitous ARP and neighbour advertisements for the addresses of the netdev and its upper devices. */
 void shim_netdev_notify_peers(struct net_device *dev);
+/* The broadcast address, 20 bytes, to be read or written. */
 uint8_t *shim_netdev_broadcast(struct net_device *dev);
+/* MTU in bytes. */
 unsigned int shim_netdev_mtu(const struct net_device *dev);
-/* Stores the MTU, before registration or from within ndo_change_mtu. */
+/* Writes the MTU. CONTEXT: before registration, or in ndo_change_mtu. */
 void shim_netdev_set_mtu(struct net_device *dev, unsigned int mtu);
-/* Changes it as the user would, with notifications. CONTEXT: RTNL and the ops lock. */
+/* Changes the MTU, with ndo_change_mtu and notifications. CONTEXT: RTNL and the ops lock. */
 int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu);
-/* Features that the user can switch: received checksums count as verified; TCP segments are merged (LRO). */
+/* Returns true if NETIF_F_RXCSUM or NETIF_F_LRO is enabled. CONTEXT: any. */
 bool shim_netdev_has_rxcsum(const struct net_device *dev);
 bool shim_netdev_has_lro(const struct net_device *dev);
-/* Asks ipoib_offloads_sends() and ipoib_leaves_checksums() anew. CONTEXT: RTNL. */
+/* Recomputes the features, with ipoib_offloads_sends() and ipoib_leaves_checksums(). */
 void shim_netdev_update_features(struct net_device *dev);
-/* Calls visit(context, 20-byte address) for each multicast address, under the address list's lock. */
+/* Calls visit(context, address), 20 bytes, for each multicast address, under the address list's lock. CONTEXT: any. */
 void shim_helper_netdev_for_each_mc_addr(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
 					 void *context);
 
+/* Set the carrier. */
 void shim_netif_carrier_on(struct net_device *dev);
 void shim_netif_carrier_off(struct net_device *dev);
 
-/* Seconds between two looks at the neighbour tables (arp_tbl.gc_interval), in jiffies. */
+/* Interval of garbage collection in the ARP table (arp_tbl.gc_interval), in jiffies. CONTEXT: any. */
 unsigned long shim_arp_tbl_gc_interval(void);
 
 SHIM_END

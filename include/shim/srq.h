@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Shared receive queues (IBA 10.2.9). */
+/* Shared receive queues. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
@@ -7,7 +7,7 @@ SHIM_BEGIN
 struct ib_pd;
 struct ib_srq;
 
-/* An error pointer on failure; -EOPNOTSUPP: the HCA has none. */
+/* Creates a queue. An error pointer on failure; -EOPNOTSUPP: the HCA has none. CONTEXT: process, may sleep. */
 struct ib_srq *shim_ib_create_srq(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
 void shim_ib_destroy_srq(struct ib_srq *srq);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Locks, completions, RCU, barriers, time, chance. Objects are embedded in C++ ones as storage of the size that
+ * Locks, completions, RCU, barriers and time. Objects are embedded in C++ ones as storage of the size that
  * <generated/layout.h> gives. shim_lock_class names a lock, or an item of
  * shim/work.h, for lockdep: one static object per kind.
  */
@@ -37,19 +37,19 @@ void shim_rcu_read_unlock(void);
 void shim_synchronize_net(void);
 
 void shim_smp_mb(void);
-/* In one step; orders nothing. CONTEXT: any. */
+/* Adds atomically, without ordering. CONTEXT: any. */
 void shim_atomic64_add(uint64_t *value, uint64_t amount);
-/* Lets bottom halves run no transmit or receive of this CPU until enabled again. */
+/* Disable and enable bottom halves on this CPU. */
 void shim_local_bh_disable(void);
 void shim_local_bh_enable(void);
 
-/* A free-running count; differences are what matters. */
+/* The time in jiffies, which wrap. CONTEXT: any. */
 unsigned long shim_jiffies(void);
 unsigned long shim_hz(void);
 /* CONTEXT: process. */
 void shim_msleep(unsigned int milliseconds);
 
-/* The lock of network configuration. CONTEXT: process. */
+/* RTNL, the lock of network configuration. CONTEXT: process, may sleep. */
 void shim_rtnl_lock(void);
 void shim_rtnl_unlock(void);
 

@@ -6,7 +6,6 @@ SHIM_BEGIN
 
 struct net_device;
 
-/* sysfs attributes; show returns the bytes written to buffer (a page). */
 enum ipoib_attribute {
 	IPOIB_ATTRIBUTE_MODE,
 	IPOIB_ATTRIBUTE_PKEY,
@@ -15,8 +14,9 @@ enum ipoib_attribute {
 	IPOIB_ATTRIBUTE_DELETE_CHILD,
 	IPOIB_ATTRIBUTE_PARENT,
 };
+/* Writes the value to buffer, a page. Returns its bytes. CONTEXT: process. */
 long ipoib_attribute_show(struct net_device *dev, enum ipoib_attribute attribute, char *buffer);
-/* CONTEXT: RTNL, which lets the file, and so the netdev, go when it is released. */
+/* Sets the value. Returns bytes or a negative errno. CONTEXT: RTNL; when that is released the netdev may be gone. */
 long ipoib_attribute_store(struct net_device *dev, enum ipoib_attribute attribute, const char *text, size_t bytes);
 
 SHIM_END

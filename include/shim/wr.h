@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Work requests: send and receive. */
+/* Work requests to send and to receive. CONTEXT: any. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
@@ -17,26 +17,28 @@ struct shim_sge {
 	uint32_t lkey;
 };
 
-/* Builds a send in its slot: once, then what differs per packet; a datagram, or a message on a connection. */
+/* Initialises a send work request, once for all packets: its id and its elements. */
 void shim_send_wr_init(struct shim_send_wr *wr, uint64_t id, struct shim_sge *sges);
+/* Set what differs between packets: a datagram, or a message of a connection. sges: elements in use. */
 void shim_send_wr_set_datagram(struct shim_send_wr *wr, unsigned int sges, struct ib_ah *ah, uint32_t qpn,
 			       uint32_t qkey);
-/* The datagram's data is cut into segments of so many bytes, each behind a copy of the headers, made to fit it. */
+/* Has the HCA segment the datagram (IB_WR_LSO): segment_bytes of data each, behind headers that it adapts. */
 void shim_send_wr_set_segments(struct shim_send_wr *wr, void *headers, unsigned int header_bytes,
 			       unsigned int segment_bytes);
 void shim_send_wr_set_message(struct shim_send_wr *wr, unsigned int sges);
-/* It reports its completion; the HCA fills in the checksum. */
+/* Sets whether the send is signaled, and whether the HCA fills in the checksums. */
 void shim_send_wr_set_flags(struct shim_send_wr *wr, bool signaled, bool checksum);
 void shim_send_wr_signal(struct shim_send_wr *wr);
-/* next may be NULL. */
+/* Links the work request to the next one; NULL: the last. */
 void shim_send_wr_set_next(struct shim_send_wr *wr, struct shim_send_wr *next);
-/* CONTEXT: any. Posts the chain. After an error, none from the refused one on was taken. refused may be NULL. */
+/* Posts the chain. On failure *refused is the first work request that was not accepted; refused may be NULL. */
 int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, struct shim_send_wr **refused);
 
+/* Initialises a receive work request: its id and its elements. */
 void shim_recv_wr_init(struct shim_recv_wr *wr, uint64_t id, struct shim_sge *sges, unsigned int count);
 void shim_recv_wr_set_next(struct shim_recv_wr *wr, struct shim_recv_wr *next);
 struct shim_recv_wr *shim_recv_wr_next(const struct shim_recv_wr *wr);
-/* CONTEXT: any. Posts the chain. After an error, none from the refused one on was taken; NULL: the HCA is silent. */
+/* Post the chain to a queue pair, or to a shared receive queue. *refused as above, NULL on success. */
 int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused);
 int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused);
 
