@@ -7,6 +7,7 @@
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
+#include <shim/rc_qp.h>
 
 namespace ipoib {
 

@@ -10,12 +10,15 @@
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
+#include <shim/rc_qp.h>
 
 namespace ipoib {
 
 namespace {
 
 constexpr unsigned int max_back_off_seconds = 64;
+// Parameters of a REQ. IPoIB uses neither RDMA reads nor atomics; peers expect the in-tree driver's values. 20: 4.3 s.
+constexpr std::uint8_t responder_resources = 4, cm_response_timeout = 20, max_cm_retries = 15;
 
 } // namespace
 
@@ -234,6 +237,10 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .qpn = shim_ib_qp_num(connection.qp.get()),
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
         .srq = interface_.connections.receives.srq() != nullptr,
+        .responder_resources = responder_resources,
+        .remote_cm_response_timeout = cm_response_timeout,
+        .local_cm_response_timeout = cm_response_timeout,
+        .max_cm_retries = max_cm_retries,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(interface_.settings.icrc_as_checksum()),
     };

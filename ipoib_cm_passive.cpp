@@ -10,6 +10,7 @@
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
+#include <shim/rc_qp.h>
 
 namespace ipoib {
 

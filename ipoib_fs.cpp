@@ -7,6 +7,7 @@
 #include <kernel/memory.hpp>
 #include <kernel/time.hpp>
 #include <shim/debugfs.h>
+#include <shim/sysfs.h>
 
 namespace ipoib {
 

@@ -7,6 +7,7 @@
 #include <kernel/handle.hpp>
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
+#include <shim/client.h>
 
 namespace ipoib {
 
@@ -28,6 +29,21 @@ bool listed(const char* names, const char* name)
 }
 
 } // namespace
+
+unsigned int abilities_of(const ib_device* ca)
+{
+    const std::uint64_t kernel_flags = shim_ib_kernel_cap_flags(ca);
+    unsigned int abilities = 0;
+    if (shim_ib_max_send_sge(ca) > 1)
+        abilities |= SHIM_CAN_GATHER;
+    if (shim_ib_device_cap_flags(ca) & SHIM_IB_DEVICE_UD_IP_CSUM)
+        abilities |= SHIM_CAN_CHECKSUM;
+    if (kernel_flags & SHIM_IBK_UD_TSO)
+        abilities |= SHIM_CAN_SEGMENT;
+    if (kernel_flags & SHIM_IBK_VIRTUAL_FUNCTION)
+        abilities |= SHIM_IS_FUNCTION;
+    return abilities;
+}
 
 Hca::Hca(ib_device* ca)
     : ca_(ca), accelerates_((shim_parameters.ipoib_enhanced != 0) !=

@@ -7,6 +7,8 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
 #include <kernel/log.hpp>
+#include <shim/header_ops.h>
+#include <shim/ndo.h>
 #include <shim/trace.h>
 
 namespace ipoib {

@@ -8,6 +8,8 @@
 #include <kernel/memory.hpp>
 #include <kernel/ring.hpp>
 #include <kernel/time.hpp>
+#include <shim/client.h>
+#include <shim/ndo.h>
 #include <shim/netlink.h>
 #include <shim/trace.h>
 
@@ -47,11 +49,13 @@ kernel::Status Interface::prepare()
 {
     shim_port attributes;
     TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
-    unsigned int abilities = shim_ib_abilities(ca());
+    unsigned int abilities = abilities_of(ca());
     if (rdma_netdev.present()) { // It sets the other features itself.
         abilities &= SHIM_IS_FUNCTION;
     } else {
-        shim_netdev_use_one_queue(dev_);
+        // The netdev was allocated with as many queues as an rdma_netdev may need.
+        TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
+        TRY(shim_netif_set_real_num_rx_queues(dev_, 1));
         if (abilities & SHIM_CAN_GATHER && !(abilities & SHIM_CAN_SEGMENT))
             abilities |= SHIM_CUT_BY_DRIVER;
     }

@@ -11,6 +11,7 @@
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <kernel/time.hpp>
+#include <shim/ndo.h>
 
 namespace ipoib {
 

@@ -26,6 +26,22 @@ unsigned int UdQueues::send_sges() const
     return std::min(shim_ib_max_send_sge(interface_.ca()), MappedPacket::max_sges_per_send);
 }
 
+std::uint32_t UdQueues::create_flags() const
+{
+    const std::uint64_t device = shim_ib_device_cap_flags(interface_.ca());
+    const std::uint64_t kernel = shim_ib_kernel_cap_flags(interface_.ca());
+    std::uint32_t flags = 0;
+    if (kernel & SHIM_IBK_UD_TSO)
+        flags |= SHIM_IB_QP_CREATE_IPOIB_UD_LSO;
+    if (kernel & SHIM_IBK_BLOCK_MULTICAST_LOOPBACK)
+        flags |= SHIM_IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+    if (device & SHIM_IB_DEVICE_MANAGED_FLOW_STEERING)
+        flags |= SHIM_IB_QP_CREATE_NETIF_QP;
+    if (kernel & SHIM_IBK_RDMA_NETDEV_OPA)
+        flags |= SHIM_IB_QP_CREATE_NETDEV_USE;
+    return flags;
+}
+
 kernel::Status UdQueues::create_pd()
 {
     pd_.reset(TRY(kernel::check(shim_ib_alloc_pd(interface_.ca()))));
@@ -66,7 +82,8 @@ kernel::Status UdQueues::create()
     // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
     send_cq_.reset(TRY(kernel::check(shim_ib_create_cq(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors,
                                                        send_completed, &interface_))));
-    qp_.reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), send_cq(), recv_cq(), sends, receives, sges))));
+    qp_.reset(
+        TRY(kernel::check(shim_ib_create_ud_qp(pd(), send_cq(), recv_cq(), sends, receives, sges, create_flags()))));
     TRY(interface_.tx.ring.create(sends, sges));
     TRY(interface_.tx.pool.create(sends, sges));
     TRY(interface_.rx.ring.create(receives));

@@ -90,7 +90,7 @@ ifneq ($(layout-src),)
 quiet_cmd_layout = GEN      $@
       cmd_layout = mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
 	sed -ne 's/^[[:space:]]*\.ascii[[:space:]]*"->\([A-Z_0-9]*\) [$$\#]*\([-0-9]*\) .*/\#define \1 \2/p' $@.s ; } > $@ && rm -f $@.s
-$(obj)/include/generated/layout.h: $(src)/$(layout-src) FORCE
+$(obj)/include/generated/layout.h: $(src)/$(layout-src) $(filter %probes.h,$(generated)) FORCE
 	$(call if_changed_dep,layout)
 endif
 

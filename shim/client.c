@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The client of ib_core: HCAs that come and go. */
 #include <linux/netdevice.h>
-#include <linux/printk.h>
 #include <rdma/ib_verbs.h>
-#include <shim/module.h>
+#include <shim/client.h>
 
 static int add(struct ib_device *ca);
 
@@ -33,23 +33,5 @@ static int add(struct ib_device *ca)
 	return ret;
 }
 
-SHIM int shim_client_register(void) { return ib_register_client(&client); }
-SHIM void shim_client_unregister(void) { ib_unregister_client(&client); }
-SHIM uint32_t shim_ib_ports(const struct ib_device *ca) { return rdma_end_port(ca); }
-SHIM bool shim_ib_port_is_ib(const struct ib_device *ca, uint32_t port) { return rdma_protocol_ib(ca, port); }
-
-void shim_log(const struct net_device *dev, enum shim_level level, const char *format, ...)
-{
-	static const char *const marks[] = {
-		[SHIM_LOG_WARNING] = KERN_WARNING,
-		[SHIM_LOG_INFO] = KERN_INFO,
-		[SHIM_LOG_DEBUG] = KERN_DEBUG,
-	};
-	struct va_format message = { .fmt = format };
-	va_list arguments;
-
-	va_start(arguments, format);
-	message.va = &arguments;
-	printk("%s%s: %pV\n", marks[level], dev ? dev->name : KBUILD_MODNAME, &message);
-	va_end(arguments);
-}
+SHIM int shim_ib_register_client(void) { return ib_register_client(&client); }
+SHIM void shim_ib_unregister_client(void) { ib_unregister_client(&client); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What differs between kernels, decided by the compile probes in shim/probes/ (see <generated/probes.h>), and
- * given one name each here. Nothing else in the project asks which kernel this is.
+ * Differences between kernels, found by the compile probes in shim/probes/ (see <generated/probes.h>), under one name
+ * each. No other file depends on the kernel's version.
  */
 #pragma once
 #include <generated/probes.h>
@@ -13,7 +13,7 @@
 #include <net/page_pool.h>
 #endif
 
-/* The lock around a netdev's operations, where its rdma_netdev asked for one, and what is called under it. */
+/* The netdev's ops lock, and the function that sets the MTU under it. */
 #ifdef HAVE_NETDEV_OPS_LOCK
 #include <net/netdev_lock.h>
 #define SHIM_SET_MTU(dev, mtu) netif_set_mtu(dev, mtu)
@@ -52,7 +52,7 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_HAS_TSTATS(dev) false
 #endif
 
-/* What an answer to a question for one path brings. */
+/* Parameters of the callback of a path record query. */
 #if defined(HAVE_SA_PATH_COUNT_UNSIGNED)
 #define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, unsigned int count, void *context
 #elif defined(HAVE_SA_PATH_COUNT)
@@ -89,7 +89,7 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 	(set_bit(NAPI_STATE_NO_BUSY_POLL, &(napi)->state), SHIM_NAPI_ADD(dev, napi, poll))
 #endif
 
-/* The most segments that a packet may become. */
+/* Maximum segments of a GSO packet. */
 #ifdef HAVE_TSO_MAX_SEGS
 #define SHIM_LIMIT_SEGMENTS(dev, segments) netif_set_tso_max_segs(dev, segments)
 #else
@@ -103,7 +103,7 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_NAPI_HOLDS(napi) ((napi)->gro_bitmask || (napi)->rx_count)
 #endif
 
-/* What get_ringparam() and set_ringparam() of ethtool_ops are called with. */
+/* Parameters of get_ringparam() and set_ringparam() in ethtool_ops. */
 #ifdef HAVE_RINGPARAM_EXTACK
 #define SHIM_RINGPARAM_ARGS                                                                                            \
 	struct net_device *dev, struct ethtool_ringparam *ring, struct kernel_ethtool_ringparam *kernel_ring,          \

@@ -5,7 +5,7 @@
 #include <linux/seq_file.h>
 #include <shim/debugfs.h>
 
-static struct dentry *directory;
+struct dentry *shim_debugfs_directory;
 
 #define DEBUG_FILE(lower, upper)                                                                                       \
 	static int lower##_show(struct seq_file *file, void *unused)                                                   \
@@ -19,32 +19,14 @@ DEBUG_FILE(mcg, MCG);
 DEBUG_FILE(neigh, NEIGH);
 DEBUG_FILE(path, PATH);
 
-static const struct {
-	const char *name;
-	const struct file_operations *operations;
-} files[] = {
+const struct shim_debugfs_file shim_debugfs_files[] = {
 	[IPOIB_DEBUG_CM] = { "cm", &cm_fops },
 	[IPOIB_DEBUG_MCG] = { "mcg", &mcg_fops },
 	[IPOIB_DEBUG_NEIGH] = { "neigh", &neigh_fops },
 	[IPOIB_DEBUG_PATH] = { "path", &path_fops },
 };
 
-SHIM struct dentry *shim_debug_file_create(struct net_device *dev, enum ipoib_debug_file which)
-{
-	char name[IFNAMSIZ + 8];
-	struct dentry *taken;
-
-	snprintf(name, sizeof(name), "%s_%s", dev->name, files[which].name);
-	/* Another namespace may have an interface of that name. */
-	taken = debugfs_lookup(name, directory);
-	if (!IS_ERR_OR_NULL(taken)) {
-		dput(taken);
-		return NULL;
-	}
-	return debugfs_create_file(name, 0444, directory, dev, files[which].operations);
-}
-
-SHIM void shim_debug_file_remove(struct dentry *file) { debugfs_remove(file); }
+SHIM void shim_debugfs_remove(struct dentry *file) { debugfs_remove(file); }
 
 void shim_seq_printf(struct seq_file *file, const char *format, ...)
 {
@@ -65,22 +47,6 @@ static int on_netdev_event(struct notifier_block *block, unsigned long event, vo
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block notifier = {
+struct notifier_block shim_netdev_notifier = {
 	.notifier_call = on_netdev_event,
 };
-
-SHIM int shim_debugfs_start(void)
-{
-	int ret = register_netdevice_notifier(&notifier);
-
-	/* Without debugfs there are no files, and nothing else is amiss. */
-	if (!ret)
-		directory = debugfs_create_dir("ipoib", NULL);
-	return ret;
-}
-
-SHIM void shim_debugfs_stop(void)
-{
-	unregister_netdevice_notifier(&notifier);
-	debugfs_remove_recursive(directory);
-}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Dynamic interrupt moderation (linux/dim.h). */
 #include "compat.h"
 #include "objects.h"
 #include <shim/dim.h>
@@ -16,19 +17,8 @@ static void dim_work(struct work_struct *work)
 SHIM void shim_dim_init(struct shim_dim *dim, void (*apply)(void *context, unsigned int usecs, unsigned int frames),
 			void *context)
 {
-	memset(dim, 0, sizeof(*dim));
+	*dim = (struct shim_dim){ .dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE, .apply = apply, .context = context };
 	INIT_WORK(&dim->dim.work, dim_work);
-	dim->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
-	dim->apply = apply;
-	dim->context = context;
-}
-
-SHIM void shim_dim_look(struct shim_dim *dim, uint16_t events, uint64_t packets, uint64_t bytes)
-{
-	struct dim_sample sample = {};
-
-	dim_update_sample(events, packets, bytes, &sample);
-	net_dim(&dim->dim, SHIM_DIM_SAMPLE(sample));
 }
 
 SHIM void shim_dim_cancel(struct shim_dim *dim)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The ethtool operations, which call ipoib_ethtool_*(). */
 #include "compat.h"
 #include "objects.h"
 #include <linux/ethtool.h>
 #include <rdma/ib_verbs.h>
 #include <shim/ethtool.h>
-#include <shim/netdevice.h>
-
-static_assert(SHIM_ETHTOOL_NAME_BYTES == ETH_GSTRING_LEN);
+#include <shim/ndo.h>
 
 static void get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Hash tables (linux/rhashtable.h). */
 #include "objects.h"
 #include <linux/rhashtable.h>
 #include <shim/hash.h>
@@ -24,31 +25,29 @@ static __always_inline struct rhashtable *table(struct shim_hash *hash) { return
 KEYS_OF(16);
 KEYS_OF(20);
 
-SHIM int shim_hash_init(struct shim_hash *hash, uint16_t key_bytes)
+SHIM int shim_rhashtable_init(struct shim_hash *hash, uint16_t key_bytes)
 {
 	return rhashtable_init(table(hash), key_bytes == 16 ? &keys_of_16 : &keys_of_20);
 }
 
-SHIM void shim_hash_destroy(struct shim_hash *hash) { rhashtable_destroy(table(hash)); }
+SHIM void shim_rhashtable_destroy(struct shim_hash *hash) { rhashtable_destroy(table(hash)); }
 
-/* Of itself the compiler inlines some of it, not all: then the parameters aren't constant after all. */
-SHIM __attribute__((flatten)) struct shim_hash_node *shim_hash_find(struct shim_hash *hash, const void *key,
-								    uint16_t key_bytes)
+/* flatten: the compiler would inline only a part, and the parameters would not be constants. */
+SHIM __attribute__((flatten)) struct shim_hash_node *shim_rhashtable_lookup(struct shim_hash *hash, const void *key,
+									    uint16_t key_bytes)
 {
 	return key_bytes == 16 ? rhashtable_lookup(table(hash), key, keys_of_16) :
 				 rhashtable_lookup(table(hash), key, keys_of_20);
 }
 
-SHIM int shim_hash_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes)
+SHIM int shim_rhashtable_lookup_insert_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes)
 {
 	return key_bytes == 16 ? rhashtable_lookup_insert_fast(table(hash), &node->head, keys_of_16) :
 				 rhashtable_lookup_insert_fast(table(hash), &node->head, keys_of_20);
 }
 
-SHIM void shim_hash_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes)
+SHIM void shim_rhashtable_remove_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes)
 {
-	if (key_bytes == 16)
-		rhashtable_remove_fast(table(hash), &node->head, keys_of_16);
-	else
-		rhashtable_remove_fast(table(hash), &node->head, keys_of_20);
+	(void)(key_bytes == 16 ? rhashtable_remove_fast(table(hash), &node->head, keys_of_16) :
+				 rhashtable_remove_fast(table(hash), &node->head, keys_of_20));
 }

@@ -1,16 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Compiled to assembler only: sizes and alignments of the kernel objects that C++ objects embed; numbers of the kernel.
  */
+#include "compat.h"
 #include "objects.h"
 #include <linux/errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/kbuild.h>
 #include <linux/skbuff.h>
+#include <rdma/ib_cm.h>
+#include <shim/cm.h>
+#include <shim/ethtool.h>
+#include <shim/skbuff.h>
+#include <shim/wr.h>
 
 #define OBJECT(name, type)                                                                                             \
 	DEFINE(SHIM_SIZEOF_##name, sizeof(type));                                                                      \
 	DEFINE(SHIM_ALIGNOF_##name, __alignof__(type))
 
-#define ERRNO(name) DEFINE(SHIM_##name, name)
+#define NUMBER(name) DEFINE(SHIM_##name, name)
+
+/* Numbers and structures of include/shim/ that are the kernel's, or the standard's. */
+static_assert(SHIM_CM_REQ_PRIVATE_BYTES == (int)IB_CM_REQ_PRIVATE_DATA_SIZE);
+static_assert(SHIM_CM_REP_PRIVATE_BYTES == (int)IB_CM_REP_PRIVATE_DATA_SIZE);
+static_assert(SHIM_CM_REJ_NO_QP == (int)IB_CM_REJ_NO_QP);
+static_assert(SHIM_CM_REJ_NO_RESOURCES == (int)IB_CM_REJ_NO_RESOURCES);
+static_assert(SHIM_CM_REJ_INVALID_TRANSPORT_TYPE == (int)IB_CM_REJ_INVALID_TRANSPORT_TYPE);
+static_assert(SHIM_CM_REJ_STALE_CONN == (int)IB_CM_REJ_STALE_CONN);
+static_assert(SHIM_CM_REJ_CONSUMER_DEFINED == (int)IB_CM_REJ_CONSUMER_DEFINED);
+static_assert(sizeof(struct shim_gid) == sizeof(union ib_gid));
+static_assert(sizeof(struct shim_sge) == sizeof(struct ib_sge));
+static_assert(offsetof(struct shim_sge, length) == offsetof(struct ib_sge, length));
+static_assert(offsetof(struct shim_sge, lkey) == offsetof(struct ib_sge, lkey));
+static_assert(SHIM_ETHTOOL_NAME_BYTES == ETH_GSTRING_LEN);
+static_assert(SHIM_PACKET_HOST == PACKET_HOST);
+static_assert(SHIM_PACKET_BROADCAST == PACKET_BROADCAST);
+static_assert(SHIM_PACKET_MULTICAST == PACKET_MULTICAST);
 
 void shim_layout(void);
 void shim_layout(void)
@@ -32,18 +57,28 @@ void shim_layout(void)
 	OBJECT(WC, struct ib_wc);
 	OBJECT(PATH_RECORD, struct sa_path_rec);
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
-	DEFINE(SHIM_NET_IP_ALIGN, NET_IP_ALIGN);
-	ERRNO(EPERM);
-	ERRNO(ENOENT);
-	ERRNO(ENODEV);
-	ERRNO(ENOMEM);
-	ERRNO(EBUSY);
-	ERRNO(EINVAL);
-	ERRNO(ENOTUNIQ);
-	ERRNO(EOPNOTSUPP);
-	ERRNO(ETIMEDOUT);
-	ERRNO(EINTR);
-	ERRNO(ENETRESET);
-	ERRNO(EAGAIN);
-	ERRNO(ENETDOWN);
+	NUMBER(NET_IP_ALIGN);
+	NUMBER(EPERM);
+	NUMBER(ENOENT);
+	NUMBER(ENODEV);
+	NUMBER(ENOMEM);
+	NUMBER(EBUSY);
+	NUMBER(EINVAL);
+	NUMBER(ENOTUNIQ);
+	NUMBER(EOPNOTSUPP);
+	NUMBER(ETIMEDOUT);
+	NUMBER(EINTR);
+	NUMBER(ENETRESET);
+	NUMBER(EAGAIN);
+	NUMBER(ENETDOWN);
+	NUMBER(IB_DEVICE_UD_IP_CSUM);
+	NUMBER(IB_DEVICE_MANAGED_FLOW_STEERING);
+	NUMBER(IBK_UD_TSO);
+	NUMBER(IBK_VIRTUAL_FUNCTION);
+	NUMBER(IBK_BLOCK_MULTICAST_LOOPBACK);
+	NUMBER(IBK_RDMA_NETDEV_OPA);
+	NUMBER(IB_QP_CREATE_IPOIB_UD_LSO);
+	NUMBER(IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK);
+	NUMBER(IB_QP_CREATE_NETIF_QP);
+	NUMBER(IB_QP_CREATE_NETDEV_USE);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What modpost and the kernel's loader read of the module: outside link-time optimisation, which must not see
- * section tricks. It only hands over to ipoib_start() and ipoib_stop().
+ * The part of the module that modpost and the kernel's loader read: parameters, entry points, MODULE_*. Compiled
+ * without link-time optimisation, which moves objects out of their sections.
  */
 #include "objects.h"
 #include <linux/module.h>
@@ -33,7 +33,7 @@ PARAMETER(mcast_debug_level, 0644, "Trace multicast to the kernel log if > 0");
 PARAMETER(data_debug_level, 0644, "Trace every datagram to the kernel log if > 0");
 PARAMETER(cm_data_debug_level, 0644, "Trace every packet of connected mode to the kernel log if > 0");
 
-/* What the in-tree driver has said for long to programs that tell ports apart by dev_id. */
+/* Logs the in-tree driver's line for programs that distinguish ports by dev_id. */
 void shim_note_dev_id(const struct net_device *dev)
 {
 	if (dev->dev_port && dev->dev_id == dev->dev_port)

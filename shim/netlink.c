@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The rtnetlink kind "ipoib". */
 #include "compat.h"
 #include "objects.h"
 #include <net/rtnetlink.h>
@@ -34,7 +35,7 @@ static int add_link(struct net *net, struct net_device *dev, struct nlattr *tb[]
 
 	if (request.has_link)
 		request.link = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
-	/* The core takes IFLA_MTU as it is; what it may be is for the driver to say. */
+	/* The core sets IFLA_MTU unchecked; the driver checks it. */
 	read_data(data, &request);
 	return ipoib_newlink(dev, &request, extack);
 }
@@ -78,7 +79,7 @@ static int fill_info(struct sk_buff *skb, const struct net_device *dev)
 
 static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_link_parent(dev)); }
 
-/* The most queues that an rdma_netdev wants. */
+/* Maximum queues of an rdma_netdev. */
 static unsigned int max_tx_queues = 1, max_rx_queues = 1;
 
 static unsigned int get_num_tx_queues(void) { return READ_ONCE(max_tx_queues); }
@@ -101,11 +102,11 @@ static struct rtnl_link_ops link_ops = {
 	.get_num_rx_queues = get_num_rx_queues,
 };
 
-SHIM int shim_link_register(void) { return rtnl_link_register(&link_ops); }
+SHIM int shim_rtnl_link_register(void) { return rtnl_link_register(&link_ops); }
 
-SHIM void shim_link_unregister(void) { rtnl_link_unregister(&link_ops); }
+SHIM void shim_rtnl_link_unregister(void) { rtnl_link_unregister(&link_ops); }
 
-/* Netdevs of `ip link add` are allocated before their parent, and so their HCA, is known. */
+/* `ip link add` allocates a netdev before its parent, and so its HCA, is known. */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
 {
 	struct rdma_netdev_alloc_params lower = {};
@@ -120,32 +121,4 @@ int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
 	WRITE_ONCE(max_rx_queues, max(max_rx_queues, lower.rxqs));
 	dev->rtnl_link_ops = &link_ops;
 	return 0;
-}
-
-#ifdef HAVE_EXTACK_BUFFER
-static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }
-#else
-/* The kernel keeps a pointer until it has told the user: buffers in turn, far more than there are requests at a time.
- */
-static char *message_buffer(struct netlink_ext_ack *extack)
-{
-	static char buffers[16][SHIM_EXTACK_BYTES];
-	static atomic_t next;
-
-	return buffers[(unsigned int)atomic_inc_return(&next) % ARRAY_SIZE(buffers)];
-}
-#endif
-
-void shim_extack(struct netlink_ext_ack *extack, const char *format, ...)
-{
-	va_list arguments;
-	char *buffer;
-
-	if (!extack)
-		return;
-	buffer = message_buffer(extack);
-	va_start(arguments, format);
-	vsnprintf(buffer, SHIM_EXTACK_BYTES, format, arguments);
-	va_end(arguments);
-	extack->_msg = buffer;
 }

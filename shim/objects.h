@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the storage that C++ embeds holds, for the shims that fill it and for layout.c. Never read by C++. */
+/* Structures in the storage that C++ objects embed, for shims and layout.c; and declarations that C files share. */
 #pragma once
 #include <linux/completion.h>
 #include <linux/dim.h>
@@ -11,7 +11,7 @@
 #include <net/tso.h>
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
 
 struct shim_work {
 	struct delayed_work work;
@@ -58,21 +58,40 @@ struct shim_event_handler {
 	void *context;
 };
 
-/* The netdev is one of this driver's. */
+/* Returns true if this driver created the netdev. */
 bool shim_is_ours(const struct net_device *dev);
-/* Sets up a netdev of this driver, whoever allocates it. */
+/* Sets up a netdev, as the callback of all functions that allocate one. */
 void shim_netdev_setup(struct net_device *dev);
 /*
- * Makes it one of the rtnetlink kind, on a port whose HCA's rdma_netdevs may need more room than any before. An errno:
- * the HCA does not say how much.
+ * Makes dev a netdev of the rtnetlink kind, and the space and queues that the kind allocates as large as those of the
+ * HCA's rdma_netdev. A negative errno: the HCA does not report its size.
  */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
+/* The operations of netdevs, without those for virtual functions on one of these; hard headers; sysfs attributes. */
+extern const struct net_device_ops shim_netdev_ops, shim_function_netdev_ops;
+extern const struct header_ops shim_header_ops;
+extern const struct attribute_group shim_parent_group, shim_child_group;
+/* Replaces the core's attribute dev_id by one that calls shim_note_dev_id(). */
+void shim_replace_dev_id(struct net_device *dev);
 
-/* A program reads the netdev's dev_id. */
+/* Names and operations of the debugfs files, by enum ipoib_debug_file; the directory; and what renames the files. */
+struct shim_debugfs_file {
+	const char *name;
+	const struct file_operations *operations;
+};
+extern const struct shim_debugfs_file shim_debugfs_files[];
+extern struct dentry *shim_debugfs_directory;
+extern struct notifier_block shim_netdev_notifier;
+
+extern struct ib_sa_client shim_sa_client;
+
+static inline struct rdma_netdev *shim_rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }
+
+/* Logs that a program reads the netdev's dev_id. */
 void shim_note_dev_id(const struct net_device *dev);
 
-/* What `ip link` asks of virtual functions. */
+/* Operations of `ip link` for virtual functions. */
 struct ifla_vf_info;
 struct ifla_vf_stats;
 struct ifla_vf_guid;

@@ -1,154 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Requests to the subnet administrator. Those that keep a callback are in helpers.c. */
 #include "compat.h"
 #include <linux/err.h>
 #include <linux/slab.h>
 #include <rdma/ib_sa.h>
 #include <shim/sa.h>
 
-static struct ib_sa_client client;
+struct ib_sa_client shim_sa_client;
 
-/* Who waits for an answer; lives until the last one came. */
-struct path_question {
-	void (*answered)(int status, struct sa_path_rec *record, void *context);
-	void *context;
-};
+SHIM void shim_ib_sa_register_client(void) { ib_sa_register_client(&shim_sa_client); }
+SHIM void shim_ib_sa_unregister_client(void) { ib_sa_unregister_client(&shim_sa_client); }
 
-SHIM void shim_sa_register(void) { ib_sa_register_client(&client); }
-SHIM void shim_sa_unregister(void) { ib_sa_unregister_client(&client); }
-
-static void path_answered(SHIM_PATH_ANSWER)
-{
-	struct path_question *question = context;
-
-	question->answered(status, status ? NULL : record, question->context);
-	kfree(question);
-}
-
-SHIM int shim_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *asked,
-			    unsigned int timeout_ms,
-			    void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
-			    struct ib_sa_query **query)
-{
-	struct path_question *question = kmalloc(sizeof(*question), GFP_ATOMIC);
-	struct sa_path_rec record = {
-		.rec_type = rdma_cap_opa_ah(ca, port) ? SA_PATH_REC_TYPE_OPA : SA_PATH_REC_TYPE_IB,
-		.pkey = cpu_to_be16(asked->pkey),
-		.numb_path = 1,
-		.traffic_class = asked->traffic_class,
-	};
-	int id;
-
-	if (!question)
-		return -ENOMEM;
-	question->answered = answered;
-	question->context = context;
-	memcpy(&record.dgid, &asked->dgid, sizeof(record.dgid));
-	memcpy(&record.sgid, &asked->sgid, sizeof(record.sgid));
-	id = ib_sa_path_rec_get(&client, ca, port, &record,
-				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID | IB_SA_PATH_REC_NUMB_PATH |
-					IB_SA_PATH_REC_TRAFFIC_CLASS | IB_SA_PATH_REC_PKEY,
-				timeout_ms, GFP_ATOMIC, path_answered, question, query);
-	if (id < 0)
-		kfree(question);
-	return id;
-}
-
-SHIM void shim_sa_cancel(int id, struct ib_sa_query *query) { ib_sa_cancel_query(id, query); }
+SHIM void shim_ib_sa_cancel_query(int id, struct ib_sa_query *query) { ib_sa_cancel_query(id, query); }
 SHIM uint32_t shim_path_dlid(struct sa_path_rec *record) { return be32_to_cpu(sa_path_get_dlid(record)); }
 SHIM uint8_t shim_path_sl(const struct sa_path_rec *record) { return record->sl; }
-SHIM unsigned int shim_path_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
+SHIM unsigned int shim_ib_rate_to_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
+SHIM void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from) { *to = *from; }
 
-/* The kernel's membership holds one context pointer: this. */
-struct join {
-	int (*answered)(int status, const struct shim_mcmember *member, void *context);
-	void *context;
-};
-
-static int join_answered(int status, struct ib_sa_multicast *membership)
-{
-	struct join *join = membership->context;
-	const struct ib_sa_mcmember_rec *record = &membership->rec;
-	struct shim_mcmember member = {
-		.qkey = be32_to_cpu(record->qkey),
-		.mlid = be16_to_cpu(record->mlid),
-		.pkey = be16_to_cpu(record->pkey),
-		.mtu = record->mtu,
-		.traffic_class = record->traffic_class,
-		.rate = record->rate,
-		.sl = record->sl,
-		.hop_limit = record->hop_limit,
-		.flow_label = be32_to_cpu(record->flow_label),
-		.join_state = record->join_state,
-	};
-	int ret;
-
-	memcpy(&member.mgid, &record->mgid, sizeof(member.mgid));
-	memcpy(&member.port_gid, &record->port_gid, sizeof(member.port_gid));
-	ret = join->answered(status, &member, join->context);
-	if (ret)
-		kfree(join);
-	return ret;
-}
-
-SHIM struct ib_sa_multicast *
-shim_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
-	     int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context)
-{
-	struct join *join = kmalloc(sizeof(*join), GFP_KERNEL);
-	struct ib_sa_mcmember_rec record = {
-		.pkey = cpu_to_be16(member->pkey),
-		.join_state = member->join_state,
-	};
-	ib_sa_comp_mask mask = IB_SA_MCMEMBER_REC_MGID | IB_SA_MCMEMBER_REC_PORT_GID | IB_SA_MCMEMBER_REC_PKEY |
-			       IB_SA_MCMEMBER_REC_JOIN_STATE;
-	struct ib_sa_multicast *membership;
-
-	if (!join)
-		return ERR_PTR(-ENOMEM);
-	join->answered = answered;
-	join->context = context;
-	memcpy(&record.mgid, &member->mgid, sizeof(record.mgid));
-	memcpy(&record.port_gid, &member->port_gid, sizeof(record.port_gid));
-	if (with_parameters) {
-		mask |= IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR | IB_SA_MCMEMBER_REC_MTU |
-			IB_SA_MCMEMBER_REC_TRAFFIC_CLASS | IB_SA_MCMEMBER_REC_RATE_SELECTOR | IB_SA_MCMEMBER_REC_RATE |
-			IB_SA_MCMEMBER_REC_SL | IB_SA_MCMEMBER_REC_FLOW_LABEL | IB_SA_MCMEMBER_REC_HOP_LIMIT;
-		record.qkey = cpu_to_be32(member->qkey);
-		record.mtu_selector = IB_SA_EQ;
-		record.mtu = member->mtu;
-		record.traffic_class = member->traffic_class;
-		record.rate_selector = IB_SA_EQ;
-		record.rate = member->rate;
-		record.sl = member->sl;
-		record.flow_label = cpu_to_be32(member->flow_label);
-		record.hop_limit = member->hop_limit;
-	}
-	membership = ib_sa_join_multicast(&client, ca, port, &record, mask, GFP_KERNEL, join_answered, join);
-	if (IS_ERR(membership))
-		kfree(join);
-	return membership;
-}
-
-SHIM void shim_sa_leave(struct ib_sa_multicast *membership)
-{
-	struct join *join = membership->context;
-
-	ib_sa_free_multicast(membership);
-	kfree(join);
-}
-
-SHIM unsigned int shim_mtu_bytes(uint8_t code)
+SHIM unsigned int shim_ib_mtu_enum_to_int(uint8_t code)
 {
 	int bytes = ib_mtu_enum_to_int(code);
 
 	return bytes > 0 ? bytes : 0;
 }
 
-SHIM bool shim_sa_group_known(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid)
+SHIM bool shim_ib_sa_get_mcmember_rec(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid)
 {
 	struct ib_sa_mcmember_rec record;
-	union ib_gid gid;
 
-	memcpy(&gid, mgid, sizeof(gid));
-	return ib_sa_get_mcmember_rec(ca, port, &gid, &record) == 0;
+	return ib_sa_get_mcmember_rec(ca, port, (union ib_gid *)mgid, &record) == 0;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Packets (struct sk_buff). */
 #include "compat.h"
 #include "objects.h"
 #include <linux/icmpv6.h>
@@ -13,9 +14,9 @@
 SHIM unsigned char *shim_skb_data(const struct sk_buff *skb) { return skb->data; }
 SHIM unsigned int shim_skb_len(const struct sk_buff *skb) { return skb->len; }
 SHIM unsigned int shim_skb_headlen(const struct sk_buff *skb) { return skb_headlen(skb); }
-SHIM unsigned int shim_skb_frags(const struct sk_buff *skb) { return skb_shinfo(skb)->nr_frags; }
+SHIM unsigned int shim_skb_nr_frags(const struct sk_buff *skb) { return skb_shinfo(skb)->nr_frags; }
 
-SHIM unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag)
+SHIM unsigned int shim_skb_frag_size(const struct sk_buff *skb, unsigned int frag)
 {
 	return skb_frag_size(&skb_shinfo(skb)->frags[frag]);
 }
@@ -25,76 +26,29 @@ SHIM unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes) { ret
 SHIM void shim_skb_put(struct sk_buff *skb, unsigned int bytes) { skb_put(skb, bytes); }
 SHIM void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes) { skb_reserve(skb, bytes); }
 
-SHIM void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes)
-{
-	skb_reset_mac_header(skb);
-	__skb_pull(skb, bytes);
-}
-
 SHIM int shim_skb_linearize(struct sk_buff *skb) { return skb_linearize(skb); }
 
-SHIM unsigned int shim_skb_segment_bytes(const struct sk_buff *skb) { return skb_shinfo(skb)->gso_size; }
+SHIM unsigned int shim_skb_gso_size(const struct sk_buff *skb) { return skb_shinfo(skb)->gso_size; }
 
 SHIM unsigned int shim_skb_tcp_headers(const struct sk_buff *skb)
 {
 	return skb_transport_offset(skb) + tcp_hdrlen(skb);
 }
 
-SHIM bool shim_skb_pull_headers(struct sk_buff *skb, unsigned int bytes) { return pskb_may_pull(skb, bytes); }
-SHIM bool shim_skb_wants_checksum(const struct sk_buff *skb) { return skb->ip_summed == CHECKSUM_PARTIAL; }
-
-SHIM int shim_skb_fill_checksum(struct sk_buff *skb)
-{
-	const unsigned int start = skb_checksum_start_offset(skb), end = start + skb->csum_offset + sizeof(__sum16);
-	__sum16 sum;
-
-	/* What skb_checksum_help() does for any packet takes twice the time that a small one needs. */
-	if (skb_is_nonlinear(skb) || (skb_cloned(skb) && !skb_clone_writable(skb, end)))
-		return skb_checksum_help(skb);
-	sum = csum_fold(csum_partial(skb->data + start, skb->len - start, 0));
-	*(__sum16 *)(skb->data + end - sizeof(sum)) = sum ?: CSUM_MANGLED_0;
-	skb->ip_summed = CHECKSUM_NONE;
-	return 0;
-}
+SHIM bool shim_pskb_may_pull(struct sk_buff *skb, unsigned int bytes) { return pskb_may_pull(skb, bytes); }
+SHIM bool shim_skb_checksum_partial(const struct sk_buff *skb) { return skb->ip_summed == CHECKSUM_PARTIAL; }
 
 SHIM void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype) { skb->protocol = cpu_to_be16(ethertype); }
 SHIM void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev) { skb->dev = dev; }
 
-SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type)
-{
-	skb->pkt_type = type == SHIM_PACKET_HOST      ? PACKET_HOST :
-			type == SHIM_PACKET_BROADCAST ? PACKET_BROADCAST :
-							PACKET_MULTICAST;
-}
+SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type) { skb->pkt_type = type; }
 
-SHIM void shim_skb_checksum_verified(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
-SHIM void shim_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes)
-{
-	const struct iphdr *ip = (const struct iphdr *)skb->data;
-	struct tcphdr *tcp = (struct tcphdr *)(ip + 1);
+SHIM void shim_skb_set_checksum_unnecessary(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
 
-	skb_reset_network_header(skb);
-	skb_set_transport_header(skb, sizeof(*ip));
-	skb_shinfo(skb)->gso_size = segment_bytes;
-	skb_shinfo(skb)->gso_segs = segments;
-	skb_shinfo(skb)->gso_type = SKB_GSO_TCPV4;
-	tcp->check = ~tcp_v4_check(skb->len - sizeof(*ip), ip->saddr, ip->daddr, 0);
-	skb->csum_start = (unsigned char *)tcp - skb->head;
-	skb->csum_offset = offsetof(struct tcphdr, check);
-	skb->ip_summed = CHECKSUM_PARTIAL;
-}
-
-SHIM void shim_skb_tx_timestamp(struct sk_buff *skb)
-{
-	/* Else a call is spent on every packet, to see that there is no PHY. */
-	if (unlikely(skb_shinfo(skb)->tx_flags))
-		skb_tx_timestamp(skb);
-}
-
-SHIM void shim_skb_consume(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
+SHIM void shim_napi_consume_skb(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
 
 #ifdef HAVE_DROP_REASONS
-SHIM void shim_skb_drop(struct sk_buff *skb, enum shim_drop why)
+SHIM void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why)
 {
 	static const enum skb_drop_reason reasons[] = {
 		[SHIM_DROP_MALFORMED] = SKB_DROP_REASON_HDR_TRUNC,
@@ -111,104 +65,36 @@ SHIM void shim_skb_drop(struct sk_buff *skb, enum shim_drop why)
 	kfree_skb_reason(skb, reasons[why]);
 }
 #else
-SHIM void shim_skb_drop(struct sk_buff *skb, enum shim_drop why) { kfree_skb(skb); }
+SHIM void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why) { kfree_skb(skb); }
 #endif
 
-SHIM void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev)
+SHIM void shim_dev_queue_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	skb->dev = dev;
 	dev_queue_xmit(skb);
 }
 
-SHIM void shim_skb_update_pmtu(struct sk_buff *skb, unsigned int mtu) { skb_dst_update_pmtu(skb, mtu); }
-
-SHIM void shim_skb_reject_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu)
-{
-	skb->dev = dev;
-	/* The control block is the transmit path's; ICMP takes it for IP's. */
-	memset(skb->cb, 0, sizeof(skb->cb));
-	local_bh_disable();
-	if (skb->protocol == htons(ETH_P_IP))
-		icmp_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, htonl(mtu));
-	else if (skb->protocol == htons(ETH_P_IPV6))
-		icmpv6_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
-	local_bh_enable();
-	shim_skb_drop(skb, SHIM_DROP_TOO_LONG);
-}
+SHIM void shim_skb_dst_update_pmtu(struct sk_buff *skb, unsigned int mtu) { skb_dst_update_pmtu(skb, mtu); }
 
 struct packet_note {
 	unsigned int value;
 };
 
-SHIM void shim_skb_set_note(struct sk_buff *skb, unsigned int note) { ((struct packet_note *)skb->cb)->value = note; }
+SHIM void shim_skb_set_cb(struct sk_buff *skb, unsigned int note) { ((struct packet_note *)skb->cb)->value = note; }
 
-SHIM unsigned int shim_skb_note(const struct sk_buff *skb) { return ((const struct packet_note *)skb->cb)->value; }
+SHIM unsigned int shim_skb_cb(const struct sk_buff *skb) { return ((const struct packet_note *)skb->cb)->value; }
 
 SHIM void shim_skb_orphan(struct sk_buff *skb) { skb_orphan(skb); }
 SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx(skb, GFP_ATOMIC); }
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 
-SHIM struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
-{
-	const struct page_pool_params parameters = {
-		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
-		.order = order,
-		.pool_size = pages,
-		.nid = NUMA_NO_NODE,
-	};
-
-	return page_pool_create(&parameters);
-}
-
-SHIM void shim_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
-
-SHIM void *shim_pool_get(struct page_pool *pool)
-{
-	struct page *page = page_pool_dev_alloc_pages(pool);
-
-	return page ? page_address(page) : NULL;
-}
-
-SHIM void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes)
-{
-	unsigned int offset;
-	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
-
-	return page ? page_address(page) + offset : NULL;
-}
-
-SHIM void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll)
-{
-	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
-}
-
-SHIM struct sk_buff *shim_skb_build(void *buffer, unsigned int bytes)
-{
-	struct sk_buff *skb = napi_build_skb(buffer, bytes);
-
-	if (skb)
-		skb_mark_for_recycle(skb);
-	return skb;
-}
-
-SHIM struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes)
+SHIM struct sk_buff *shim_napi_alloc_skb(struct shim_napi *napi, unsigned int bytes)
 {
 	return napi_alloc_skb(&napi->napi, bytes);
 }
 
-SHIM void shim_skb_add_data(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes)
-{
-	struct page *page = virt_to_head_page(data);
-
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, data - page_address(page), bytes, buffer_bytes);
-}
-
 SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }
-SHIM void *shim_page_alloc(void) { return (void *)__get_free_page(GFP_KERNEL); }
-SHIM void shim_page_hold(void *address) { get_page(virt_to_page(address)); }
-SHIM void shim_page_free(void *address) { put_page(virt_to_page(address)); }
 
 SHIM unsigned int shim_skb_buffer_headroom(void) { return NET_SKB_PAD; }
 SHIM unsigned int shim_skb_buffer_tailroom(void) { return SKB_DATA_ALIGN(sizeof(struct skb_shared_info)); }
-SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }

@@ -7,20 +7,15 @@
 void shim_trace_step(const struct net_device *dev, enum shim_trace_machine machine, const uint8_t *gid,
 		     const char *before, const char *after)
 {
-	switch (machine) {
-	case SHIM_TRACE_PATH:
-		trace_ipoib_path(dev, gid, before, after);
-		break;
-	case SHIM_TRACE_GROUP:
-		trace_ipoib_group(dev, gid, before, after);
-		break;
-	case SHIM_TRACE_ACTIVE:
-		trace_ipoib_connection_active(dev, gid, before, after);
-		break;
-	case SHIM_TRACE_PASSIVE:
-		trace_ipoib_connection_passive(dev, gid, before, after);
-		break;
-	}
+	static void (*const tracepoints[])(const struct net_device *dev, const u8 *gid, const char *before,
+					   const char *after) = {
+		[SHIM_TRACE_PATH] = trace_ipoib_path,
+		[SHIM_TRACE_GROUP] = trace_ipoib_group,
+		[SHIM_TRACE_ACTIVE] = trace_ipoib_connection_active,
+		[SHIM_TRACE_PASSIVE] = trace_ipoib_connection_passive,
+	};
+
+	tracepoints[machine](dev, gid, before, after);
 }
 
 void shim_trace_interface(const struct net_device *dev, const char *before, const char *after)

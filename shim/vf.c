@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* `ip link set ... vf`: what is said of an HCA's virtual functions, handed on to it. */
+/* `ip link set ... vf`: operations on an HCA's virtual functions. */
 #include "objects.h"
 #include <rdma/ib_verbs.h>
-#include <shim/netdevice.h>
+#include <shim/ndo.h>
 #include <uapi/linux/if_link.h>
 
 int shim_set_vf_link_state(struct net_device *dev, int vf, int state)
@@ -22,7 +22,7 @@ int shim_get_vf_config(struct net_device *dev, int vf, struct ifla_vf_info *info
 	if (ret)
 		return ret;
 	info->vf = vf;
-	/* Programs expect the physical function's own. */
+	/* Programs expect the physical function's address. */
 	memcpy(info->mac, dev->dev_addr, dev->addr_len);
 	return 0;
 }

@@ -1,39 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Work queues. */
 #include "objects.h"
 #include <linux/workqueue.h>
 #include <shim/work.h>
 
-SHIM struct workqueue_struct *shim_workqueue_create(const char *name, bool reclaims)
+SHIM struct workqueue_struct *shim_alloc_ordered_workqueue(const char *name, bool reclaims)
 {
 	return alloc_ordered_workqueue("%s", reclaims ? WQ_MEM_RECLAIM : 0, name);
 }
 
-SHIM void shim_workqueue_destroy(struct workqueue_struct *queue) { destroy_workqueue(queue); }
+SHIM void shim_destroy_workqueue(struct workqueue_struct *queue) { destroy_workqueue(queue); }
 
-static void work_run(struct work_struct *item)
-{
-	struct shim_work *work = container_of(item, struct shim_work, work.work);
-
-	work->run(work->context);
-}
-
-SHIM void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context,
-			 struct shim_lock_class *lock_class, const char *name)
-{
-	INIT_DELAYED_WORK(&work->work, work_run);
-	lockdep_init_map(&work->work.work.lockdep_map, name, (struct lock_class_key *)lock_class, 0);
-	work->run = run;
-	work->context = context;
-}
-
-SHIM void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies)
+SHIM void shim_queue_delayed_work(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies)
 {
 	queue_delayed_work(queue, &work->work, delay_jiffies);
 }
 
-SHIM void shim_work_queue_now(struct workqueue_struct *queue, struct shim_work *work)
+SHIM void shim_mod_delayed_work(struct workqueue_struct *queue, struct shim_work *work)
 {
 	mod_delayed_work(queue, &work->work, 0);
 }
 
-SHIM void shim_work_cancel(struct shim_work *work) { cancel_delayed_work_sync(&work->work); }
+SHIM void shim_cancel_delayed_work_sync(struct shim_work *work) { cancel_delayed_work_sync(&work->work); }

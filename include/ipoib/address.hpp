@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include <kernel/rcu.hpp>
-#include <shim/verbs.h>
+#include <shim/device.h>
 
 namespace ipoib {
 

@@ -14,6 +14,7 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
+#include <shim/qp.h>
 #include <shim/sa.h>
 
 namespace ipoib {

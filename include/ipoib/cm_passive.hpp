@@ -15,7 +15,9 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cm.h>
-#include <shim/verbs.h>
+#include <shim/cq.h>
+#include <shim/qp.h>
+#include <shim/wr.h>
 
 namespace ipoib {
 

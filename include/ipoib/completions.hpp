@@ -3,7 +3,7 @@
 #pragma once
 
 #include <kernel/opaque.hpp>
-#include <shim/verbs.h>
+#include <shim/cq.h>
 
 namespace ipoib {
 

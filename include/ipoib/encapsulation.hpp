@@ -7,7 +7,7 @@
 #include <generated/layout.h>
 #include <ipoib/address.hpp>
 #include <kernel/endian.hpp>
-#include <shim/netdevice.h>
+#include <shim/header_ops.h>
 
 namespace ipoib {
 

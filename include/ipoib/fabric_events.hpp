@@ -10,7 +10,7 @@
 #include <ipoib/interface_life.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/work.hpp>
-#include <shim/verbs.h>
+#include <shim/device.h>
 
 namespace ipoib {
 

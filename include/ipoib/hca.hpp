@@ -7,13 +7,16 @@
 #include <ipoib/address.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
-#include <shim/module.h>
+#include <shim/device.h>
 
 namespace ipoib {
 
 class Interface;
 // Tag of the list of an HCA's interfaces, children included.
 class OfHca;
+
+// Returns what the HCA can do for datagrams: bits of shim_ability. CONTEXT: any.
+unsigned int abilities_of(const ib_device* ca);
 
 class Hca {
 public:

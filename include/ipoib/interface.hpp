@@ -32,6 +32,8 @@
 #include <kernel/memory.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
+#include <shim/device.h>
+#include <shim/ndo.h>
 #include <shim/netdevice.h>
 #include <shim/sa.h>
 

@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include <kernel/opaque.hpp>
+#include <shim/device.h>
+#include <shim/dma.h>
 #include <shim/skbuff.h>
-#include <shim/verbs.h>
+#include <shim/wr.h>
 
 namespace ipoib {
 

@@ -8,8 +8,8 @@
 #include <ipoib/hca.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
+#include <shim/device.h>
 #include <shim/netdevice.h>
-#include <shim/verbs.h>
 
 namespace ipoib {
 

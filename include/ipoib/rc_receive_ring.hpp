@@ -13,10 +13,11 @@
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
-#include <shim/cm.h>
-#include <shim/netdevice.h>
-#include <shim/skbuff.h>
-#include <shim/verbs.h>
+#include <shim/cq.h>
+#include <shim/header_ops.h>
+#include <shim/qp.h>
+#include <shim/srq.h>
+#include <shim/wr.h>
 
 namespace ipoib {
 

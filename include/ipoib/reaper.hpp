@@ -13,7 +13,7 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
-#include <shim/verbs.h>
+#include <shim/ah.h>
 
 namespace ipoib {
 

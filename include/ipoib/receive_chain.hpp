@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <kernel/rcu.hpp>
-#include <shim/verbs.h>
+#include <shim/wr.h>
 
 namespace ipoib {
 

@@ -11,7 +11,6 @@
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <shim/dim.h>
-#include <shim/skbuff.h>
 
 namespace ipoib {
 

@@ -9,6 +9,8 @@
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
+#include <shim/device.h>
+#include <shim/page_pool.h>
 #include <shim/tso.h>
 
 namespace ipoib {

@@ -8,7 +8,8 @@
 #include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
-#include <shim/cm.h>
+#include <shim/page_pool.h>
+#include <shim/srq.h>
 
 namespace ipoib {
 

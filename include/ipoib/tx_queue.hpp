@@ -10,8 +10,8 @@
 #include <kernel/napi.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/work.hpp>
-#include <shim/netdevice.h>
 #include <shim/skbuff.h>
+#include <shim/tx_queue.h>
 
 namespace ipoib {
 

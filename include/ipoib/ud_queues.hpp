@@ -8,8 +8,10 @@
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
+#include <shim/cq.h>
+#include <shim/device.h>
 #include <shim/module.h>
-#include <shim/verbs.h>
+#include <shim/qp.h>
 
 namespace ipoib {
 
@@ -61,6 +63,7 @@ public:
     void recover();
 
 private:
+    std::uint32_t create_flags() const;
     kernel::Status create() TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
     kernel::Status move_to_rts() TA_REQUIRES(kernel::rtnl);

@@ -13,8 +13,10 @@
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
+#include <shim/cq.h>
+#include <shim/page_pool.h>
 #include <shim/skbuff.h>
-#include <shim/verbs.h>
+#include <shim/wr.h>
 
 namespace ipoib {
 

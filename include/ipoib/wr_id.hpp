@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include <shim/verbs.h>
+#include <shim/cq.h>
 
 namespace ipoib {
 

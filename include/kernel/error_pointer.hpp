@@ -2,7 +2,7 @@
 // Kernel calls that return an object or an errno in one pointer.
 #pragma once
 #include <kernel/result.hpp>
-#include <shim/verbs.h>
+#include <shim/lib.h>
 
 namespace kernel {
 

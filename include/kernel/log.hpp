@@ -3,6 +3,7 @@
 // and for every packet log_data and log_connected_data.
 #pragma once
 #include <kernel/rate_limit.hpp>
+#include <shim/lib.h>
 #include <shim/module.h>
 
 // Rate limited for each call site: warnings that a peer can provoke suppress no others.

@@ -4,7 +4,7 @@
 
 #include <kernel/opaque.hpp>
 #include <kernel/thread_safety.hpp>
-#include <shim/netdevice.h>
+#include <shim/napi.h>
 #include <shim/sync.h>
 
 namespace kernel {
@@ -25,7 +25,10 @@ public:
     // CONTEXT: process, before the first start and after the last disable.
     void add(net_device* dev, Owner& owner, Direction direction)
     {
-        shim_netif_napi_add(dev, native(), poll, &owner, direction == Direction::transmit);
+        if (direction == Direction::transmit)
+            shim_netif_napi_add_tx(dev, native(), poll, &owner);
+        else
+            shim_netif_napi_add(dev, native(), poll, &owner);
     }
     void remove() { shim_netif_napi_del(native()); }
     // Enables it and polls once: an event may have been lost before. CONTEXT: process.
@@ -51,10 +54,12 @@ public:
     // Passes a packet to the stack. alone: the only one of its poll, which GRO can't merge, bypasses GRO.
     void receive(sk_buff* skb, bool alone)
     {
-        if (alone && !shim_napi_holds_packets(native()))
-            shim_napi_receive_unmerged(native(), skb);
-        else
+        if (alone && !shim_napi_holds_packets(native())) {
+            shim_skb_mark_napi_id(skb, native());
+            shim_netif_receive_skb(skb);
+        } else {
             shim_napi_gro_receive(native(), skb);
+        }
     }
     shim_napi* native() { return storage_.get(); }
 

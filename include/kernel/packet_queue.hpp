@@ -3,6 +3,7 @@
 #pragma once
 #include <kernel/time.hpp>
 #include <shim/skbuff.h>
+#include <shim/sync.h>
 
 namespace kernel {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Time in jiffies, which wrap.
 #pragma once
+#include <shim/lib.h>
 #include <shim/sync.h>
 
 namespace kernel {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What every header of the boundary needs: the marks on its functions and fixed-width types under one name
- * in both languages. The headers beside this one declare, for both compilers, what the C++ asks of the kernel
- * (shim_*, one kernel call or one field each) and what the kernel asks of the C++ (ipoib_*, the entry points).
+ * The common part of the boundary's headers: marks of functions, and fixed-width types for both languages. The other
+ * headers declare the calls of C++ to the kernel (shim_*, one kernel call or field each; shim_helper_*, several), and
+ * of the kernel to C++ (ipoib_*).
  *
  * Conventions: integers are in host byte order unless the type says otherwise; functions that can fail return
- * 0 or a negative errno; kernel objects are opaque pointers; "CONTEXT:" tells from where a call is allowed.
+ * 0 or a negative errno; kernel objects are opaque pointers; "CONTEXT:" gives the contexts in which a function may be
+ * called.
  */
 #pragma once
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The communication manager: listening, asking for connections, answering; and the queue pairs and shared receive
- * queues that connections are made of.
- */
+/* The communication manager (IBA chapter 12): identifiers and messages. */
 #pragma once
 #include <shim/base.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
 SHIM_BEGIN
 
 struct ib_cm_id;
-struct ib_srq;
-/* Storage of these is embedded; sizes in <generated/layout.h>. */
+struct ib_device;
 struct sa_path_rec;
 
 enum shim_cm_event {
@@ -21,32 +17,33 @@ enum shim_cm_event {
 	SHIM_CM_REJ,
 	SHIM_CM_DREQ,
 	SHIM_CM_DREP,
-	/* A REQ, REP or DREQ of ours was never answered. */
+	/* There was no response to a REQ, REP or DREQ of this host. */
 	SHIM_CM_REQ_ERROR,
 	SHIM_CM_REP_ERROR,
 	SHIM_CM_DREQ_ERROR,
-	/* The identifier may be used again: whatever it stood for is over. */
+	/* The connection has left the timewait state. */
 	SHIM_CM_TIMEWAIT_EXIT,
 };
 
-/* What a message has room for, behind what its sender put there zeros (IBA 12.6.5, 12.6.8). */
+/* Bytes of private data in a REQ and a REP; unused ones are zero (IBA 12.6.5, 12.6.8). */
 enum { SHIM_CM_REQ_PRIVATE_BYTES = 92, SHIM_CM_REP_PRIVATE_BYTES = 196 };
 
+/* A message that was received, or the lack of one. */
 struct shim_cm_message {
 	enum shim_cm_event event;
-	/* Of REQ and REP; NULL otherwise. */
+	/* REQ and REP; NULL otherwise. */
 	const uint8_t *private_data;
-	/* In a REQ: GID and LID of the peer's port, and whether it asks for a reliable connection. */
+	/* REQ: GID and LID of the peer's port; whether it requests a reliable connection. */
 	struct shim_gid peer;
 	uint32_t peer_lid;
 	bool reliable;
-	/* Of a REQ and a REP. */
+	/* REQ and REP. */
 	uint32_t remote_qpn;
-	/* Of a REJ (IBA 12.6.7.2). */
+	/* REJ: the reason (IBA 12.6.7.2). */
 	unsigned int reason;
 };
 
-/* Reasons of a REJ that IPoIB gives or looks at (IBA 12.6.7.2). */
+/* Reasons of a REJ that the driver sends or reads (IBA 12.6.7.2). */
 enum shim_cm_reason {
 	SHIM_CM_REJ_NO_QP = 1,
 	SHIM_CM_REJ_NO_RESOURCES = 3,
@@ -56,25 +53,36 @@ enum shim_cm_reason {
 };
 
 /*
- * An identifier whose messages go to ipoib_cm_event() with this context. A REQ brings a new identifier with the
- * listener's context. An error pointer on failure. CONTEXT: process.
+ * Creates an identifier whose messages go to ipoib_cm_event() with this context. A REQ comes with a new identifier, and
+ * the listener's context. An error pointer on failure. CONTEXT: process, may sleep.
  */
-struct ib_cm_id *shim_cm_create(struct ib_device *ca, void *context);
+struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, void *context);
 void shim_cm_set_context(struct ib_cm_id *id, void *context);
-/* Ends what it stands for, telling the peer, and waits until no ipoib_cm_event() runs. CONTEXT: process, not that. */
-void shim_cm_destroy(struct ib_cm_id *id);
-int shim_cm_listen(struct ib_cm_id *id, uint64_t service_id);
+/* Ends the connection or listener, with a message to the peer, and waits until no ipoib_cm_event() of it runs. CONTEXT:
+ * process, not ipoib_cm_event(). */
+void shim_ib_destroy_cm_id(struct ib_cm_id *id);
+/* Listens for REQs. service_id: host byte order. CONTEXT: process. */
+int shim_ib_cm_listen(struct ib_cm_id *id, uint64_t service_id);
 
+/* A REQ (IBA 12.6.5). */
 struct shim_cm_request {
 	struct sa_path_rec *path;
 	uint64_t service_id;
 	uint32_t qpn;
 	bool srq;
+	/* Outstanding RDMA reads and atomics that the sender of the REQ accepts. */
+	uint8_t responder_resources;
+	/* Time for a response of the peer's CM, and of this host's: 4.096 us * 2^n. */
+	uint8_t remote_cm_response_timeout, local_cm_response_timeout;
+	/* Repetitions of a message without a response. */
+	uint8_t max_cm_retries;
 	const void *private_data;
 	uint8_t private_bytes;
 };
-int shim_cm_send_req(struct ib_cm_id *id, const struct shim_cm_request *request);
+/* Send messages. Failures: -EINVAL in another state of the connection, -ENOMEM. CONTEXT: process. */
+int shim_ib_send_cm_req(struct ib_cm_id *id, const struct shim_cm_request *request);
 
+/* A REP (IBA 12.6.8). */
 struct shim_cm_reply {
 	uint32_t qpn, psn;
 	bool srq;
@@ -82,36 +90,12 @@ struct shim_cm_reply {
 	const void *private_data;
 	uint8_t private_bytes;
 };
-int shim_cm_send_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply);
-int shim_cm_send_rtu(struct ib_cm_id *id);
-int shim_cm_send_drep(struct ib_cm_id *id);
-void shim_cm_send_rej(struct ib_cm_id *id, enum shim_cm_reason reason);
+int shim_ib_send_cm_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply);
+int shim_ib_send_cm_rtu(struct ib_cm_id *id);
+int shim_ib_send_cm_drep(struct ib_cm_id *id);
+void shim_ib_send_cm_rej(struct ib_cm_id *id, enum shim_cm_reason reason);
 
-/* A reliable connection's queue pair; its events go to ipoib_connection_event() with this context. srq may be NULL. */
-struct shim_rc_qp {
-	struct ib_cq *send_cq, *recv_cq;
-	struct ib_srq *srq;
-	unsigned int send_wrs, send_sges, recv_wrs, recv_sges;
-	void *context;
-};
-struct ib_qp *shim_rc_qp_create(struct ib_pd *pd, const struct shim_rc_qp *wanted);
-int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index);
-/* With what the messages said; psn and rnr_timer (IBA 9.7.5.2.8) are the receiving side's own. */
-int shim_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
-int shim_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
-
-/* An error pointer on failure; -EOPNOTSUPP: the HCA has none. */
-struct ib_srq *shim_srq_create(struct ib_pd *pd, unsigned int wrs, unsigned int sges);
-void shim_srq_destroy(struct ib_srq *srq);
-unsigned int shim_ib_max_srq_sge(const struct ib_device *ca);
-int shim_srq_post_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused);
-
-void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from);
-uint32_t shim_random(void);
-
-/* kernel -> C++. What it returns not zero destroys the identifier. CONTEXT: process. */
+/* A message came; if the driver returns an error, ib_cm destroys the identifier. CONTEXT: process. */
 int ipoib_cm_event(struct ib_cm_id *id, const struct shim_cm_message *message, void *context);
-/* The queue pair, in its error state, takes no more from the shared receive queue. CONTEXT: any. */
-void ipoib_last_wqe_reached(void *context);
 
 SHIM_END

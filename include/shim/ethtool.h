@@ -8,27 +8,26 @@ struct net_device;
 
 enum { SHIM_ETHTOOL_NAME_BYTES = 32 };
 
-/* kernel -> C++. CONTEXT: RTNL. */
-/* Mb/s; 0: not known. */
+/* Returns the link's speed in Mb/s; 0: unknown. CONTEXT: RTNL, or the ops lock, as for all functions below. */
 unsigned int ipoib_ethtool_speed(const struct net_device *dev);
 unsigned int ipoib_ethtool_statistics_count(void);
-/* names: so many of SHIM_ETHTOOL_NAME_BYTES each; values in the same order. */
+/* Write names of SHIM_ETHTOOL_NAME_BYTES each, and values in the same order. */
 void ipoib_ethtool_statistic_names(char *names);
 void ipoib_ethtool_statistics(const struct net_device *dev, uint64_t *values);
-/* Of the receive side: an interrupt after so many microseconds or packets; adaptive: as the traffic has it. */
+/* Interrupt moderation of receives: maximum microseconds and packets; adaptive: by DIM. */
 struct shim_moderation {
 	unsigned int usecs, frames;
 	bool adaptive;
 };
 void ipoib_ethtool_get_moderation(const struct net_device *dev, struct shim_moderation *moderation);
 int ipoib_ethtool_set_moderation(struct net_device *dev, const struct shim_moderation *moderation);
-/* Slots of the rings, and the most there can be. */
+/* Slots of the rings, and their maxima. */
 struct shim_rings {
 	unsigned int sends, receives, max_sends, max_receives;
 };
 void ipoib_ethtool_get_rings(const struct net_device *dev, struct shim_rings *rings);
 int ipoib_ethtool_set_rings(struct net_device *dev, unsigned int sends, unsigned int receives);
-/* Private flags: bits of ipoib_flag, by name. */
+/* Private flags: bits of enum ipoib_flag. */
 enum ipoib_flag {
 	IPOIB_FLAG_ICRC_AS_CHECKSUM = 1,
 	IPOIB_FLAGS = 1, /* how many */

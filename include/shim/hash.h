@@ -12,13 +12,13 @@ struct shim_hash;
 struct shim_hash_node;
 
 /* CONTEXT: process. */
-int shim_hash_init(struct shim_hash *hash, uint16_t key_bytes);
+int shim_rhashtable_init(struct shim_hash *hash, uint16_t key_bytes);
 /* The table must be empty. CONTEXT: process. */
-void shim_hash_destroy(struct shim_hash *hash);
-/* NULL: not there. CONTEXT: any, under shim_rcu_read_lock. */
-struct shim_hash_node *shim_hash_find(struct shim_hash *hash, const void *key, uint16_t key_bytes);
-/* CONTEXT: any; callers exclude one another. -EEXIST: the key is there. */
-int shim_hash_insert(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
-void shim_hash_remove(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+void shim_rhashtable_destroy(struct shim_hash *hash);
+/* Returns NULL if the table has no such key. CONTEXT: any, in an RCU read section. */
+struct shim_hash_node *shim_rhashtable_lookup(struct shim_hash *hash, const void *key, uint16_t key_bytes);
+/* Insert and remove an element. -EEXIST: the table has the key. CONTEXT: any; callers exclude one another. */
+int shim_rhashtable_lookup_insert_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
+void shim_rhashtable_remove_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
 
 SHIM_END

@@ -1,46 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Questions to the subnet administrator: path records and multicast membership. */
+/* Requests to the subnet administrator: path records and multicast membership (IBA 15.2). */
 #pragma once
 #include <shim/base.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
 SHIM_BEGIN
 
 struct ib_sa_query;
 struct ib_sa_multicast;
 struct sa_path_rec;
 
-void shim_sa_register(void);
-/* Waits for every answer that is outstanding. */
-void shim_sa_unregister(void);
+void shim_ib_sa_register_client(void);
+/* Waits for all responses. CONTEXT: process. */
+void shim_ib_sa_unregister_client(void);
 
+/* A path record query. */
 struct shim_path_query {
 	struct shim_gid dgid, sgid;
-	/* All 16 bits, the membership bit included. */
+	/* Host byte order, with the membership bit. */
 	uint16_t pkey;
 	uint8_t traffic_class;
 };
 /*
- * Asks for one path, once, for at most timeout_ms. answered() is called once, in process context, with status
- * 0 and a record that lives until it returns, or a negative errno and NULL.
- * Returns an id for shim_sa_cancel or a negative errno, in which case answered() is not called. CONTEXT: any.
+ * Sends a query, without repetition. Returns an id for shim_ib_sa_cancel_query(), or a negative errno: answered() is
+ * called only without one, in process context, with status 0 and a record that is valid until it returns, or with a
+ * negative errno and NULL. CONTEXT: any.
  */
-int shim_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *question,
-		       unsigned int timeout_ms, void (*answered)(int status, struct sa_path_rec *record, void *context),
-		       void *context, struct ib_sa_query **query);
-/* The answer will be -EINTR, soon, unless it is under way. */
-void shim_sa_cancel(int id, struct ib_sa_query *query);
+int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *question,
+			      unsigned int timeout_ms,
+			      void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
+			      struct ib_sa_query **query);
+/* Has answered() called with -EINTR, unless a response has come. CONTEXT: any. */
+void shim_ib_sa_cancel_query(int id, struct ib_sa_query *query);
+/* Fields of a path record. */
 uint32_t shim_path_dlid(struct sa_path_rec *record);
 uint8_t shim_path_sl(const struct sa_path_rec *record);
 /* Mb/s. */
-unsigned int shim_path_mbps(const struct sa_path_rec *record);
+unsigned int shim_ib_rate_to_mbps(const struct sa_path_rec *record);
+void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from);
 
-/* An MCMemberRecord (IBA 15.2.5.17), less what IPoIB never looks at. */
+/* The fields of an MCMemberRecord (IBA 15.2.5.17) that IPoIB uses, in host byte order. */
 struct shim_mcmember {
 	struct shim_gid mgid, port_gid;
 	uint32_t qkey;
 	uint16_t mlid;
 	uint16_t pkey;
-	/* As the SA encodes it: 4 is 2048 bytes. */
+	/* The SA's code: 4 is 2048 bytes. */
 	uint8_t mtu;
 	uint8_t traffic_class;
 	uint8_t rate;
@@ -50,21 +54,19 @@ struct shim_mcmember {
 	uint8_t join_state;
 };
 /*
- * Asks for membership. answered() comes in process context, perhaps before this returns; what it returns not
- * zero ends the membership and frees it, zero keeps it for shim_sa_leave. It may come again, with -ENETRESET,
- * when the subnet manager forgot the group.
- * with_parameters: the group must have (or gets) the Q_Key, MTU, rate, SL, ... given; otherwise it must exist.
- * Returns an error pointer, or the membership. CONTEXT: process.
+ * Sends a join. with_parameters: Q_Key, MTU, rate, SL, ... are those that the group must have, or is created with;
+ * otherwise it must exist. answered() is called in process context, perhaps before this function returns. If it returns
+ * 0, the membership lasts until shim_helper_sa_leave(), and answered() may be called again, with -ENETRESET, if the
+ * membership is lost; otherwise the membership is freed. An error pointer on failure. CONTEXT: process, may sleep.
  */
-struct ib_sa_multicast *shim_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member,
-				     bool with_parameters,
-				     int (*answered)(int status, const struct shim_mcmember *member, void *context),
-				     void *context);
-/* Waits until no answered() runs, and leaves. CONTEXT: process. */
-void shim_sa_leave(struct ib_sa_multicast *membership);
-/* Somebody on this host, in user space perhaps, is a member. CONTEXT: any. */
-bool shim_sa_group_known(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid);
-/* Bytes; 0: no such code. */
-unsigned int shim_mtu_bytes(uint8_t code);
+struct ib_sa_multicast *
+shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
+		    int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context);
+/* Waits until answered() does not run, and leaves the group. CONTEXT: process, may sleep. */
+void shim_helper_sa_leave(struct ib_sa_multicast *membership);
+/* Returns true if a user on this host, of whatever kind, is a member of the group. CONTEXT: any. */
+bool shim_ib_sa_get_mcmember_rec(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid);
+/* Returns the bytes of an MTU code of the SA; 0: there is no such code. */
+unsigned int shim_ib_mtu_enum_to_int(uint8_t code);
 
 SHIM_END

@@ -1,119 +1,109 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Packets (struct sk_buff). CONTEXT: any, by the packet's owner, if nothing else is given. Sizes are in bytes. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
 
 struct net_device;
-struct sk_buff;
-struct page_pool;
 struct shim_napi;
+struct sk_buff;
 
 unsigned char *shim_skb_data(const struct sk_buff *skb);
-/* Bytes in all, and those of them in the linear part. */
+/* Length of the data, and of its linear part. */
 unsigned int shim_skb_len(const struct sk_buff *skb);
 unsigned int shim_skb_headlen(const struct sk_buff *skb);
-unsigned int shim_skb_frags(const struct sk_buff *skb);
-unsigned int shim_skb_frag_len(const struct sk_buff *skb, unsigned int frag);
+/* Number of fragments, and length of one. */
+unsigned int shim_skb_nr_frags(const struct sk_buff *skb);
+unsigned int shim_skb_frag_size(const struct sk_buff *skb, unsigned int frag);
 
 unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes);
-/* The linear part has so many. */
+/* Removes bytes from the front; the linear part must have them. */
 unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_put(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes);
-/* Takes bytes off the front and marks them as the link header. */
-void shim_skb_set_mac_header(struct sk_buff *skb, unsigned int bytes);
+/* Removes bytes from the front, and marks them as the link header. */
+void shim_helper_skb_pull_mac_header(struct sk_buff *skb, unsigned int bytes);
+/* Makes all data linear. 0 or -ENOMEM. */
 int shim_skb_linearize(struct sk_buff *skb);
 
-/* Bytes of data in each segment of a packet that is to be cut into several; 0: it is to be sent as it is. */
-unsigned int shim_skb_segment_bytes(const struct sk_buff *skb);
-/* Of such a packet: bytes from its data to the end of the TCP header. */
+/* Data of each segment of a GSO packet; 0: the packet is not to be segmented. */
+unsigned int shim_skb_gso_size(const struct sk_buff *skb);
+/* Headers of a GSO packet, TCP's included. */
 unsigned int shim_skb_tcp_headers(const struct sk_buff *skb);
-/* The first bytes are in the linear part afterwards; false: no memory. */
-bool shim_skb_pull_headers(struct sk_buff *skb, unsigned int bytes);
-/* The checksum of its TCP or UDP is to be filled in by whoever sends it; here, for one who can't have the HCA do it. */
-bool shim_skb_wants_checksum(const struct sk_buff *skb);
-int shim_skb_fill_checksum(struct sk_buff *skb);
+/* Makes the first bytes linear. False: the packet is shorter, or there is no memory. */
+bool shim_pskb_may_pull(struct sk_buff *skb, unsigned int bytes);
+/* Returns true if the checksum is still to be filled in (CHECKSUM_PARTIAL). */
+bool shim_skb_checksum_partial(const struct sk_buff *skb);
+/* Fills in that checksum. 0 or -ENOMEM. */
+int shim_helper_skb_checksum(struct sk_buff *skb);
 
-/* Host byte order. */
+/* Set fields of a received packet. ethertype: host byte order. */
 void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype);
 void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev);
 enum shim_packet_type { SHIM_PACKET_HOST, SHIM_PACKET_BROADCAST, SHIM_PACKET_MULTICAST };
 void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type);
-void shim_skb_checksum_verified(struct sk_buff *skb);
+/* Marks the checksum as verified. */
+void shim_skb_set_checksum_unnecessary(struct sk_buff *skb);
 /*
- * The packet, whose data begins with an IPv4 header without options and TCP behind it, was merged from so many, with
- * segment_bytes of data in each but the last: as if it had come by GRO.
+ * Marks the packet as merged from segments, as GRO does: segment_bytes of data in each but the last. The data begins
+ * with an IPv4 header without options, and TCP.
  */
-void shim_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes);
-void shim_skb_tx_timestamp(struct sk_buff *skb);
+void shim_helper_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes);
+/* Takes the time stamp of transmission, if the socket requested it. */
+void shim_helper_skb_tx_timestamp(struct sk_buff *skb);
 
-/* The end of a packet that arrived or left, from a NAPI poll; budget as the poll was given it. */
-void shim_skb_consume(struct sk_buff *skb, int budget);
-/* The end of a packet that did not, and why, for those who watch drops. CONTEXT: process or softirq. */
+/* Frees a packet that was sent or received. budget: that of the poll, 0 elsewhere. */
+void shim_napi_consume_skb(struct sk_buff *skb, int budget);
+/* Drop reasons, which shim_kfree_skb_reason() translates into the kernel's. */
 enum shim_drop {
-	/* It begins with no hard header; of a type that IPoIB does not carry. */
+	/* No hard header; an Ethertype that IPoIB does not carry. */
 	SHIM_DROP_MALFORMED,
 	SHIM_DROP_TYPE,
-	/* No path, group or connection leads to its destination; too many packets wait for one; it was forgotten. */
+	/* No path or group; too many packets wait for one; it was removed. */
 	SHIM_DROP_UNREACHABLE,
 	SHIM_DROP_WAITING,
 	SHIM_DROP_FORGOTTEN,
 	SHIM_DROP_TOO_LONG,
-	/* The ring is full; out of service; memory, or a mapping of it, was not to be had. */
+	/* The ring is full; the interface is down; no memory, or no DMA mapping. */
 	SHIM_DROP_FULL,
 	SHIM_DROP_CLOSED,
 	SHIM_DROP_NO_MEMORY,
 };
-void shim_skb_drop(struct sk_buff *skb, enum shim_drop why);
-/* Hands a packet with its hard header to the device's queue once more. CONTEXT: process or softirq, no tx lock. */
-void shim_skb_transmit_again(struct sk_buff *skb, struct net_device *dev);
+/* Frees a packet that is dropped. CONTEXT: process or softirq. */
+void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why);
+/* Queues a packet with hard header on the device. CONTEXT: process or softirq, without a transmit lock. */
+void shim_dev_queue_xmit(struct sk_buff *skb, struct net_device *dev);
 
-/* The route that the packet came by carries no more than mtu bytes of IP. CONTEXT: any. */
-void shim_skb_update_pmtu(struct sk_buff *skb, unsigned int mtu);
+/* Reports the path MTU, of IP packets, to the packet's route. */
+void shim_skb_dst_update_pmtu(struct sk_buff *skb, unsigned int mtu);
 /*
- * Tells the sender of an IP packet the same: ICMP "fragmentation needed" or ICMPv6 "packet too big"; then drops it.
- * CONTEXT: process, no tx lock.
+ * Sends ICMP "fragmentation needed" or ICMPv6 "packet too big" to the packet's sender, and drops the packet. CONTEXT:
+ * process, without a transmit lock.
  */
-void shim_skb_reject_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu);
-/* A number that stays with the packet while the driver has it. */
-void shim_skb_set_note(struct sk_buff *skb, unsigned int note);
-unsigned int shim_skb_note(const struct sk_buff *skb);
+void shim_helper_icmp_too_big(struct sk_buff *skb, struct net_device *dev, unsigned int mtu);
+/* A number in the control block (skb->cb), while the driver owns the packet. */
+void shim_skb_set_cb(struct sk_buff *skb, unsigned int note);
+unsigned int shim_skb_cb(const struct sk_buff *skb);
 
-/* It counts for its socket no more. CONTEXT: process or softirq. */
+/* Uncharges the packet from its socket. CONTEXT: process or softirq. */
 void shim_skb_orphan(struct sk_buff *skb);
-/* Copies pages that user space has lent (MSG_ZEROCOPY), so that it gets them back. 0 or -ENOMEM. CONTEXT: any. */
+/* Copies pages of user space (MSG_ZEROCOPY), so that it gets them back. 0 or -ENOMEM. */
 int shim_skb_orphan_frags(struct sk_buff *skb);
-/* A chain of packets through their own link; the chain's owner keeps the ends. */
+
+/* The link of a list of packets. */
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);
 
-/*
- * Receive buffers, given as addresses: pages of one order, or pieces (fragments) of such pages. Their page returns to
- * the pool when all packets in it are freed. A pool gives either only pages or only pieces.
- */
-struct page_pool *shim_pool_create(unsigned int pages, unsigned int order, bool in_pieces);
-/* Buffers that the stack still holds are freed as they return. CONTEXT: process. */
-void shim_pool_destroy(struct page_pool *pool);
-/* NULL: no memory. CONTEXT: process before the NAPI poll is enabled, or that poll. */
-void *shim_pool_get(struct page_pool *pool);
-void *shim_pool_get_piece(struct page_pool *pool, unsigned int bytes);
-void shim_pool_put(struct page_pool *pool, void *buffer, bool in_poll);
-/* Builds a packet in a buffer of so many bytes, which it owns from then on. NULL: no memory, the buffer stays. */
-struct sk_buff *shim_skb_build(void *buffer, unsigned int bytes);
-/* An empty packet with bytes of linear room. NULL: no memory. CONTEXT: the NAPI poll. */
-struct sk_buff *shim_skb_alloc(struct shim_napi *napi, unsigned int bytes);
-/* Appends data that lies in a buffer, which the packet owns from then on; its socket is charged for buffer_bytes. */
-void shim_skb_add_data(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes);
-/* Buffers of a pool return to it when the packet is freed. */
+/* Builds a packet in a page pool's buffer, which the packet then owns. NULL: no memory. CONTEXT: the NAPI poll. */
+struct sk_buff *shim_helper_napi_build_skb(void *buffer, unsigned int bytes);
+/* Allocates a packet with linear space. NULL: no memory. CONTEXT: the NAPI poll. */
+struct sk_buff *shim_napi_alloc_skb(struct shim_napi *napi, unsigned int bytes);
+/* Appends data in a buffer, which the packet then owns; the socket is charged buffer_bytes. */
+void shim_helper_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned int bytes, unsigned int buffer_bytes);
+/* Has the packet's buffers return to their page pool. */
 void shim_skb_mark_for_recycle(struct sk_buff *skb);
-/* One page that is of no pool. NULL: no memory. CONTEXT: process. */
-void *shim_page_alloc(void);
-/* Take and drop a reference to the page that the address is in. */
-void shim_page_hold(void *address);
-void shim_page_free(void *address);
-/* What an skb needs in its buffer before and after the data. */
+/* Space that shim_helper_napi_build_skb() needs in a buffer before and after the data. */
 unsigned int shim_skb_buffer_headroom(void);
 unsigned int shim_skb_buffer_tailroom(void);
-unsigned int shim_page_size(void);
 
 SHIM_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Locks, completions, RCU, barriers, time, chance. Objects are embedded in C++ ones as storage of the size that
+ * Locks, completions, RCU, barriers and time. Objects are embedded in C++ ones as storage of the size that
  * <generated/layout.h> gives. shim_lock_class names a lock, or an item of
  * shim/work.h, for lockdep: one static object per kind.
  */
@@ -13,12 +13,12 @@ struct shim_mutex;
 struct shim_completion;
 struct shim_lock_class;
 
-void shim_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock_class, const char *name);
+void shim_helper_spinlock_init(struct shim_spinlock *lock, struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: process or softirq; bottom halves stay disabled until the unlock. */
-void shim_spinlock_lock_bh(struct shim_spinlock *lock);
-void shim_spinlock_unlock_bh(struct shim_spinlock *lock);
+void shim_spin_lock_bh(struct shim_spinlock *lock);
+void shim_spin_unlock_bh(struct shim_spinlock *lock);
 /* For lockdep. */
-void shim_spinlock_assert_held(const struct shim_spinlock *lock);
+void shim_lockdep_assert_held(const struct shim_spinlock *lock);
 
 void shim_mutex_init(struct shim_mutex *mutex, struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: process, may sleep. */
@@ -26,32 +26,30 @@ void shim_mutex_lock(struct shim_mutex *mutex);
 void shim_mutex_unlock(struct shim_mutex *mutex);
 void shim_mutex_destroy(struct shim_mutex *mutex);
 
-void shim_completion_init(struct shim_completion *completion);
-void shim_completion_complete(struct shim_completion *completion);
+void shim_init_completion(struct shim_completion *completion);
+void shim_complete(struct shim_completion *completion);
 /* CONTEXT: process, may sleep. */
-void shim_completion_wait(struct shim_completion *completion);
+void shim_wait_for_completion(struct shim_completion *completion);
 
 void shim_rcu_read_lock(void);
 void shim_rcu_read_unlock(void);
 /* CONTEXT: process, may sleep. */
-void shim_rcu_synchronize(void);
+void shim_synchronize_net(void);
 
 void shim_smp_mb(void);
-/* In one step; orders nothing. CONTEXT: any. */
-void shim_atomic_add(uint64_t *value, uint64_t amount);
-/* Lets bottom halves run no transmit or receive of this CPU until enabled again. */
-void shim_bh_disable(void);
-void shim_bh_enable(void);
+/* Adds atomically, without ordering. CONTEXT: any. */
+void shim_atomic64_add(uint64_t *value, uint64_t amount);
+/* Disable and enable bottom halves on this CPU. */
+void shim_local_bh_disable(void);
+void shim_local_bh_enable(void);
 
-/* A free-running count; differences are what matters. */
+/* The time in jiffies, which wrap. CONTEXT: any. */
 unsigned long shim_jiffies(void);
-unsigned long shim_jiffies_per_second(void);
-/* From 0 on. CONTEXT: any. */
-uint32_t shim_random_below(uint32_t limit);
+unsigned long shim_hz(void);
 /* CONTEXT: process. */
-void shim_sleep_ms(unsigned int milliseconds);
+void shim_msleep(unsigned int milliseconds);
 
-/* The lock of network configuration. CONTEXT: process. */
+/* RTNL, the lock of network configuration. CONTEXT: process, may sleep. */
 void shim_rtnl_lock(void);
 void shim_rtnl_unlock(void);
 

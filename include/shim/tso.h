@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Cutting a TCP packet into segments, with the kernel's helpers for drivers of HCAs that can't. */
+/* Segmentation of TCP packets by the driver, with the kernel's library (net/tso.h). CONTEXT: the packet's owner. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
@@ -8,24 +8,24 @@ struct sk_buff;
 struct shim_tso;
 
 /*
- * Bytes. Of a packet that is cut, or given to an HCA to be cut: the headers of IP, which are 60 at most but for IPv6
- * with extension headers; and all headers, with the encapsulation and those of TCP.
+ * Maximum bytes of headers in a packet that is segmented: of IP, which are 60 but for IPv6 with extension headers; and
+ * of all, with the encapsulation and TCP.
  */
 enum { SHIM_TSO_NETWORK_HEADERS = 64, SHIM_TSO_HEADERS = 4 + SHIM_TSO_NETWORK_HEADERS + 60 };
 
-/* The packet's data begins with its encapsulation, and all of its headers are in the linear part. */
-void shim_tso_begin(struct shim_tso *tso, struct sk_buff *skb);
-/* Writes the headers of the next segment, of so many bytes of data, without checksums. */
-void shim_tso_write_headers(struct shim_tso *tso, const struct sk_buff *skb, void *headers, unsigned int data_bytes,
-			    bool last);
-/* Where the data goes on, and how much of it is in one piece there; and past so many bytes of it. */
+/* Begins with a packet whose data begins with the encapsulation, and whose headers are linear. */
+void shim_tso_start(struct shim_tso *tso, struct sk_buff *skb);
+/* Writes the headers of the next segment, with data_bytes of data, without checksums. */
+void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *skb, void *headers, unsigned int data_bytes,
+			       bool last);
+/* The next data, and its contiguous bytes; and a step past bytes of it. */
 void *shim_tso_data(const struct shim_tso *tso);
 unsigned int shim_tso_piece_bytes(const struct shim_tso *tso);
-void shim_tso_advance(struct shim_tso *tso, const struct sk_buff *skb, unsigned int bytes);
-/* Adds the bytes, which begin at this offset of the segment's data, to the sum of those before. */
-uint32_t shim_tso_add_to_sum(uint32_t sum, const void *data, unsigned int bytes, unsigned int offset);
-/* Fills in both checksums of headers that were written, with the sum of the segment's data. */
-void shim_tso_fill_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
-			     unsigned int data_bytes, uint32_t sum);
+void shim_tso_build_data(struct shim_tso *tso, const struct sk_buff *skb, unsigned int bytes);
+/* Adds the checksum of bytes at this offset of the segment's data to sum. */
+uint32_t shim_csum_block_add(uint32_t sum, const void *data, unsigned int bytes, unsigned int offset);
+/* Fills in the checksums of IPv4 and TCP; sum: that of the segment's data. */
+void shim_helper_tso_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
+			       unsigned int data_bytes, uint32_t sum);
 
 SHIM_END

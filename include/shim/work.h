@@ -8,19 +8,19 @@ struct workqueue_struct;
 struct shim_work;
 struct shim_lock_class;
 
-/* An ordered queue, one item at a time; reclaims: with a rescuer. NULL: no memory. CONTEXT: process. */
-struct workqueue_struct *shim_workqueue_create(const char *name, bool reclaims);
-/* Runs what is queued, then frees. CONTEXT: process. */
-void shim_workqueue_destroy(struct workqueue_struct *queue);
+/* Creates an ordered queue; reclaims: WQ_MEM_RECLAIM. NULL: no memory. CONTEXT: process, may sleep. */
+struct workqueue_struct *shim_alloc_ordered_workqueue(const char *name, bool reclaims);
+/* Waits for queued items, and destroys the queue. CONTEXT: process, may sleep. */
+void shim_destroy_workqueue(struct workqueue_struct *queue);
 
-/* The class and the name tell lockdep which kind of item it is: to it, whoever cancels an item waits for a lock. */
-void shim_work_init(struct shim_work *work, void (*run)(void *context), void *context,
-		    struct shim_lock_class *lock_class, const char *name);
-/* CONTEXT: any. */
-void shim_work_queue(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
-/* As above without a delay, and an item that waits for its time waits no longer. */
-void shim_work_queue_now(struct workqueue_struct *queue, struct shim_work *work);
-/* Afterwards it neither waits nor runs. CONTEXT: process, holding no lock that the item takes. */
-void shim_work_cancel(struct shim_work *work);
+/* Initialises an item, with a class and a name for lockdep, which takes cancelling it for taking a lock. */
+void shim_helper_work_init(struct shim_work *work, void (*run)(void *context), void *context,
+			   struct shim_lock_class *lock_class, const char *name);
+/* Queues an item, unless it is queued. CONTEXT: any. */
+void shim_queue_delayed_work(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
+/* Queues an item without a delay, even if it is queued with one. CONTEXT: any. */
+void shim_mod_delayed_work(struct workqueue_struct *queue, struct shim_work *work);
+/* Cancels an item and waits until it does not run. CONTEXT: process, without locks that the item takes. */
+void shim_cancel_delayed_work_sync(struct shim_work *work);
 
 SHIM_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What an HCA can do for the kernel alone is in flags of its own. */
+/* Capabilities for the kernel alone have a field, kernel_cap_flags. */
 #include <rdma/ib_verbs.h>
 
 int probe(const struct ib_device *ca);

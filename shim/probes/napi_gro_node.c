@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What a NAPI holds for GRO is in a node of its own. */
+/* Packets that GRO holds are in a structure, struct gro_node. */
 #include <linux/netdevice.h>
 
 unsigned long probe(const struct napi_struct *napi);

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What drivers call of page pools is in a header of its own. */
+/* Functions of page pools for drivers have a header, net/page_pool/helpers.h. */
 #include <net/page_pool/helpers.h>

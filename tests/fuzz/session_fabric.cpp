@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <shim/cm.h>
+#include <shim/device.h>
 #include <shim/sa.h>
 
 namespace ipoib::fuzz {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <shim/cm.h>
+#include <shim/device.h>
 
 #include "fiber.hpp"
 #include "verbs.hpp"

@@ -319,7 +319,7 @@ void ib_qp::break_off(Status status)
 ib_qp* shim_ib_create_rc_qp(ib_pd* pd, const shim_rc_qp* wanted)
 {
     ib_qp* qp = shim_ib_create_ud_qp(pd, wanted->send_cq, wanted->recv_cq, wanted->send_wrs, wanted->recv_wrs,
-                                     wanted->send_sges);
+                                     wanted->send_sges, 0);
     if (shim_ptr_err_or_zero(qp))
         return qp;
     qp->connected = true;

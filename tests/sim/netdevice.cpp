@@ -90,11 +90,15 @@ void start_poll(shim_napi* napi)
 
 // NAPI
 
-void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context, bool)
+void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
 {
     // It begins disabled.
     *napi = {napi_magic, function, context, dev, true, false, true, nullptr, nullptr, new std::vector<sk_buff*>};
     dev->napis.push_back(napi);
+}
+void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
+{
+    shim_netif_napi_add(dev, napi, function, context);
 }
 void shim_netif_napi_del(shim_napi* napi)
 {
@@ -162,12 +166,16 @@ void shim_napi_gro_receive(shim_napi* napi, sk_buff* skb)
     else
         world->stack.receive(napi->dev, skb);
 }
-void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb)
+void shim_skb_mark_napi_id(sk_buff* skb, shim_napi* napi)
 {
     SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a packet comes up outside a poll");
     SIM_CHECK(napi->held->empty(), "a packet overtakes those that GRO holds");
+    SIM_CHECK(skb->dev == napi->dev, "a packet comes up through another device's NAPI context");
+}
+void shim_netif_receive_skb(sk_buff* skb)
+{
     world->scheduler.point();
-    world->stack.receive(napi->dev, skb);
+    world->stack.receive(skb->dev, skb);
 }
 bool shim_napi_holds_packets(const shim_napi* napi) { return !napi->held->empty(); }
 
@@ -248,7 +256,7 @@ net_device* shim_helper_alloc_child_netdev(ib_device* ca, std::uint32_t, net_dev
 {
     return world->stack.create(ca, parent, name);
 }
-void shim_netdev_use_one_queue(net_device*) {}
+int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
@@ -353,7 +361,6 @@ void shim_netdev_notify_peers(net_device* dev)
 }
 std::uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
-void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
 void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
 int shim_dev_set_mtu(net_device* dev, unsigned int mtu)
 {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <ipoib/address.hpp>
-#include <shim/netdevice.h>
 
 #include "base.hpp"
 #include "skbuff.hpp"

@@ -172,7 +172,7 @@ void* shim_wc_qp_context(const shim_wc* wc)
 // The datagram queue pair
 
 ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
-                            unsigned int send_sges)
+                            unsigned int send_sges, std::uint32_t)
 {
     may_sleep("ib_create_qp");
     if (world->memory.fails() || world->scheduler.random().one_in(pd->ca->no_queue_pairs_one_in))

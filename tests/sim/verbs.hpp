@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <ipoib/address.hpp>
-#include <shim/cm.h>
-#include <shim/verbs.h>
+#include <shim/device.h>
+#include <shim/wr.h>
 
 #include "base.hpp"
 

@@ -148,8 +148,10 @@ void Machine::run_hca()
 // verbs.h
 
 const char* shim_ib_device_name(const ib_device*) { return "threads0"; }
-unsigned int shim_ib_max_send_sge(const ib_device*) { return 4; }
-unsigned int shim_ib_abilities(const ib_device*) { return 0; }
+// No gathering: the driver would segment.
+unsigned int shim_ib_max_send_sge(const ib_device*) { return 1; }
+std::uint64_t shim_ib_device_cap_flags(const ib_device*) { return 0; }
+std::uint64_t shim_ib_kernel_cap_flags(const ib_device*) { return 0; }
 unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
 int shim_helper_ib_query_port(ib_device*, std::uint32_t, shim_port* port)
 {
@@ -243,7 +245,8 @@ ib_qp* create_qp(ib_cq* send_cq, ib_cq* recv_cq, ib_srq* srq, void* context)
     machine->ca.qps.push_back(qp);
     return qp;
 }
-ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int)
+ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int, unsigned int, unsigned int,
+                            std::uint32_t)
 {
     return create_qp(send_cq, recv_cq, nullptr, nullptr);
 }

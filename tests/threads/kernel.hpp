@@ -18,20 +18,38 @@
 #include <generated/layout.h>
 #include <ipoib/address.hpp>
 #include <kernel/time.hpp>
+#include <shim/ah.h>
+#include <shim/client.h>
 #include <shim/cm.h>
+#include <shim/cq.h>
 #include <shim/debugfs.h>
+#include <shim/device.h>
 #include <shim/dim.h>
+#include <shim/dma.h>
+#include <shim/ethtool.h>
 #include <shim/hash.h>
+#include <shim/header_ops.h>
+#include <shim/lib.h>
 #include <shim/memory.h>
 #include <shim/module.h>
+#include <shim/napi.h>
+#include <shim/ndo.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/page_pool.h>
+#include <shim/qp.h>
+#include <shim/rc_qp.h>
+#include <shim/rdma_netdev.h>
 #include <shim/sa.h>
 #include <shim/skbuff.h>
+#include <shim/srq.h>
 #include <shim/sync.h>
+#include <shim/sysfs.h>
 #include <shim/trace.h>
-#include <shim/verbs.h>
+#include <shim/tso.h>
+#include <shim/tx_queue.h>
 #include <shim/work.h>
+#include <shim/wr.h>
 
 // Jobs for one thread, in the order of their time.
 class Worker {

@@ -25,7 +25,7 @@ net_device* shim_helper_alloc_netdev(ib_device*, std::uint32_t) { return Machine
 void shim_free_netdev(net_device*) {}
 void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
-void shim_netdev_use_one_queue(net_device*) {}
+int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
 int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
 bool shim_netif_is_bond_slave(const net_device*) { return false; }
@@ -57,7 +57,6 @@ void shim_helper_notify_changeaddr(net_device*) {}
 void shim_netdev_notify_peers(net_device*) {}
 std::uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast; }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu.load(); }
-void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
 void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
 int shim_dev_set_mtu(net_device* dev, unsigned int mtu) { return ipoib_ndo_change_mtu(dev, static_cast<int>(mtu)); }
 bool shim_netdev_has_rxcsum(const net_device*) { return true; }
@@ -144,11 +143,15 @@ thread_local bool completed;
 
 } // namespace
 
-void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context)
 {
     new (napi) shim_napi{poll, context, shim_napi::scheduled | shim_napi::running, 0};
     for (shim_napi* none = nullptr; !contexts[napi->place].compare_exchange_strong(none, napi); none = nullptr)
         ++napi->place;
+}
+void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*, int), void* context)
+{
+    shim_netif_napi_add(dev, napi, poll, context);
 }
 void shim_netif_napi_del(shim_napi* napi)
 {
@@ -189,7 +192,8 @@ void shim_napi_gro_receive(shim_napi*, sk_buff* skb)
     skb->dev->received.fetch_add(1, std::memory_order_relaxed);
     free_packet(skb);
 }
-void shim_napi_receive_unmerged(shim_napi* napi, sk_buff* skb) { shim_napi_gro_receive(napi, skb); }
+void shim_skb_mark_napi_id(sk_buff*, shim_napi*) {}
+void shim_netif_receive_skb(sk_buff* skb) { shim_napi_gro_receive(nullptr, skb); }
 bool shim_napi_holds_packets(const shim_napi*) { return false; }
 
 bool poll_all()

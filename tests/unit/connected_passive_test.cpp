@@ -4,6 +4,10 @@
 #include <ipoib/wr_id.hpp>
 
 #include <shim/cm.h>
+#include <shim/module.h>
+#include <shim/qp.h>
+#include <shim/rc_qp.h>
+#include <shim/skbuff.h>
 
 namespace ipoib {
 namespace {

@@ -4,7 +4,9 @@
 #include "connected_test.hpp"
 
 #include <shim/cm.h>
+#include <shim/device.h>
 #include <shim/ethtool.h>
+#include <shim/ndo.h>
 
 namespace ipoib {
 namespace {

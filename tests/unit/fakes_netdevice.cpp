@@ -28,7 +28,7 @@ net_device* shim_helper_alloc_child_netdev(ib_device*, std::uint32_t, net_device
     world->netdevs.push_back(dev);
     return dev;
 }
-void shim_netdev_use_one_queue(net_device*) {}
+int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 2; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
@@ -123,7 +123,6 @@ void shim_dev_addr_mod(net_device* dev, unsigned int offset, const void* address
 }
 uint8_t* shim_netdev_broadcast(net_device* dev) { return dev->broadcast.data(); }
 void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
-void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu = mtu; }
 int shim_dev_set_mtu(net_device* dev, unsigned int mtu)
 {
     EXPECT_TRUE(world->rtnl);
@@ -194,9 +193,13 @@ void shim_netdev_tx_completed_queue(net_device* dev, unsigned int, unsigned int 
 void shim_netdev_tx_reset_queue(net_device* dev) { dev->queued_bytes = 0; }
 bool shim_netdev_xmit_more() { return world->more; }
 unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
-void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context, bool)
+void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context)
 {
     *napi = {poll, context, false};
+}
+void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*, int), void* context)
+{
+    shim_netif_napi_add(dev, napi, poll, context);
 }
 void shim_netif_napi_del(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
 void shim_napi_enable(shim_napi* napi)
@@ -219,7 +222,8 @@ void shim_napi_schedule(shim_napi* napi)
 }
 bool shim_napi_complete_done(shim_napi*, int) { return true; }
 void shim_napi_gro_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
-void shim_napi_receive_unmerged(shim_napi*, sk_buff* skb)
+void shim_skb_mark_napi_id(sk_buff*, shim_napi*) {}
+void shim_netif_receive_skb(sk_buff* skb)
 {
     world->received.push_back(skb);
     ++world->unmerged;

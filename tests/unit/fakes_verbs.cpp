@@ -116,7 +116,15 @@ static void unmap(std::uint64_t address)
 
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
-unsigned int shim_ib_abilities(const ib_device*) { return world->abilities; }
+std::uint64_t shim_ib_device_cap_flags(const ib_device*)
+{
+    return world->abilities & SHIM_CAN_CHECKSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
+}
+std::uint64_t shim_ib_kernel_cap_flags(const ib_device*)
+{
+    return (world->abilities & SHIM_CAN_SEGMENT ? SHIM_IBK_UD_TSO : 0) |
+           (world->abilities & SHIM_IS_FUNCTION ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
+}
 unsigned int shim_ib_num_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
 int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
@@ -228,7 +236,7 @@ void* shim_wc_qp_context(const shim_wc* wc)
     return wc->entry.qp->context;
 }
 ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
-                            unsigned int)
+                            unsigned int, std::uint32_t)
 {
     if (world->fail_qps > 0) {
         --world->fail_qps;

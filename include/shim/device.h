@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The HCA (struct ib_device): attributes, ports and their tables, protection domains, events. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct ib_device;
+struct ib_pd;
+struct shim_event_handler;
+
+/* A GID, network byte order. */
+struct shim_gid {
+	uint8_t raw[16];
+};
+
+/* Attributes of a port. */
+struct shim_port {
+	bool active;
+	uint16_t lid;
+	uint8_t lmc;
+	/* Bytes. */
+	unsigned int max_mtu, active_mtu;
+	/* Codes of PortInfo (IBA 14.2.5.6). */
+	unsigned int speed, width;
+};
+
+const char *shim_ib_device_name(const struct ib_device *ca);
+unsigned int shim_ib_max_send_sge(const struct ib_device *ca);
+/* Capabilities: bits SHIM_IB_DEVICE_* that the HCA reports, and SHIM_IBK_* that its kernel driver has. */
+uint64_t shim_ib_device_cap_flags(const struct ib_device *ca);
+uint64_t shim_ib_kernel_cap_flags(const struct ib_device *ca);
+unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca);
+/* Queries the port. CONTEXT: process, may sleep. */
+int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
+/* Reads a GID from ib_core's copy, which is renewed when the HCA reports a change. CONTEXT: any. */
+int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/* Reads a GID from the HCA. CONTEXT: process, may sleep. */
+int shim_ib_ops_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
+/* Reports on the HCA's behalf that GIDs of the port have changed, so that ib_core copies them, from a work item. */
+void shim_ib_dispatch_gid_change(struct ib_device *ca, uint32_t port);
+/* Finds a GID's index in ib_core's copy of the table. -ENOENT: there is none. CONTEXT: any. */
+int shim_helper_rdma_find_gid(struct ib_device *ca, uint32_t port, const struct shim_gid *gid, uint16_t *index);
+/* Read and search the port's P_Key table in the HCA. -ENOENT: not found. CONTEXT: process, may sleep. */
+int shim_ib_query_pkey(struct ib_device *ca, uint32_t port, uint16_t index, uint16_t *pkey);
+int shim_ib_find_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
+/* Searches ib_core's copy of the P_Key table. -ENOENT: not found. CONTEXT: any. */
+int shim_ib_find_cached_pkey(struct ib_device *ca, uint32_t port, uint16_t pkey, uint16_t *index);
+/* The number of ports. */
+uint32_t shim_rdma_end_port(const struct ib_device *ca);
+/* Returns true if the port's link layer is InfiniBand. */
+bool shim_rdma_protocol_ib(const struct ib_device *ca, uint32_t port);
+/* Elements of a work request in a shared receive queue, at most; 0: the HCA has none. */
+unsigned int shim_ib_max_srq_sge(const struct ib_device *ca);
+
+/* Allocates a protection domain. An error pointer on failure. CONTEXT: process, may sleep. */
+struct ib_pd *shim_ib_alloc_pd(struct ib_device *ca);
+void shim_ib_dealloc_pd(struct ib_pd *pd);
+/* The local DMA L_Key. */
+uint32_t shim_ib_pd_lkey(const struct ib_pd *pd);
+
+/* Events of a port. */
+enum shim_event {
+	SHIM_EVENT_OTHER,
+	SHIM_EVENT_CLIENT_REREGISTER,
+	SHIM_EVENT_PORT_ERROR,
+	SHIM_EVENT_PORT_ACTIVE,
+	SHIM_EVENT_LID_CHANGE,
+	SHIM_EVENT_PKEY_CHANGE,
+	SHIM_EVENT_GID_CHANGE,
+};
+/* Has on_event(context, event, port) called in process context, until unregistered. CONTEXT: process. */
+void shim_helper_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
+					void (*on_event)(void *context, enum shim_event event, uint32_t port),
+					void *context);
+void shim_ib_unregister_event_handler(struct shim_event_handler *handler);
+
+SHIM_END

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* NAPI contexts, and the functions that pass received packets to the stack. */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct net_device;
+struct shim_napi;
+struct sk_buff;
+
+/*
+ * Adds a context, for receiving or for transmit completions alone. poll(context, budget) returns the number of packets
+ * handled; budget: there are more. The context is disabled. CONTEXT: process.
+ */
+void shim_netif_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+			 void *context);
+void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
+			    void *context);
+/* CONTEXT: process, may sleep; disabled. */
+void shim_netif_napi_del(struct shim_napi *napi);
+/* CONTEXT: process. */
+void shim_napi_enable(struct shim_napi *napi);
+/* Waits for the poll to end. CONTEXT: process, may sleep. */
+void shim_napi_disable(struct shim_napi *napi);
+/* CONTEXT: any. */
+void shim_napi_schedule(struct shim_napi *napi);
+/* Ends the poll, which handled done packets. False: it runs again. CONTEXT: the poll, as all below. */
+bool shim_napi_complete_done(struct shim_napi *napi, int done);
+/* Gives a packet to GRO. */
+void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb);
+/* Gives a packet to the stack, past GRO, which must hold none: the packet would overtake those. */
+void shim_netif_receive_skb(struct sk_buff *skb);
+/* Marks the packet for busy polling. */
+void shim_skb_mark_napi_id(struct sk_buff *skb, struct shim_napi *napi);
+/* Returns true if GRO holds packets. */
+bool shim_napi_holds_packets(const struct shim_napi *napi);
+
+SHIM_END

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The netdev operations (struct net_device_ops): calls of the core to C++. CONTEXT: RTNL, and the ops lock if there is
+ * one, if nothing else is given.
+ */
+#pragma once
+#include <shim/base.h>
+SHIM_BEGIN
+
+struct ib_device;
+struct net_device;
+struct sk_buff;
+
+/* Time without a completion after which the core calls ipoib_ndo_tx_timeout(). */
+enum { IPOIB_WATCHDOG_SECONDS = 10 };
+
+/* Statistics of ndo_get_stats64. */
+struct shim_stats {
+	uint64_t rx_packets, rx_bytes, rx_errors, rx_dropped, multicast;
+	uint64_t tx_packets, tx_bytes, tx_errors, tx_dropped;
+};
+
+int ipoib_ndo_init(struct net_device *dev);
+void ipoib_ndo_uninit(struct net_device *dev);
+/* The netdev's destructor: the last reference is gone. CONTEXT: process, without RTNL. */
+void ipoib_netdev_gone(struct net_device *dev);
+int ipoib_ndo_open(struct net_device *dev);
+int ipoib_ndo_stop(struct net_device *dev);
+int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
+/* Sends, queues or drops the packet. CONTEXT: softirq, or bottom halves off; under the queue's transmit lock. */
+void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
+/* CONTEXT: softirq, of the watchdog. */
+void ipoib_ndo_tx_timeout(struct net_device *dev);
+/* Returns the HCA, and in *port the port's number. CONTEXT: any. */
+struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
+/* Sets the hardware address, 20 bytes. -EBUSY: the netdev is up; -EINVAL: it is not one of the port. */
+int ipoib_ndo_set_address(struct net_device *dev, const uint8_t *address);
+/* Return true if the stack may send packets for segmentation (GSO), or without checksums. */
+bool ipoib_offloads_sends(const struct net_device *dev);
+bool ipoib_leaves_checksums(const struct net_device *dev);
+/* The multicast list has changed. CONTEXT: the address list's lock. */
+void ipoib_ndo_set_rx_mode(struct net_device *dev);
+/* Fills in *stats, which is zero. CONTEXT: any. */
+void ipoib_ndo_get_stats(struct net_device *dev, struct shim_stats *stats);
+
+SHIM_END

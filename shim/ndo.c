@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* The netdev operations: calls of the core that go to ipoib_ndo_*(), or to the HCA's rdma_netdev. */
+#include "compat.h"
+#include "objects.h"
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <rdma/ib_verbs.h>
+#include <shim/ndo.h>
+#include <shim/netlink.h>
+#include <shim/rdma_netdev.h>
+#include <shim/tso.h>
+
+static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	ipoib_ndo_start_xmit(skb, dev);
+	return NETDEV_TX_OK;
+}
+
+static void tx_timeout(struct net_device *dev, unsigned int queue) { ipoib_ndo_tx_timeout(dev); }
+
+static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
+{
+	struct shim_stats sums = {};
+
+	ipoib_ndo_get_stats(dev, &sums);
+	stats->rx_packets = sums.rx_packets;
+	stats->rx_bytes = sums.rx_bytes;
+	stats->rx_errors = sums.rx_errors;
+	stats->rx_dropped = sums.rx_dropped;
+	stats->multicast = sums.multicast;
+	stats->tx_packets = sums.tx_packets;
+	stats->tx_bytes = sums.tx_bytes;
+	stats->tx_errors = sums.tx_errors;
+	stats->tx_dropped = sums.tx_dropped;
+}
+
+static netdev_features_t fix_features(struct net_device *dev, netdev_features_t features)
+{
+	if (!ipoib_offloads_sends(dev))
+		features &= ~NETIF_F_ALL_TSO;
+	return ipoib_leaves_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
+}
+
+/* Leaves the segmentation of packets with long IPv6 extension headers to the stack. */
+static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
+{
+	if (skb_is_gso(skb) && unlikely(skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS))
+		features &= ~NETIF_F_GSO_MASK;
+	return features;
+}
+
+/* Time stamps, if the rdma_netdev supports them: by ioctl, or by operations for them. */
+static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
+{
+	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
+
+	if (!state || !state->ops->ndo_eth_ioctl)
+		return -EOPNOTSUPP;
+	return state->ops->ndo_eth_ioctl(dev, request, command);
+}
+
+#ifdef HAVE_HWTSTAMP_OPERATIONS
+static int hwtstamp_get(struct net_device *dev, struct kernel_hwtstamp_config *config)
+{
+	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
+
+	if (!state || !state->ops->ndo_hwtstamp_get)
+		return -EOPNOTSUPP;
+	return state->ops->ndo_hwtstamp_get(dev, config);
+}
+
+static int hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_config *config, struct netlink_ext_ack *extack)
+{
+	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
+
+	if (!state || !state->ops->ndo_hwtstamp_set)
+		return -EOPNOTSUPP;
+	return state->ops->ndo_hwtstamp_set(dev, config, extack);
+}
+#define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl, .ndo_hwtstamp_get = hwtstamp_get, .ndo_hwtstamp_set = hwtstamp_set
+#else
+#define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl
+#endif
+
+static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_link_parent(dev)->ifindex); }
+
+static int set_mac_address(struct net_device *dev, void *address)
+{
+	return ipoib_ndo_set_address(dev, (const u8 *)((struct sockaddr_storage *)address)->__data);
+}
+
+#ifdef HAVE_SET_RX_MODE_ASYNC
+static int set_rx_mode(struct net_device *dev, struct netdev_hw_addr_list *unicast,
+		       struct netdev_hw_addr_list *multicast)
+{
+	ipoib_ndo_set_rx_mode(dev);
+	return 0;
+}
+#define SET_RX_MODE .ndo_set_rx_mode_async = set_rx_mode
+#else
+#define SET_RX_MODE .ndo_set_rx_mode = ipoib_ndo_set_rx_mode
+#endif
+
+/* Operations of both kinds of netdev. */
+#define OPERATIONS                                                                                                     \
+	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
+	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
+	.ndo_fix_features = fix_features, .ndo_features_check = features_check, .ndo_tx_timeout = tx_timeout,          \
+	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, SET_RX_MODE, TIME_STAMPS
+
+const struct net_device_ops shim_netdev_ops = {
+	OPERATIONS,
+	.ndo_set_mac_address = set_mac_address,
+	.ndo_set_vf_link_state = shim_set_vf_link_state,
+	.ndo_get_vf_config = shim_get_vf_config,
+	.ndo_get_vf_stats = shim_get_vf_stats,
+	.ndo_get_vf_guid = shim_get_vf_guid,
+	.ndo_set_vf_guid = shim_set_vf_guid,
+};
+
+/* A virtual function has no virtual functions, and its host sets its GUID. */
+const struct net_device_ops shim_function_netdev_ops = { OPERATIONS };
+
+bool shim_is_ours(const struct net_device *dev)
+{
+	return dev->netdev_ops == &shim_netdev_ops || dev->netdev_ops == &shim_function_netdev_ops;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Receive buffers: page pools, and single pages. */
+#include "compat.h"
+#include <linux/mm.h>
+#include <shim/page_pool.h>
+
+SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
+{
+	const struct page_pool_params parameters = {
+		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
+		.order = order,
+		.pool_size = pages,
+		.nid = NUMA_NO_NODE,
+	};
+
+	return page_pool_create(&parameters);
+}
+
+SHIM void shim_page_pool_destroy(struct page_pool *pool) { page_pool_destroy(pool); }
+
+SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, bool in_poll)
+{
+	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
+}
+
+SHIM void *shim_get_free_page(void) { return (void *)__get_free_page(GFP_KERNEL); }
+SHIM void shim_get_page(void *address) { get_page(virt_to_page(address)); }
+SHIM void shim_put_page(void *address) { put_page(virt_to_page(address)); }
+SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }
