@@ -31,7 +31,7 @@ int shim_netdev_use_tx_queues(net_device*, unsigned int) { return 0; }
 bool shim_netdev_bonded(const net_device*) { return false; }
 void shim_netdev_add_abilities(net_device*, unsigned int) {}
 int shim_netdev_register(net_device* dev) { return ipoib_ndo_init(dev); }
-// There is one netdev: it goes at once.
+// Unregistering a single netdev takes effect at once.
 void shim_netdev_batch_init(void*) {}
 void shim_netdev_batch_unregister(void*) {}
 void shim_netdev_unregister(net_device* dev, void*)
@@ -142,7 +142,7 @@ static_assert(sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
 namespace {
 
 std::atomic<shim_napi*> contexts[64];
-// The poll that this processor runs said that it is over.
+// The poll that runs on this processor has completed.
 thread_local bool completed;
 
 } // namespace
@@ -286,7 +286,7 @@ struct page_pool {};
 page_pool* shim_pool_create(unsigned int, unsigned int, bool) { return new page_pool; }
 void shim_pool_destroy(page_pool* pool) { delete pool; }
 void* shim_pool_get(page_pool*) { return shim_page_alloc(); }
-// Pages have 4 KiB, and links an MTU of 2048: nothing shares a page.
+// Pages have 4 KiB and links an MTU of 2048: buffers do not share pages.
 void* shim_pool_get_piece(page_pool*, unsigned int) { std::abort(); }
 void shim_pool_put(page_pool*, void* page, bool) { shim_page_free(page); }
 void* shim_page_alloc() { return std::malloc(shim_page_size()); }
