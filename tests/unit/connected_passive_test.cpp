@@ -461,7 +461,7 @@ TEST_F(PassiveTest, request_flood_is_limited)
     EXPECT_EQ(taken, 1024U + 256U);
 }
 
-TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_one)
+TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_connection)
 {
     constexpr unsigned int limit = 8192;
     for (std::uint32_t i = 1; i <= limit; ++i) {
@@ -580,7 +580,7 @@ TEST_F(NoSrqTest, failed_requests_do_not_count_toward_the_limit)
 
 TEST_F(NoSrqTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }
 
-TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_one)
+TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_connection)
 {
     for (std::uint8_t i = 1; i <= 3; ++i)
         ASSERT_NE(accept(i, 0x100), nullptr);
@@ -592,7 +592,7 @@ TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_one)
     EXPECT_NE(accept(4, 0x100), nullptr);
 }
 
-TEST_F(NoSrqTest, longest_idle_one_is_evicted_across_the_wrap_of_jiffies)
+TEST_F(NoSrqTest, longest_idle_connection_is_evicted_across_the_wrap_of_jiffies)
 {
     world.now = ~0UL - 500;
     ib_qp* oldest = accept(1, 0x100);

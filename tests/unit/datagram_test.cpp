@@ -57,7 +57,7 @@ TEST_F(DatagramTest, encapsulation_replaces_the_hard_header_on_the_wire)
     EXPECT_EQ(bytes[3], 0);
 }
 
-TEST_F(DatagramTest, full_ring_stops_the_queue_and_completions_wake_it)
+TEST_F(DatagramTest, full_ring_stops_the_queue_until_sends_complete)
 {
     for (int i = 0; i < 128; ++i) {
         EXPECT_FALSE(world.dev().stopped);

@@ -94,7 +94,7 @@ protected:
     fabric_route route{};
 };
 
-TEST_F(FabricTest, switch_answers_a_directed_route_smp_and_sends_it_back)
+TEST_F(FabricTest, switch_answers_and_returns_a_directed_route_smp)
 {
     auto mad = directed(Method::get, node_info, 0, {});
     ASSERT_TRUE(ask_switch(mad, 1));
