@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Packets as records of a capture file: the format ERF, type InfiniBand, which Wireshark reads. The packet is whole,
-// from LRH to VCRC, and both CRCs are real (IBA 7.8).
+// Packets as records of a capture file: the format ERF, type InfiniBand, which Wireshark reads. The packet is complete,
+// from LRH to VCRC, and both CRCs are correct (IBA 7.8).
 #include <cstring>
 
 #include "wire.hpp"
@@ -13,7 +13,7 @@ namespace {
 enum : std::uint8_t { erf_infiniband = 21, varying_length = 0x04 };
 constexpr std::uint64_t nanoseconds_per_second = 1000000000;
 
-// A CRC that takes the least significant bit of each byte first; the polynomial's bits are in that order too.
+// CRC that takes the least significant bit of each byte first; the polynomial's bits are in the same order.
 template <class T, T polynomial>
 class Crc {
 public:
@@ -49,7 +49,7 @@ private:
 using Icrc = Crc<std::uint32_t, 0xedb88320>;
 using Vcrc = Crc<std::uint16_t, 0xd008>;
 
-// Ones where a switch or router may change something (IBA 7.8.1).
+// Ones in fields that a switch or router may change (IBA 7.8.1).
 void mask_variant_fields(bool grh, std::uint8_t* lrh)
 {
     std::uint8_t* bth = lrh + 8;
@@ -65,7 +65,7 @@ void mask_variant_fields(bool grh, std::uint8_t* lrh)
     bth[4] = 0xff;
 }
 
-// Seconds, and 2^-32 of them, from the lowest byte on.
+// Seconds and 2^-32 seconds, least significant byte first.
 void put_time(std::uint8_t* at, std::uint64_t nanoseconds)
 {
     const std::uint64_t seconds = nanoseconds / nanoseconds_per_second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The fabric as a whole, behind core.h: HCAs joined by a switch for each subnet, routing by the switch's tables, links
-// that go up and down.
+// The whole fabric, behind core.h: HCAs joined by a switch for each subnet, routing by the switch's tables, links that
+// go up and down.
 #include <cstring>
 #include <new>
 #include <utility>
@@ -18,7 +18,7 @@ struct fabric {
 
 namespace soft_ib {
 
-// As new, with no cable in it.
+// Initial state, without a cable.
 void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
 {
     port = {};
@@ -36,9 +36,9 @@ void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
 namespace {
 
 constexpr std::uint64_t guid_prefix = 0x0002c90300000000;
-// Of the first; the next follow.
+// First GUID; the next follow.
 constexpr std::uint64_t switch_guid = guid_prefix | 0xffff00;
-// IsTrapSupported: the switch tells when a port changes.
+// IsTrapSupported: the switch reports port changes.
 constexpr std::uint32_t trap_capability = 1 << 3;
 // IsClientReregistrationSupported.
 constexpr std::uint32_t reregister_capability = 1 << 25;
@@ -55,10 +55,10 @@ void count(std::uint64_t& all_words, std::uint64_t& frames, std::uint64_t& group
         add(groups, 1);
 }
 
-// The switch of an HCA's subnet. Its ports for HCAs of other subnets have no cable in them.
+// Switch of an HCA's subnet. Its ports for HCAs of other subnets have no cable.
 Switch& switch_of(struct fabric& f, unsigned int hca) { return f.nodes[hca % f.subnet_count]; }
 
-// The switch, and its port, that a frame came in by.
+// Switch, and port of it, that a frame arrived at.
 Switch& switch_at(struct fabric& f, unsigned int ingress)
 {
     return ingress == FABRIC_TRUNK ? f.nodes[0] : switch_of(f, ingress);
@@ -73,10 +73,10 @@ bool link_is_up(const Switch& node, unsigned int switch_port)
     return node.ports[switch_port].port_state() != PortState::down;
 }
 
-// One of the LIDs that the port answers to; 2^LMC of them.
+// True for the LIDs of the port: 2^LMC of them.
 bool is_own_lid(const Port& port, std::uint16_t lid) { return port.lid && (lid >> port.lmc) == (port.lid >> port.lmc); }
 
-// One of the port's GIDs; the default subnet prefix will do always (IBA 4.1.1).
+// True for the port's GIDs; the default subnet prefix is always accepted (IBA 4.1.1).
 bool is_own_gid(const Port& port, const std::uint8_t* gid)
 {
     const auto prefix = load<std::uint64_t>(gid), guid = load<std::uint64_t>(gid + 8);
@@ -94,7 +94,7 @@ bool cable_active(const Switch& node, const Hca& hca, unsigned int switch_port)
     return hca.port.active() && node.ports[switch_port].active();
 }
 
-// Sends a frame out of a port of the switch, if there is one with a cable in it.
+// Sends a frame out of a port of the switch, if that has a cable.
 void leave(Switch& node, unsigned int port, const fabric_headers& h, fabric_route& route)
 {
     if (!port || port > node.port_count || port >= Switch::most_ports || !link_is_up(node, port))
@@ -108,7 +108,7 @@ void leave(Switch& node, unsigned int port, const fabric_headers& h, fabric_rout
     }
 }
 
-// As the unicast table says; not for the switch itself.
+// Forwards by the unicast table; not for the switch itself.
 bool forward(Switch& node, const fabric_headers& h, fabric_route& route)
 {
     leave(node, h.dlid < Switch::unicast_lids ? node.forwarding[h.dlid] : Switch::no_port, h, route);
@@ -130,7 +130,7 @@ bool directed_smp(struct fabric& f, unsigned int ingress, const fabric_headers& 
     return route.hcas || route.to_trunk;
 }
 
-// One end of it.
+// Counts at one end.
 void set_cable(Port& port, bool up)
 {
     port.set_port_state(up ? PortState::initialise : PortState::down);
@@ -139,7 +139,7 @@ void set_cable(Port& port, bool up)
         ++port.counters.link_downed;
 }
 
-// With no cable in it.
+// Without a cable.
 void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, std::uint8_t mtu)
 {
     node.type = NodeType::switch_;
@@ -299,7 +299,7 @@ bool trap_of(Switch& node, fabric_headers* h, std::uint8_t* bytes, fabric_route*
     bytes[3] = static_cast<std::uint8_t>(Method::trap);
     store(bytes + 8, ++node.trap_transaction);
     store<std::uint16_t>(bytes + 16, 0x0002);
-    // A generic, urgent notice by a switch: 128, a link's state has changed (IBA 13.4.8.2, 14.2.5.1).
+    // Generic, urgent notice of a switch: 128, a link's state has changed (IBA 13.4.8.2, 14.2.5.1).
     std::uint8_t* notice = bytes + 64;
     notice[0] = 0x80 | 1;
     notice[3] = 2;
@@ -330,7 +330,7 @@ bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes
 
 namespace {
 
-// The switch's ports that a frame leaves by; bit p is port p.
+// Ports that a frame leaves the switch by; bit p is port p.
 std::uint64_t egress_ports(const Switch& node, unsigned int ingress_port, std::uint16_t dlid)
 {
     const std::uint64_t others = ~(std::uint64_t(1) << ingress_port);
@@ -350,10 +350,10 @@ void count_sent(struct fabric& f, unsigned int hca, const fabric_headers& h)
     count(far.received_words, far.received_frames, far.received_multicast, h);
 }
 
-// Management passes before the subnet is up; it has a lane of its own.
+// Management packets pass before the subnet is up; they have their own lane.
 bool is_subnet_management(const fabric_headers& h) { return h.destination_qpn == 0; }
 
-// What the switch does with a frame that came in by a port.
+// Forwards a frame that arrived at a port of the switch.
 void pass_switch(struct fabric& f, Switch& node, unsigned int ingress_port, const fabric_headers& h,
                  fabric_route& route)
 {
@@ -385,7 +385,7 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
     if (is_own_lid(source, h->dlid))
         return {self, false, false, false};
     count_sent(*f, ingress, *h);
-    // A HCA gives its own group members their copies; the switch sends none back.
+    // An HCA delivers to its own group members; the switch sends no copy back.
     fabric_route route{multicast(h->dlid) ? self : 0, false, false, true};
     pass_switch(*f, switch_of(*f, ingress), ingress + 1, *h, route);
     return route;

@@ -23,7 +23,7 @@ constexpr unsigned int count_extension_bytes(std::uint8_t opcode)
            (fabric_has_immediate(opcode) ? immediate_bytes : 0);
 }
 
-// What follows the BTH, by opcode (IBA 9.2.1): a table, since every packet is counted at both ends of a cable.
+// Headers behind the BTH, by opcode (IBA 9.2.1): a table, since every packet is counted at both ends of a cable.
 struct ExtensionTable {
     std::uint8_t bytes[256] = {};
     constexpr ExtensionTable()

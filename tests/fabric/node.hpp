@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by core.cpp and
-// the host tests.
+// Nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by core.cpp and the
+// host tests.
 #pragma once
 #include <cstdint>
 
@@ -13,7 +13,7 @@ enum class PortState : std::uint8_t { no_change = 0, down = 1, initialise = 2, a
 inline constexpr std::uint8_t link_up = 5, polling = 2;
 inline constexpr std::uint64_t default_subnet_prefix = 0xfe80000000000000;
 
-// Of one port, in frames and in 4-byte words (IBA 16.1.3.5).
+// Counters of one port, in frames and in 4-byte words (IBA 16.1.3.5).
 struct PortCounters {
     std::uint64_t sent_words, received_words, sent_frames, received_frames;
     std::uint64_t sent_multicast, received_multicast;
@@ -54,7 +54,7 @@ struct Switch : Node {
     std::uint8_t trunk;
     std::uint16_t forwarding_top;
     std::uint8_t default_port, life_time;
-    // A port came or went since the subnet manager last looked.
+    // A port changed since the subnet manager last read this.
     bool port_state_change;
     bool trap_pending;
     std::uint64_t trap_transaction;
@@ -63,26 +63,26 @@ struct Switch : Node {
     std::uint64_t multicast[multicast_lids];
 };
 
-// Answers an SMP for a node: true, and mad is the response; events are those of the HCA's port, if the node is one.
-// ingress is the port that it came in by.
+// Answers an SMP for a node: returns true with the response in mad; events are those of the HCA's port, if the node is
+// one. ingress is the port that it arrived at.
 bool answer_smp(Hca& hca, Mad mad, unsigned int& events);
 bool answer_smp(Switch& node, Mad mad, unsigned int ingress);
-// The same for performance management.
+// Same for performance management.
 bool answer_performance(Hca& hca, Mad mad);
 bool answer_performance(Switch& node, Mad mad);
 
-// Takes a directed-route SMP one hop on, at a switch (IBA 14.2.2). What is to be done with it then:
+// Advances a directed-route SMP by one hop, at a switch (IBA 14.2.2). Next action:
 struct Hop {
     enum class Action { discard, answer_here, forward } action;
     unsigned int egress;
 };
 Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_count);
-// The same for the answer that starts its way back here.
+// Same for a response that starts its way back here.
 Hop depart_with_answer(Mad smp);
 
 void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu);
 
-// What LRH's length and the data counters count of a frame: 4-byte words to the ICRC, without the VCRC.
+// Length counted by LRH and the data counters: 4-byte words to the ICRC, without the VCRC.
 unsigned int words(const fabric_headers& h);
 
 } // namespace soft_ib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What an HCA does to the IPv4 packets inside IPoIB datagrams: checksums of TCP and UDP, and TCP segmentation.
+// Offloads of an HCA for the IPv4 packets inside IPoIB datagrams: checksums of TCP and UDP, and TCP segmentation.
 #include <cstring>
 
 #include <core.h>
@@ -23,7 +23,7 @@ void put32(std::uint8_t* at, std::uint32_t value)
     put16(at + 2, value);
 }
 
-// With the carry added to the end (RFC 1071).
+// Adds the carry at the end (RFC 1071).
 std::uint64_t add_around(std::uint64_t a, std::uint64_t b)
 {
     std::uint64_t total;
@@ -42,7 +42,7 @@ std::uint64_t word_at(const std::uint8_t* bytes)
 std::uint64_t sum(const std::uint8_t* bytes, std::uint32_t count)
 {
     std::uint64_t total = 0;
-    // Four at a time: no HCA takes its host's time for this, so it is to be short.
+    // Four at a time, to be fast: real HCAs take no processor time for this.
     for (; count >= 32; bytes += 32, count -= 32)
         total = add_around(
             add_around(add_around(add_around(total, word_at(bytes)), word_at(bytes + 8)), word_at(bytes + 16)),
@@ -64,7 +64,7 @@ std::uint16_t fold(std::uint64_t total)
     return static_cast<std::uint16_t>(total);
 }
 
-// Where things are in a datagram's payload.
+// Positions in a datagram's payload.
 struct Packet {
     std::uint32_t ip_bytes = 0;
     // Behind the IP header; nullptr: not IPv4 with a whole TCP or UDP header in it.
@@ -112,7 +112,7 @@ bool fabric_fill_checksums(std::uint8_t* payload, std::uint32_t bytes)
     std::memset(packet.checksum(), 0, 2);
     std::uint16_t value = static_cast<std::uint16_t>(
         ~fold(add_around(packet.pseudo_header(), sum(packet.transport, packet.transport_bytes))));
-    // UDP's zero says that there is none.
+    // A zero in UDP means no checksum.
     if (value == 0 && packet.protocol == udp)
         value = 0xffff;
     std::memcpy(packet.checksum(), &value, sizeof(value));

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t half_of_psns = 1U << 23;
 constexpr std::uint8_t no_rnr_limit = 7;
 
-// AETH syndromes (IBA 9.7.5.1.2): the two top bits say what it is. ACKs give no credits here.
+// AETH syndromes (IBA 9.7.5.1.2): the two top bits are the kind. ACKs give no credits here.
 constexpr std::uint32_t ack = 0x1f, rnr_nak = 0x20, nak = 0x60, kind_mask = 0x60, code_mask = 0x1f;
 constexpr std::uint32_t nak_psn_sequence = 0;
 
@@ -26,13 +26,13 @@ fabric_answer answer(const fabric_responder& r, std::uint32_t of_psn, std::uint3
     return {psn(of_psn), syndrome << 24 | psn(r.messages)};
 }
 
-// Everything before first has arrived.
+// All packets before first are acknowledged.
 void acknowledge(fabric_requester& r, std::uint32_t first)
 {
     if (first == r.unacknowledged)
         return;
     r.asked_again = false;
-    // What is acknowledged need not be sent again.
+    // Acknowledged packets need not be sent again.
     if (fabric_psn_distance(r.unacknowledged, r.next) < fabric_psn_distance(r.unacknowledged, first))
         r.next = first;
     r.unacknowledged = first;
@@ -48,11 +48,11 @@ fabric_step send_again(fabric_requester& r)
     return {};
 }
 
-// The peer has sent what follows a packet of a response that did not come. It is asked for again once: what else of
-// that response is under way comes too early as well.
+// The peer has answered a later packet than a missing one of a response. The response is requested again once: its
+// other packets in flight arrive too early as well.
 fabric_step ask_again(fabric_requester& r)
 {
-    // The peer did what was asked before.
+    // The peer has executed all earlier requests.
     acknowledge(r, r.reads[0].next);
     if (r.asked_again)
         return {};
@@ -83,7 +83,7 @@ fabric_failure failure_of(std::uint32_t code)
     }
 }
 
-// What an RDMA WRITE announced is what comes, and a READ asks for no more than a message may have.
+// An RDMA WRITE must have its announced length, and a READ at most the maximum message.
 bool as_announced(const fabric_responder& r, const fabric_headers& h)
 {
     const std::uint32_t announced = fabric_begins(h.opcode) ? h.remote_bytes : r.announced;
@@ -95,7 +95,7 @@ bool as_announced(const fabric_responder& r, const fabric_headers& h)
     return fabric_ends(h.opcode) ? have == announced : have < announced;
 }
 
-// The packet may stand where the message is: first things first, whole packets except the last.
+// The packet's opcode must continue the message: first before middle and last, full packets except the last.
 bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
 {
     const bool begins = fabric_begins(h.opcode), writes = fabric_in(h.opcode, FABRIC_WRITES);
@@ -109,7 +109,7 @@ bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t 
     return h.payload_bytes <= path_mtu && (begins || h.payload_bytes > 0);
 }
 
-// A request to read that was taken before. Nothing else is known of it, but that its PSNs were.
+// A repeated request to read. Only its PSNs are known.
 bool was_read(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
 {
     return h.opcode == FABRIC_RC_READ_REQUEST && h.payload_bytes == 0 && h.remote_bytes <= FABRIC_MOST_MESSAGE_BYTES &&
@@ -136,7 +136,7 @@ void fabric_requester_sent(fabric_requester* r)
 void fabric_requester_sent_read(fabric_requester* r, std::uint32_t packets)
 {
     const std::uint32_t past = psn(r->next + packets);
-    // Sent again it is among the reads already.
+    // A repeated read is in the list already.
     if (r->next == r->end) {
         r->reads[r->read_count++] = {r->next, past};
         r->end = past;
@@ -149,10 +149,10 @@ fabric_step fabric_requester_answered(fabric_requester* r, std::uint32_t of_psn,
     const std::uint32_t syndrome = aeth >> 24;
     const bool positive = (syndrome & kind_mask) == 0;
     const std::uint32_t outstanding = fabric_psn_distance(r->unacknowledged, r->end);
-    // A good answer is for one that was sent; a bad one may ask for one that is yet to come.
+    // An ACK is for a sent packet; a NAK may request the next one.
     if (fabric_psn_distance(r->unacknowledged, of_psn) >= outstanding)
         return {};
-    // A read is acknowledged by its response alone, which comes before answers to what follows.
+    // A read is acknowledged by its response alone, which precedes answers to later packets.
     if (r->read_count && fabric_psn_distance(r->reads[0].next, of_psn + positive - 1) < half_of_psns) {
         if (positive)
             return ask_again(*r);
@@ -208,15 +208,15 @@ fabric_verdict fabric_responder_look(fabric_responder* r, const fabric_headers* 
 {
     const std::uint32_t ahead = fabric_psn_distance(r->expected, h->psn);
     if (ahead >= half_of_psns) {
-        // A duplicate: the sender missed our answer.
+        // A duplicate: the sender missed the answer.
         if (was_read(*r, *h, path_mtu))
             return FABRIC_READ_AGAIN;
-        // Tell it how far we are.
+        // Answers with the last accepted PSN.
         *reply = answer(*r, r->expected - 1, ack);
         return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
     }
     if (ahead != 0) {
-        // One is missing. To be said once; what follows it is thrown away until it comes.
+        // A packet is missing. One NAK for each gap; later packets are dropped until the missing one arrives.
         if (r->nak_sent)
             return FABRIC_DISCARD;
         r->nak_sent = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The subnet management agents of HCAs and switch (IBA 14.2): what OpenSM asks and sets. Called for each SMP that
-// arrives at its node; keeps no state of its own.
+// Subnet management agents of HCAs and switch (IBA 14.2), for OpenSM's Gets and Sets. Called for each SMP that arrives
+// at its node; keeps no state of its own.
 #include <cstring>
 
 #include "node.hpp"
@@ -77,7 +77,7 @@ void write_port_info(const Port& port, unsigned int local_port, std::uint8_t gui
     data[52] = 16;
 }
 
-// What a Set(PortInfo) changes in any port. Returns the events that it means.
+// Fields that Set(PortInfo) changes in any port. Returns the events caused.
 unsigned int set_port_info(Port& port, const std::uint8_t* data)
 {
     unsigned int events = 0;
@@ -109,7 +109,7 @@ unsigned int set_port_state(Port& port, PortState wanted)
     if (before == PortState::down)
         return 0;
     if (wanted == PortState::down)
-        // The link comes up again by itself, to be initialised anew.
+        // The link comes up again, in state initialise.
         port.set_port_state(PortState::initialise);
     else if (wanted == PortState::armed || wanted == PortState::active)
         port.set_port_state(wanted);
@@ -120,7 +120,7 @@ unsigned int set_port_state(Port& port, PortState wanted)
     return 0;
 }
 
-// The GUIDs of a port. True: something changed. The first cannot be set.
+// GUIDs of a port. Returns true if one changed. The first cannot be set.
 bool access_guids(Port& port, bool set, std::uint8_t* data)
 {
     bool changed = false;
@@ -138,7 +138,7 @@ bool access_guids(Port& port, bool set, std::uint8_t* data)
 
 constexpr unsigned int pkeys_per_block = 32;
 
-// A block of P_Keys. True: something changed.
+// A block of P_Keys. Returns true if one changed.
 bool access_pkeys(Port& port, unsigned int block, bool set, std::uint8_t* data)
 {
     bool changed = false;
@@ -170,7 +170,7 @@ void access_switch_info(Switch& node, bool set, std::uint8_t* data)
         node.forwarding_top = load<std::uint16_t>(data + 6);
         node.default_port = data[8];
         node.life_time = data[11] >> 3;
-        // Writing a one clears it.
+        // Writing a one clears the bit.
         if (data[11] & 1 << 2)
             node.port_state_change = false;
     }
@@ -184,7 +184,7 @@ void access_switch_info(Switch& node, bool set, std::uint8_t* data)
     store<std::uint16_t>(data + 14, FABRIC_PKEYS);
 }
 
-// False: there is no such block.
+// Returns false if the block does not exist.
 bool access_forwarding(Switch& node, std::uint32_t block, bool set, std::uint8_t* data)
 {
     if (block >= Switch::unicast_lids / smp_data_bytes)
@@ -210,7 +210,7 @@ bool access_multicast(Switch& node, std::uint32_t modifier, bool set, std::uint8
     return true;
 }
 
-// What HCA and switch have in common, per port. False: some other attribute.
+// Attributes of HCA and switch ports. Returns false for other attributes.
 bool answer_port_table(Port& port, Mad mad, bool set, unsigned int& events)
 {
     switch (mad.attribute()) {
@@ -241,7 +241,7 @@ bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
         return false;
     std::uint16_t status = 0;
     switch (mad.attribute()) {
-    // The subnet manager, if one runs here, speaks for itself.
+    // The subnet manager, if one runs here, answers itself.
     case sm_info:
         return false;
     case node_description:
@@ -347,7 +347,7 @@ Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_co
     if (count > 63)
         return {Action::discard, 0};
     if (smp.returning()) {
-        // 1 is the last hop, to the node that asked: it is no switch.
+        // 1 is the last hop, to the requesting node, which is not a switch.
         if (pointer < 2 || pointer > count)
             return {Action::discard, 0};
         smp.set_hop_pointer(pointer - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Big-endian fields in byte buffers, and where the fields of a MAD are (IBA 13.4, 14.2). Used by the fabric's logic;
-// never includes anything of the kernel.
+// Big-endian fields in byte buffers, and offsets of a MAD's fields (IBA 13.4, 14.2). Used by the fabric's logic; never
+// includes kernel headers.
 #pragma once
 #include <cstdint>
 

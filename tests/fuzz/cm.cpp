@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The communication manager: REQs, REPs and everything else with any private data, in any order, amid traffic.
+// Communication manager: REQs, REPs and all other messages with any private data, in any order, amid traffic.
 #include "session.hpp"
 #include "targets.hpp"
 
@@ -7,7 +7,7 @@ namespace ipoib::fuzz {
 
 void cm(Input& input)
 {
-    // Inputs name them by their place: more of them go to the end.
+    // Inputs name operations by index: new ones are added at the end.
     static constexpr Operation table[] = {
         {"request", &Session::request},
         {"reply", &Session::reply},

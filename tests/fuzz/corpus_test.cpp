@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Every input that is kept, once more, without a fuzzer: what was found stays found. Part of the unit tests.
+// Replays each kept input without a fuzzer, as a regression test. Part of the unit tests.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Received frames: datagrams, TCP segments to be merged, and messages on connections, whatever the peer and the HCA
-// say.
+// Received frames: datagrams, TCP segments to be merged, and messages on connections, with any content and completion.
 #include "session.hpp"
 #include "targets.hpp"
 
@@ -8,7 +7,7 @@ namespace ipoib::fuzz {
 
 void frame(Input& input)
 {
-    // Inputs name them by their place: more of them go to the end.
+    // Inputs name operations by index: new ones are added at the end.
     static constexpr Operation table[] = {
         {"receive_datagram", &Session::receive_datagram},
         {"receive_segment", &Session::receive_segment},

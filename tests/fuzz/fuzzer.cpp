@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The targets as a program of libFuzzer's, which plays the target whose name it is called by. What the fakes expect in
-// vain ends it, so that the input is kept.
+// The targets as a libFuzzer program, which runs the target named by argv[0]. A failed expectation of the fakes ends
+// the program, so that the input is kept.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +25,7 @@ class EndAtFailure : public testing::EmptyTestEventListener {
 
 } // namespace
 
-// Short lives need no long memory of who allocated what; ASAN_OPTIONS=malloc_context_size=30 has it back for a finding.
+// Short stacks of allocations for speed; ASAN_OPTIONS=malloc_context_size=30 restores them for a finding.
 extern "C" const char* __asan_default_options() { return "quarantine_size_mb=8:malloc_context_size=3"; }
 
 extern "C" int LLVMFuzzerInitialize(int*, char*** arguments)

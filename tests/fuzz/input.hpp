@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A fuzzer's bytes, read as the choices that a session makes. Past their end everything is zero.
+// A fuzzer's bytes, read as the choices of a session. Bytes past the end are zero.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@ public:
     std::uint8_t byte() { return empty() ? 0 : *next_++; }
     std::uint16_t u16()
     {
-        // One after the other: compilers differ in which operand they evaluate first.
+        // Two statements: compilers differ in the evaluation order of operands.
         const std::uint8_t high = byte();
         return static_cast<std::uint16_t>(high << 8 | byte());
     }
@@ -25,7 +25,7 @@ public:
         const std::uint32_t high = u16();
         return high << 16 | u16();
     }
-    // One of so many.
+    // Chooses one of count.
     std::size_t below(std::size_t count) { return count ? byte() % count : 0; }
     std::vector<std::uint8_t> bytes(std::size_t count)
     {
@@ -35,7 +35,7 @@ public:
         next_ += there;
         return taken;
     }
-    // As many as the next byte says.
+    // As many bytes as the next byte says.
     std::vector<std::uint8_t> some_bytes()
     {
         const std::size_t count = byte();

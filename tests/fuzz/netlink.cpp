@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// rtnetlink: children made, changed and deleted with any attributes, on any interface.
+// rtnetlink: children created, changed and deleted with any attributes, on any interface.
 #include "session.hpp"
 #include "targets.hpp"
 
@@ -7,7 +7,7 @@ namespace ipoib::fuzz {
 
 void netlink(Input& input)
 {
-    // Inputs name them by their place: more of them go to the end.
+    // Inputs name operations by index: new ones are added at the end.
     static constexpr Operation table[] = {
         {"create_link", &Session::create_link},
         {"change_link", &Session::change_link},

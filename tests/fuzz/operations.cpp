@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Everything that can happen to the driver, one after the other.
+// All operations on the driver, one after the other.
 #include "session.hpp"
 #include "targets.hpp"
 
@@ -7,7 +7,7 @@ namespace ipoib::fuzz {
 
 void operations(Input& input)
 {
-    // Inputs name them by their place: more of them go to the end.
+    // Inputs name operations by index: new ones are added at the end.
     static constexpr Operation table[] = {
         {"open", &Session::open},
         {"answer_join", &Session::answer_join},

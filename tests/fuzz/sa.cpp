@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The subnet administrator: answers for paths and groups, of any status and content, late ones and early ones.
+// Subnet administrator: responses for paths and groups, of any status and content, late and early.
 #include "session.hpp"
 #include "targets.hpp"
 
@@ -7,7 +7,7 @@ namespace ipoib::fuzz {
 
 void sa(Input& input)
 {
-    // Inputs name them by their place: more of them go to the end.
+    // Inputs name operations by index: new ones are added at the end.
     static constexpr Operation table[] = {
         {"answer_path", &Session::answer_path},
         {"answer_join", &Session::answer_join},

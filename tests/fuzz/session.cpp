@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A session's beginning, its end, and the invariants in between.
+// Beginning and end of a session, and the invariants in between.
 #include "session.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace ipoib::fuzz {
 
 namespace {
 
-// What the first byte of an input chooses.
+// Settings chosen by the first byte of an input.
 enum Choice : std::uint8_t {
     without_srq = 1,
     lro = 2,
@@ -25,7 +25,7 @@ enum Choice : std::uint8_t {
     short_rings = 128,
 };
 
-// A user who passes more time than this in one input waits for nothing new.
+// Maximum time in one input: more adds no new behaviour.
 constexpr unsigned long longest_ticks = 400000;
 
 const bool told = std::getenv("FUZZ_TELL") != nullptr;
@@ -47,7 +47,7 @@ Session::Session(Input& input) : input_(input)
     world_.abilities = choices & without_offloads ? static_cast<unsigned int>(SHIM_CAN_GATHER) : world_.abilities;
     world_.gro_holds_packets = choices & gro_holds_packets;
     world_.have_lower = choices & own_datapath;
-    // As small as they may be: what a ring does is the same with more.
+    // Smallest rings: larger ones behave alike.
     shim_parameters.send_queue_size = 128;
     shim_parameters.recv_queue_size = choices & short_rings ? 2 : 8;
     shim_parameters.max_nonsrq_conn_qp = 4;
@@ -115,7 +115,7 @@ net_device* Session::device()
     return world_.netdevs.empty() ? nullptr : world_.netdevs[input_.below(world_.netdevs.size())];
 }
 
-// What came up is what arrived, in its order; what is missing was dropped.
+// Delivered packets equal arrived ones, in order; missing ones were dropped.
 void Session::take(sk_buff& skb)
 {
     Count& count = counts_[skb.dev];
@@ -135,7 +135,7 @@ void Session::take(sk_buff& skb)
         require(internet_checksum(&ip, sizeof(ip)) == 0, "a merged packet's header has a wrong sum");
         require(skb.verified, "what was merged was not verified");
     }
-    // The merger may deliver another flow before the first.
+    // LRO may deliver another flow before the first.
     if (skb.dev->lro)
         return;
     const auto it = std::find_if(count.arrived.begin(), count.arrived.end(), [&](const Count::Frame& frame) {
@@ -148,7 +148,7 @@ void Session::take(sk_buff& skb)
 void Session::take_received()
 {
     for (sk_buff* skb : world_.received) {
-        // Its netdev may be gone since.
+        // The packet's netdev may be gone.
         if (std::count(world_.netdevs.begin(), world_.netdevs.end(), skb->dev))
             take(*skb);
         shim_napi_consume_skb(skb, 0);
@@ -195,7 +195,7 @@ void Session::look_at_all()
         look(dev);
 }
 
-// Closed, nothing waits any more: what was handed over was sent or dropped, and all that came was counted.
+// After close nothing waits: each packet handed over was sent or dropped, and each arrived one was counted.
 void Session::bring_down(net_device* dev)
 {
     if (!std::exchange(dev->up, false))

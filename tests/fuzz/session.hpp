@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A life of the driver on the unit tests' fakes, as an input has it: what the fabric, the HCA, the stack and users do
-// to it, one operation after the other. After each the invariants are looked at; at the end nothing may be left.
+// Life of the driver on the unit tests' fakes, directed by an input: operations of the fabric, the HCA, the stack and
+// users, one after the other. The invariants are checked after each; at the end nothing may be left.
 #pragma once
 #include <deque>
 #include <map>
@@ -14,25 +14,25 @@
 
 namespace ipoib::fuzz {
 
-// Ends the program, so that the fuzzer keeps the input, unless it is true.
+// Ends the program unless the condition is true, so that the fuzzer keeps the input.
 void require(bool condition, const char* what);
 
 struct Operation;
 
 class Session {
 public:
-    // The first byte says what the HCA and the user have chosen before anything happens.
+    // The first byte sets the HCA's abilities and the user's settings.
     explicit Session(Input& input);
-    // Ends the driver and looks for what it left.
+    // Stops the driver and checks that nothing is left.
     ~Session();
     Session(const Session&) = delete;
 
-    // Opened, with its broadcast group.
+    // Opens the interface and joins the broadcast group.
     void bring_up();
-    // Operations of the table, as the input names them, until it ends.
+    // Runs operations of the table, as the input names them, until it ends.
     void play(std::span<const Operation> operations);
 
-    // What arrives, what is sent (session_traffic.cpp).
+    // Arriving and sent packets (session_traffic.cpp).
     void receive_datagram();
     void receive_segment();
     void receive_message();
@@ -79,14 +79,14 @@ public:
     void unplug();
 
 private:
-    // Of a netdev: what was handed over and what came.
+    // Counters of a netdev: packets handed over and delivered.
     struct Count {
         std::uint64_t handed = 0, received = 0;
         struct Frame {
             std::size_t bytes;
             std::vector<std::uint8_t> begins_with;
         };
-        // What the HCA wrote and reported without error, oldest first, behind the encapsulation.
+        // Frames that the HCA wrote and reported without error, oldest first, behind the encapsulation.
         std::deque<Frame> arrived;
     };
 
@@ -99,7 +99,7 @@ private:
     sk_buff* packet(net_device* dev, std::size_t payload);
     void transmit(sk_buff* skb, bool more);
     void send_one(net_device* dev, std::uint8_t kind, bool more);
-    // Bytes into the oldest posted receive, of which the HCA says that it is so long.
+    // Writes bytes into the oldest posted receive, and reports this length.
     bool arrive(net_device* dev, std::deque<shim_recv_wr>& receives, const std::vector<std::uint8_t>& bytes,
                 Completion done, std::size_t before_payload);
     void datagram(net_device* dev, const std::vector<std::uint8_t>& payload, std::size_t reported);
@@ -121,13 +121,13 @@ private:
     unsigned long ends_at_;
 };
 
-// With its name, for those who watch a replay: FUZZ_TELL=1.
+// Runs the operation and prints its name if FUZZ_TELL=1.
 struct Operation {
     const char* name;
     void (Session::*perform)();
 };
 
-// RTNL, as whoever calls the driver holds it; netdevs that were unregistered end with it.
+// RTNL, held by callers of the driver; unregistered netdevs end with its release.
 class Rtnl {
 public:
     Rtnl() { shim_rtnl_lock(); }

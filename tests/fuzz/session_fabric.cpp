@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the fabric says: the subnet administrator's answers, the communication manager's messages, the port's events.
+// Events of the fabric: responses of the subnet administrator, messages of the communication manager, port events.
 #include "session.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ void Session::answer_join()
         return;
     }
     int error = status();
-    // Comes to members alone.
+    // Delivered to members only.
     if (error == net_reset)
         error = timed_out;
     shim_mcmember member = join->asked;
@@ -76,7 +76,7 @@ void Session::answer_join()
     }
 }
 
-// The subnet manager began anew: members are told.
+// The subnet manager restarted: members get an error.
 void Session::forget_membership()
 {
     std::vector<ib_sa_multicast*> members;
@@ -137,7 +137,7 @@ void Session::change_port()
 
 // Communication manager
 
-// As the kernel's: what the driver answers not zero ends the identifier.
+// As in the kernel: a non-zero result of the driver destroys the identifier.
 int Session::deliver(ib_cm_id* id, shim_cm_message& message)
 {
     const int answer = ipoib_cm_event(id, &message, id->context);
@@ -150,7 +150,7 @@ int Session::deliver(ib_cm_id* id, shim_cm_message& message)
     return answer;
 }
 
-// Those of the CM in an order that inputs can rely on.
+// CM identifiers in an order that does not change between runs.
 ib_cm_id* Session::identifier()
 {
     if (world_.cm_ids.empty())
@@ -197,7 +197,7 @@ void Session::reply()
     deliver(id, message);
 }
 
-// Anything to anybody, whether or not it fits what was said before.
+// Any message to any identifier, whether or not it fits the earlier ones.
 void Session::say()
 {
     ib_cm_id* const id = identifier();
@@ -206,12 +206,12 @@ void Session::say()
     std::vector<std::uint8_t> data(SHIM_CM_REP_PRIVATE_BYTES);
     shim_cm_message message{};
     message.event = static_cast<shim_cm_event>(input_.below(SHIM_CM_TIMEWAIT_EXIT + 1));
-    // A REQ never comes to who asked, or was asked, already.
+    // A REQ does not arrive on an identifier that sent or received one.
     if (message.event == SHIM_CM_REQ && !id->listens)
         return;
     if (message.event == SHIM_CM_REQ || message.event == SHIM_CM_REP)
         message.private_data = data.data();
-    // A listener hears REQs alone.
+    // A listener gets REQs only.
     if (id->listens)
         return;
     if (message.event == SHIM_CM_REJ)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the wire brings and what the stack sends: frames as the HCA writes and reports them, whatever is in them;
-// packets for everybody, with all that the stack may ask of a driver.
+// Received and sent packets: frames with any content as the HCA writes and reports them; packets to any destination,
+// with all requests that the stack may make of a driver.
 #include "session.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace ipoib::fuzz {
 
 namespace {
 
-// Of a completion (IBA 11.4.2.1).
+// Status of a completion (IBA 11.4.2.1).
 constexpr int local_protection_error = 4;
 
 enum Frame : std::uint8_t {
@@ -28,7 +28,7 @@ enum Frame : std::uint8_t {
     stay = 128,
 };
 
-// limited: byte queue limits stop the queue with it.
+// limited: byte queue limits stop the queue with this packet.
 enum Packet : std::uint8_t {
     packet_burst = 1,
     packet_fragments = 2,
@@ -81,7 +81,7 @@ void Session::datagram(net_device* dev, const std::vector<std::uint8_t>& payload
     auto& grh = *reinterpret_cast<Grh*>(bytes.data());
     grh.sgid = kind & from_own_lid ? interface.identity.gid() : Gid::from(input_.bytes(Gid::size).data());
     grh.dgid = kind & to_group ? interface.identity.broadcast().gid() : interface.identity.gid();
-    // One of the link's groups, or any other.
+    // One of the link's groups, or another one.
     if (const std::uint8_t last = kind & to_group ? input_.byte() : 0)
         grh.dgid.bytes[last % Gid::size] = last;
     bytes.insert(bytes.end(), payload.begin(), payload.end());
@@ -105,7 +105,7 @@ void Session::receive_datagram()
     }
 }
 
-// TCP over IPv4 as it should be, but for some bytes.
+// Well-formed TCP over IPv4, except for some bytes.
 void Session::receive_segment()
 {
     net_device* const dev = device();
@@ -125,7 +125,7 @@ void Session::receive_segment()
     ip.source = kernel::Be32(0x0a000001U + (kind >> 4 & 7));
     auto& tcp = *reinterpret_cast<TcpHeader*>(&ip + 1);
     tcp = TcpHeader{};
-    // Of the same few flows.
+    // One of few flows.
     tcp.sequence = kernel::Be32(input_.u32());
     tcp.length = static_cast<std::uint8_t>((sizeof(TcpHeader) + options) << 2);
     tcp.flags = static_cast<std::uint8_t>(tcp_ack | (kind & 4 ? tcp_psh : 0));
@@ -142,7 +142,7 @@ void Session::receive_segment()
     datagram(dev, payload, payload.size());
 }
 
-// The driver makes those that it receives on with itself as their context.
+// Queue pairs that receive have a context: the driver's connection.
 ib_qp* Session::connection(bool receives)
 {
     std::vector<ib_qp*> there;
@@ -152,7 +152,7 @@ ib_qp* Session::connection(bool receives)
 }
 
 void Session::receive_message() { message_on(connection(true)); }
-// A peer that does not keep to the rules.
+// A peer that breaks the protocol.
 void Session::receive_message_on_ours() { message_on(connection(false)); }
 
 void Session::message_on(ib_qp* qp)
@@ -173,14 +173,14 @@ void Session::message_on(ib_qp* qp)
             require(!arrive(dev, qp->srq ? qp->srq->receives : qp->receives, bytes, done, sizeof(Encapsulation)) ||
                         qp->context,
                     "a message on a connection that is there to send found a buffer");
-    // An error is the end of a connection's service.
+    // An error ends a connection's service.
     if (done.status)
         shim_qp_to_error(qp);
     if (!(kind & stay))
         poll();
 }
 
-// Of a receive, or a send, that there is not.
+// Completion of a receive, or a send, that was not posted.
 void Session::receive_bogus_completion()
 {
     net_device* const dev = device();
@@ -252,7 +252,7 @@ void Session::transmit(sk_buff* skb, bool more)
     world_.transmit(skb, more);
 }
 
-// One packet, or a burst, whose last the stack marks as such unless the queue stops before.
+// Sends one packet, or a burst, whose last packet the stack marks as such unless the queue stops before.
 void Session::send()
 {
     net_device* const dev = device();
@@ -265,7 +265,7 @@ void Session::send()
 
 void Session::send_one(net_device* dev, std::uint8_t kind, bool more)
 {
-    // The stack sends nothing longer than the MTU, but raw sockets do.
+    // The stack sends no packet longer than the MTU, but raw sockets do.
     const std::size_t payload = kind & packet_long ? input_.u16() : input_.byte();
     sk_buff* const skb = packet(dev, payload);
     if (kind & packet_short_head)
@@ -279,7 +279,7 @@ void Session::send_one(net_device* dev, std::uint8_t kind, bool more)
     dev->limited = false;
 }
 
-// A packet for the HCA, or the driver, to cut.
+// Packet to be segmented by the HCA or the driver.
 void Session::send_segments()
 {
     net_device* const dev = device();
@@ -288,7 +288,7 @@ void Session::send_segments()
     const std::uint8_t kind = input_.byte();
     const unsigned int segment_bytes = 1 + input_.u16() % 4096;
     const std::size_t data = 1 + input_.u16() % 60000;
-    // The stack makes no more segments than it was told.
+    // The stack respects the limit of segments.
     if ((data + segment_bytes - 1) / segment_bytes > dev->max_segments)
         return;
     const std::size_t linear = kind & packet_fragments ? data / 3 : data;
@@ -304,7 +304,7 @@ void Session::send_segments()
     transmit(skb, false);
 }
 
-// The HCA has sent, or not: then the rest of the queue is flushed.
+// The HCA completes a send, or fails it and flushes the rest of the queue.
 void Session::complete()
 {
     if (world_.qps.empty())

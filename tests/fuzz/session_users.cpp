@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What users and the kernel do: rtnetlink, files, ethtool, time, and the lack of memory.
+// Operations of users and the kernel: rtnetlink, sysfs, ethtool, time, and lack of memory.
 #include "session.hpp"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace ipoib::fuzz {
 
 namespace {
 
-// The attributes of the kind "ipoib", as nested netlink attributes: length and type in host order, data, padding.
+// Attributes of the kind "ipoib", as nested netlink attributes: length and type in host order, data, padding.
 enum Attribute : std::uint16_t { pkey = 1, mode = 2, umcast = 3 };
 
-// As the kernel parses what has the policy NLA_U16: what is too short is refused, what is too long is cut, what is not
-// known is skipped; the last of a kind counts.
+// Parses as the kernel does with the policy NLA_U16: too short attributes are refused, too long ones cut, unknown ones
+// skipped; the last of a kind counts.
 bool parse(const std::vector<std::uint8_t>& bytes, shim_link_request& request)
 {
     constexpr std::size_t header_bytes = 4;
@@ -44,7 +44,7 @@ bool parse(const std::vector<std::uint8_t>& bytes, shim_link_request& request)
     return true;
 }
 
-// A page, as files of sysfs have it.
+// Buffer of one page, as sysfs has.
 constexpr std::size_t file_bytes = 4096;
 
 } // namespace
@@ -93,7 +93,7 @@ void Session::create_link()
     const bool there = std::count(world_.netdevs.begin(), world_.netdevs.end(), dev);
     require(error || (dev->registered && there), "a child was made that is not registered");
     require(!error || !dev->registered, "a child that was refused is registered");
-    // Unregistered after all, it ends with RTNL.
+    // Unregistered after an error, the netdev ends with RTNL.
     if (error && there)
         shim_free_netdev(dev);
 }
@@ -127,7 +127,7 @@ void Session::delete_link()
 
 // Files
 
-// Whatever text; the kernel ends it with a zero.
+// Any text; the kernel appends a zero.
 void Session::store()
 {
     net_device* const dev = device();
@@ -135,7 +135,7 @@ void Session::store()
     const auto text = input_.some_bytes();
     if (!dev)
         return;
-    // As much as there is and no more, so that a byte beyond is seen.
+    // Exact size, so that AddressSanitizer sees an access beyond.
     std::vector<char> exact(text.begin(), text.end());
     exact.push_back('\0');
     exact.shrink_to_fit();
@@ -226,7 +226,7 @@ void Session::change_moderation()
     world_.ca.moderation_error = kind & 2 ? -95 : kind & 4 ? -22 : 0;
     if (!dev)
         return;
-    // What the traffic had the kernel's library find, from a work item.
+    // Work item of the DIM library with a profile chosen by the traffic.
     if (kind & 8 && world_.dim)
         world_.dim->apply(world_.dim->context, wanted.usecs & 0xff, wanted.frames);
     Rtnl rtnl;
@@ -314,7 +314,7 @@ void Session::work()
     poll();
 }
 
-// From one thing to be done to the next, so that idle hours cost nothing.
+// Moves time to the next due work, so that idle hours cost nothing.
 void Session::pass(unsigned long ticks)
 {
     const unsigned long end = world_.now + ticks;

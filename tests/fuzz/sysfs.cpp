@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Files: any text for any of them, of any interface; and all that can be read.
+// sysfs: any text for any file, of any interface; and all readable files.
 #include "session.hpp"
 #include "targets.hpp"
 
@@ -7,7 +7,7 @@ namespace ipoib::fuzz {
 
 void sysfs(Input& input)
 {
-    // Inputs name them by their place: more of them go to the end.
+    // Inputs name operations by index: new ones are added at the end.
     static constexpr Operation table[] = {
         {"store", &Session::store},
         {"store_word", &Session::store_word},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What is fuzzed: each target plays one input from the driver's start to its end. README.md says what each covers.
+// Fuzz targets: each runs one input from the driver's start to its end. README.md says what each covers.
 #pragma once
 #include "input.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What every room of the simulator needs: time, the seeded random numbers, the log of a replay, and the end of a run
-// that found a failure.
+// Base of all parts of the simulator: time, the seeded random numbers, the log of a replay, and the end of a run that
+// found a failure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,12 +27,12 @@ public:
         state_ ^= state_ >> 27;
         return state_ * 0x2545f4914f6cdd1d;
     }
-    // From 0 to bound - 1.
+    // Uniform in 0 to bound - 1.
     std::uint64_t below(std::uint64_t bound) { return (next() >> 16) % bound; }
     std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
-    // Once in so many times; never when that is 0.
+    // True once in this many times on average; never if times is 0.
     bool one_in(std::uint64_t times) { return times && below(times) == 0; }
-    // Of every size between the two: each power of two is as likely as the next.
+    // A value between the two; each power of two is as likely as the next.
     Time log_between(Time low, Time high)
     {
         const Time scaled = low << below(64 - static_cast<unsigned>(__builtin_clzll(high / low | 1)));
@@ -43,7 +43,7 @@ private:
     std::uint64_t state_;
 };
 
-// What is kept of every two of so many that had to do with each other.
+// A value for each pair of objects that communicated.
 template <class T>
 class Pairs {
 public:
@@ -60,9 +60,9 @@ private:
     std::unordered_map<std::uint64_t, T> all_;
 };
 
-// The run has found a failure: it is told to whoever watches, and the process ends.
+// Reports the failure of the run to the watching process, and ends this one.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// A line of a replay's log.
+// Prints a line of a replay's log.
 void note(const char* format, ...) __attribute__((format(printf, 1, 2)));
 extern bool noting;
 

@@ -13,14 +13,14 @@ namespace {
 
 using State = ib_cm_id::State;
 
-// 4.096 us * 2^20, sent again 15 times.
+// 4.096 us * 2^20, repeated 15 times.
 constexpr Time answer_timeout = 4300 * millisecond;
 constexpr unsigned int most_tries = 16;
 constexpr unsigned int rej_invalid_service = 8, rej_stale = 10, rej_timeout = 4, rej_consumer = 28;
 constexpr Time time_wait = 2 * second;
-// Where a LID leads that nobody has.
+// Destination of LIDs without an owner.
 constexpr unsigned int nowhere = Cm::nobody;
-// How long one waits who was told that its connection is stale, though it need not.
+// Back-off of a host after a stale rejection for no reason.
 constexpr Time longest_stale = second;
 // Limits of an interface on REQs (security.md).
 constexpr unsigned int requests_at_once = 1024, requests_per_second = 256;
@@ -62,13 +62,13 @@ void Cm::send(const Mad& sent)
     Mad mad = sent;
     if (hostile()) {
         change(mad);
-        // Once more, later.
+        // Delivers a duplicate, later.
         if (mad.to != nowhere && random.one_in(4))
             world->scheduler.after(random.log_between(microsecond, 10 * second), [this, mad] {
                 if (world->devices[mad.to]->active && world->devices[mad.to]->present)
                     arrive(mad);
             });
-        // The RTU, for one, never comes.
+        // Loses the message, for one the RTU.
         if (random.one_in(8) || (mad.kind == Kind::rtu && random.one_in(2)))
             return;
     }
@@ -172,7 +172,7 @@ void Cm::run(std::uint64_t serial)
 void Cm::arrive_req(const Mad& mad)
 {
     ib_device& ca = *world->devices[mad.to];
-    // One that is known already was sent again.
+    // A repeated REQ.
     for (const auto& [_, id] : ids_)
         if (id->ca == &ca && id->passive && id->remote_node == mad.from && id->remote_id == mad.from_id)
             return;
@@ -225,7 +225,7 @@ void Cm::arrive(const Mad& mad)
     ib_cm_id* id = find(mad.to_id);
     const bool mine = id && id->ca->node == mad.to;
     if (!mine) {
-        // Whoever forgot a connection says so.
+        // A DREQ for an unknown connection is answered with a DREP.
         if (mad.kind == Kind::dreq)
             send({Kind::drep, mad.to, mad.from, mad.to_id, mad.from_id});
         return;
@@ -307,7 +307,7 @@ void Cm::check_allowance(unsigned int node, std::uint64_t service)
     allowance.left += static_cast<double>(now - allowance.when) / second * requests_per_second;
     allowance.left = std::min<double>(allowance.left, requests_at_once) - 1;
     allowance.when = now;
-    // A tick's are given together.
+    // REQs of one tick are counted together.
     SIM_CHECK(allowance.left >= -2, "node %u takes more than %u REQs at once and %u a second", node, requests_at_once,
               requests_per_second);
 }
@@ -338,7 +338,7 @@ void Cm::end(ib_cm_id* id)
     switch (id->state) {
     case State::req_sent:
         refusal.reason = rej_timeout;
-        // Its identifier at the other side, if there is one, is not known: found by ours.
+        // The identifier at the other side is unknown: look it up by this one's number.
         for (const auto& [serial, other] : ids_)
             if (other->passive && other->remote_id == id->serial)
                 refusal.to_id = serial;
@@ -364,7 +364,7 @@ void Cm::end(ib_cm_id* id)
     id->destroyed = true;
     world->scheduler.wait(id, "messages of the CM", [id] { return !id->scheduled && id->requests == 0; });
     if (id->remembered) {
-        // Time wait outlives the identifier.
+        // Time wait lasts longer than the identifier.
         const auto key = std::pair(id->ca->node, std::pair(id->remote_node, id->remote_qpn));
         const auto forget = [this, key, serial = id->serial] {
             const auto it = remote_qps_.find(key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The communication managers of all nodes (IBA 12): identifiers with their states, messages that are lost and sent
-// again, stale connections, time wait. A message is told to the driver in process context, one at a time for each
+// Communication managers of all nodes (IBA 12): identifiers with their states, messages that are lost and repeated,
+// stale connections, time wait. Messages are delivered to the driver in process context, one at a time for each
 // identifier, and an identifier's destruction waits for that.
 #pragma once
 #include <cstdint>
@@ -36,12 +36,12 @@ struct ib_cm_id {
     std::uint64_t remote_id = 0;
     std::uint32_t local_qpn = 0, remote_qpn = 0;
     bool passive = false, remembered = false;
-    // Which state of its life it is in.
+    // Counts state changes: which state the identifier is in.
     std::uint64_t epoch = 0;
     std::deque<std::pair<shim_cm_message, std::vector<std::uint8_t>>> messages;
     sim::Fiber* handler = nullptr;
     bool scheduled = false, destroyed = false;
-    // REQs that are being handled in its name.
+    // REQs of this identifier that are being handled.
     unsigned int requests = 0;
     ib_cm_id* listener = nullptr;
 };
@@ -52,16 +52,16 @@ class Cm {
 public:
     static constexpr unsigned int nobody = ~0U;
     unsigned int loss_one_in = 0;
-    // REQs that were sent, and connections that broke for want of buffers at the receiver.
+    // REQs that were sent, and connections that broke since the receiver had no buffers.
     std::uint64_t requests = 0, starved = 0;
-    // The next REQ of this node is taken for one of a connection that is there.
+    // The next REQ of this node is rejected as stale, as if it were for an existing connection.
     unsigned int stale_next = nobody;
-    // Once a second: a node that was told that its connection is stale asks once more.
+    // Once a second: checks that nodes retry after a stale rejection.
     void watch() const;
-    // Until then messages are doubled, late, and changed on their way.
+    // Until then messages are duplicated, delayed, and changed on their way.
     Time hostile_until = 0;
-    // A message that nobody has sent, to an identifier of this node; or a REQ to one of its interfaces, of a port that
-    // there is or not, behind which nobody waits for the answer.
+    // Sends a forged message to an identifier of this node; or a REQ to one of its interfaces, of a port that exists or
+    // not, behind which nobody waits for the response.
     void forge(unsigned int node);
     void forge_request(unsigned int node);
 
@@ -87,13 +87,13 @@ private:
         unsigned int reason = 0;
         bool answers_req = false;
         std::vector<std::uint8_t> data{};
-        // The port that it seems to come from, if that is another than its sender's.
+        // Claimed source port, if it differs from the sender's.
         bool stranger = false;
         shim_gid seems{};
     };
     bool hostile() const;
     void change(Mad& mad) const;
-    // REQs that were answered by a REP, of an interface: how many it may still take, and when that was so.
+    // REQs that an interface answered with a REP: how many more it may accept, and since when.
     struct Allowance {
         double left = 0;
         Time when = 0;
@@ -105,7 +105,7 @@ private:
     void send(const Mad& mad);
     void arrive(const Mad& mad);
     void arrive_req(const Mad& mad);
-    // Sends it again until the identifier has left this state, or patience.
+    // Repeats the message until the identifier has left this state, or the retries are used up.
     void keep_sending(ib_cm_id* id, const Mad& mad, shim_cm_event given_up);
     void tell(ib_cm_id* id, shim_cm_event event, const Mad* mad);
     void run(std::uint64_t serial);
@@ -114,9 +114,9 @@ private:
     void end(ib_cm_id* id);
 
     std::map<std::uint64_t, ib_cm_id*> ids_;
-    // By node and peer: when it was told so in quiet, and did not ask again.
+    // By node and peer: time of a stale rejection in quiet without a retry.
     std::map<std::pair<unsigned int, unsigned int>, Time> stale_since_;
-    // Of a node: whose queue pairs (node, number) it has connections with.
+    // By node: queue pairs (node, number) that it has connections with.
     std::map<std::pair<unsigned int, std::pair<unsigned int, std::uint32_t>>, std::uint64_t> remote_qps_;
 };
 

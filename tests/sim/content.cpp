@@ -14,7 +14,7 @@ using kernel::Be32;
 
 std::uint64_t Ip::key() const
 {
-    // Ports are at the same place in both.
+    // Ports are at the same offset in both.
     const std::uint64_t addresses = std::uint64_t(header().source.value()) << 32 | header().destination.value();
     const std::uint64_t ports = std::uint64_t(udp().source.value()) << 16 | udp().destination.value();
     const std::uint64_t packet = is_tcp() ? 0 : header().identification.value();
@@ -27,10 +27,10 @@ std::uint32_t address_of_group(unsigned int group) { return 224U << 24 | group; 
 
 namespace {
 
-// Eight bytes of the pattern, from a place that is a multiple of eight.
+// Eight bytes of the pattern, from an offset that is a multiple of eight.
 std::uint64_t word(std::uint64_t key, std::uint32_t place) { return (key + (place >> 3)) * 0x9e3779b97f4a7c15; }
 
-// Calls visit(offset, bytes of the pattern, count) for all of the data, in pieces of up to eight bytes, until it is
+// Calls visit(offset, bytes of the pattern, count) for all data, in pieces of up to eight bytes, until it returns
 // false.
 template <class Visit>
 void for_each_word(std::size_t count, std::uint64_t key, std::uint32_t place, Visit visit)
@@ -119,7 +119,7 @@ void fill_checksum(std::uint8_t* packet, std::size_t bytes)
     const Ip ip(packet);
     SIM_CHECK(ip.transport_checksum().value() == pseudo_header_sum(ip, bytes),
               "a checksum is filled in that is not open");
-    // The pseudo header's sum is there.
+    // The field holds the pseudo header's sum.
     const std::uint16_t sum = static_cast<std::uint16_t>(~sum_of(packet + 20, bytes - 20));
     ip.transport_checksum() = Be16(sum || ip.is_tcp() ? sum : 0xffff);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The contents of packets: IPv4 with UDP or TCP, whose data are a function of their flow and place, and a ledger of all
-// packets that a stack handed to its driver, with which the far end compares what arrives.
+// Contents of packets: IPv4 with UDP or TCP, whose data is a function of flow and offset, and a ledger of all packets
+// that a stack handed to its driver, with which the far end compares arriving ones.
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -21,7 +21,7 @@ static_assert(sizeof(UdpHeader) == 8);
 constexpr std::uint8_t protocol_tcp = 6, protocol_udp = 17;
 enum TcpBit : std::uint8_t { fin = 0x01, psh = 0x08, ack = 0x10, urg = 0x20, ece = 0x40, cwr = 0x80 };
 
-// An IPv4 packet as its first bytes have it; all accessors need the headers in one piece.
+// An IPv4 packet in its first bytes; all accessors need the headers in one piece.
 class Ip {
 public:
     explicit Ip(std::uint8_t* bytes) : bytes_(bytes) {}
@@ -30,7 +30,7 @@ public:
     ipoib::Ipv4Header& header() const { return *reinterpret_cast<ipoib::Ipv4Header*>(bytes_); }
     UdpHeader& udp() const { return *reinterpret_cast<UdpHeader*>(bytes_ + 20); }
     ipoib::TcpHeader& tcp() const { return *reinterpret_cast<ipoib::TcpHeader*>(bytes_ + 20); }
-    // nullptr: none, or not where every stack has them.
+    // nullptr: none, or not at the usual place.
     ipoib::TcpTimestamps* timestamps() const
     {
         return tcp().length >> 4 == 8 ? reinterpret_cast<ipoib::TcpTimestamps*>(bytes_ + 40) : nullptr;
@@ -48,26 +48,26 @@ private:
 
 std::uint32_t address_of(Party party);
 std::uint32_t address_of_group(unsigned int group);
-// Data as the flow has it at this place.
+// Writes the flow's data of this position.
 void fill(std::uint8_t* data, std::size_t count, std::uint64_t key, std::uint32_t place);
-// The first of so many bytes that is not as the flow has it; count: all are.
+// Index of the first byte that differs from the flow's data; count: none differs.
 std::size_t differs(const std::uint8_t* data, std::size_t count, std::uint64_t key, std::uint32_t place);
 
-// The sum of RFC 1071 over bytes that begin at an even place, folded into 16 bits.
+// Sum of RFC 1071 over bytes that begin at an even offset, folded into 16 bits.
 std::uint16_t sum_of(const void* bytes, std::size_t count, std::uint32_t before = 0);
 std::uint16_t pseudo_header_sum(const Ip& ip, std::size_t bytes);
 // State of a UDP or TCP checksum: open (it holds the pseudo header's sum, and the sender of the packet completes it),
 // right or wrong.
 enum class Checksum { open, right, wrong };
 Checksum checksum_of(const std::uint8_t* packet, std::size_t bytes);
-// Fills in one that is open.
+// Completes an open checksum.
 void fill_checksum(std::uint8_t* packet, std::size_t bytes);
-// From the headers of a large packet those of its segment of this number, with so many bytes of data; both checksums
-// are left alone, but for IP's.
+// Turns the headers of a large packet into those of one of its segments, with this many bytes of data; both checksums
+// are left unchanged, except IP's.
 void make_segment_headers(std::uint8_t* headers, unsigned int number, unsigned int segment_bytes,
                           unsigned int data_bytes, bool last);
 
-// A packet on the wire as the stack that sent it had it.
+// A packet on the wire, as its sender's stack handed it over.
 struct Sent {
     std::uint64_t counter = 0;
     std::uint32_t bytes = 0;
@@ -81,7 +81,7 @@ struct Sent {
     unsigned int data_bytes() const { return bytes - header_bytes; }
 };
 
-// The latest packets of each flow, found by the identification that is in each.
+// The latest packets of each flow, found by the IP identification in each.
 class Ledger {
 public:
     static constexpr unsigned int group_flow = 0xffff, question_flow = 0xfffe;
@@ -89,7 +89,7 @@ public:
     // The identification of the next packet of the flow.
     std::uint16_t next(unsigned int from, unsigned int to, std::uint16_t port);
     Sent& remember(unsigned int from, unsigned int to, std::uint16_t port);
-    // nullptr: too long ago.
+    // nullptr: too old.
     Sent* find(unsigned int from, unsigned int to, std::uint16_t port, std::uint16_t identification);
 
 private:

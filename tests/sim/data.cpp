@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Data between two parties and to groups: UDP, and streams of TCP, whole, cut by the driver or the HCA, and merged by
-// LRO. What arrives is compared with what was sent.
+// Data between two parties and to groups: UDP, and streams of TCP, unsegmented, segmented by the driver or the HCA, and
+// merged by LRO. Arriving data is compared with sent data.
 #include <algorithm>
 #include <cstring>
 
@@ -22,9 +22,9 @@ constexpr unsigned int streams = 2;
 constexpr std::uint8_t usual_time_to_live = 64;
 constexpr std::uint16_t dont_fragment = 0x4000;
 constexpr unsigned int ip_and_udp = sizeof(ipoib::Ipv4Header) + sizeof(UdpHeader);
-// Time after a change by the subnet manager or a user until packets sent before it have arrived.
+// Time after a change by the subnet manager or a user until earlier packets have arrived.
 constexpr Time settled_after = 60 * second, switched_after = 5 * second;
-// Lifetime of a learnt path MTU, and the lowest one that is believed (IPv4 needs 68 bytes).
+// Lifetime of a learnt path MTU, and the lowest accepted one (IPv4 needs 68 bytes).
 constexpr Time path_mtu_expires = 60 * second;
 constexpr unsigned int lowest_path_mtu = 68;
 
@@ -241,7 +241,7 @@ void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned
     transmit(dev, packets);
 }
 
-// Sets one of the rare values in headers that keep LRO from merging, as a router or the sender may.
+// Sets one of the rare header values that keep LRO from merging, as a router or the sender may.
 void Stack::make_odd(const Ip& ip)
 {
     Random& random = world->scheduler.random();
@@ -319,7 +319,7 @@ void Stack::take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& 
 
 void Stack::check_own_may_come(net_device* dev)
 {
-    // The address under which it sent it may have been another.
+    // The sender may have used a former address of the receiver.
     const Time changed = std::max(dev->address_changed, dev->ca->lid_changed);
     SIM_CHECK(world->scheduler.now() - changed < settled_after, "%s: its own packet to a group came back",
               dev->name.c_str());
@@ -328,7 +328,7 @@ void Stack::check_own_may_come(net_device* dev)
 
 void Stack::check_checksum(const net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes)
 {
-    // A merged one has the pseudo header's sum by what the driver promises with it.
+    // The checksum of a merged packet holds the pseudo header's sum; the driver marks the packet as verified.
     if (skb->merged > 1) {
         SIM_CHECK(dev->lro || world->scheduler.now() - dev->offloads_changed < switched_after,
                   "%s: segments are merged without LRO", dev->name.c_str());
@@ -345,7 +345,7 @@ void Stack::check_checksum(const net_device* dev, const sk_buff* skb, const std:
               "%s: a checksum counts as verified that the user wants to be looked at", dev->name.c_str());
 }
 
-// Checks that the packet, of one segment or several, is as it was sent, and marks it as arrived.
+// Checks that the packet, of one segment or several, equals the sent ones, and marks those as arrived.
 void Stack::compare(const sk_buff* skb, std::vector<std::uint8_t>& bytes, unsigned int self)
 {
     const Ip ip(bytes.data());
@@ -395,7 +395,7 @@ Sent* Stack::follower(const Sent& before, const Ip& ip, std::uint16_t port)
     return nullptr;
 }
 
-// The headers of a merged packet, of which next is one more segment.
+// Headers of a merged packet, of which next is one more segment.
 void Stack::add_merged(const Ip& model, const Sent& before, const Sent& next, unsigned int segment_bytes)
 {
     const Ip ip(next.header), last(before.header);

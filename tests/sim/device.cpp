@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// include/shim/verbs.h, the port's part: what HCA and port say of themselves, protection domains, address handles,
-// events.
+// include/shim/verbs.h, the port's part: attributes of HCA and port, protection domains, address handles, events.
 #include <algorithm>
 #include <cstring>
 
@@ -42,7 +41,7 @@ void dispatch(ib_device& ca, shim_event event)
     world->scheduler.spawn("event of " + ca.name, Fiber::Kind::process, [&ca, event] {
         ++ca.dispatches;
         world->lockdep.acquire(Lockdep::events, &ca.handlers);
-        // ib_core's own handler, which ends memberships, is one among them.
+        // ib_core's own handler, which ends memberships, is called among the others.
         const bool memberships_first = world->scheduler.random().one_in(2);
         if (memberships_first)
             world->sm.on_event(ca, event);
@@ -162,7 +161,7 @@ ib_ah* shim_helper_create_ah(ib_pd* pd, const shim_ah_attributes* attributes)
 }
 ib_ah* shim_helper_create_ah_from_path(ib_pd* pd, std::uint32_t, sa_path_rec* record)
 {
-    // Some HCAs make a handle for an invalid address too.
+    // Some HCAs create a handle for an invalid address too.
     const bool unicast = record->dlid != 0 && record->dlid < 0xc000;
     if (!unicast && world->scheduler.random().one_in(2))
         return error_pointer<ib_ah>(-22);
@@ -204,7 +203,7 @@ void shim_ib_unregister_event_handler(shim_event_handler* handler)
     fail("an event handler is unregistered that is not registered");
 }
 
-// HCAs come and go
+// Arrival and removal of HCAs
 
 int shim_ib_register_client()
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What an HCA does by itself: executes what was posted, datagrams and messages, flushes what a queue pair in its error
-// state has; and the verbs of connections.
+// Engine of an HCA: executes posted work requests, datagrams and messages, flushes the queues of a queue pair in its
+// error state; and the verbs of connections.
 #include <algorithm>
 #include <cstring>
 
@@ -120,7 +120,7 @@ bool ib_qp::take(const std::vector<std::uint8_t>& bytes, Completion completion)
     from.pop_front();
     std::size_t done = 0;
     for (const shim_sge& sge : receive.sges) {
-        // Every element must be mapped, needed or not.
+        // Each element must be mapped, used or not.
         std::uint8_t* to = world->memory.reach(sge.address, sge.length, Memory::Way::from_device, ca);
         const std::size_t part = std::min<std::size_t>(sge.length, bytes.size() - done);
         std::memcpy(to, bytes.data() + done, part);
@@ -190,7 +190,7 @@ void ib_qp::send_datagram(const Send& send, std::vector<std::uint8_t> bytes) con
                         ca->pkeys.at(pkey_index), std::move(bytes)});
 }
 
-// Large send offload: each segment has these headers, made to fit it.
+// Large send offload: each segment gets these headers, adjusted.
 void ib_qp::send_segments(const Send& send, const std::vector<std::uint8_t>& data) const
 {
     constexpr std::size_t before = sizeof(ipoib::Encapsulation);
@@ -220,7 +220,7 @@ void ib_qp::run_messages()
     if (sends.empty() || engine)
         return;
     if (sends.front().sges.empty()) {
-        // A drain, which a queue pair in another state than ERROR has no use for.
+        // A drain, which is dropped if the queue pair is in another state than ERROR.
         const Send send = std::move(sends.front());
         sends.pop_front();
         complete(send, Status::success);

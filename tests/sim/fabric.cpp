@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned int grh_bytes = 40;
 constexpr std::uint16_t full_member = 0x8000;
 
-// Checks UDP and TCP over IPv4, as an HCA does.
+// Checks UDP and TCP checksums over IPv4, as an HCA does.
 bool checksum_is_right(const std::vector<std::uint8_t>& datagram)
 {
     constexpr std::size_t before = sizeof(ipoib::Encapsulation);
@@ -78,7 +78,7 @@ void Fabric::send(Datagram datagram)
 
 void Fabric::arrive(ib_device& at, const Datagram& datagram)
 {
-    // Nothing of the two is under way behind it, and a later one can't overtake it any more.
+    // No later packet of the pair is in flight, and a new one cannot overtake this one any more.
     if (last_.value(datagram.from->node, at.node) == world->scheduler.now())
         last_.forget(datagram.from->node, at.node);
     if (!at.active || !at.present || at.stalled_until > world->scheduler.now()) {
@@ -92,7 +92,7 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         std::memcpy(bytes.data() + 24, datagram.dgid.raw, 16);
     }
     std::copy(datagram.bytes.begin(), datagram.bytes.end(), bytes.begin() + grh_bytes);
-    // One queue pair, or those that are attached to the group.
+    // One queue pair, or all attached to the group.
     const auto first = datagram.multicast ? at.qps.begin() : at.qps.find(datagram.qpn);
     const auto end = datagram.multicast || first == at.qps.end() ? at.qps.end() : std::next(first);
     for (auto it = first; it != end; ++it) {

@@ -6,23 +6,23 @@
 
 namespace sim {
 
-// Packets with one P_Key reach a queue pair with the other.
+// Whether packets with one P_Key reach a queue pair with the other.
 bool same_partition(std::uint16_t a, std::uint16_t b);
 
 class Fabric {
 public:
     void send(Datagram datagram);
     Time flight_time() const;
-    // Who has the LID; nullptr: nobody. LIDs are never given twice.
+    // Owner of the LID; nullptr: none. LIDs are never reused.
     ib_device* owner(std::uint16_t lid) const;
     std::uint16_t fresh_lid(ib_device& ca);
     std::uint64_t carried = 0, lost = 0;
 
 private:
     void arrive(ib_device& at, const Datagram& datagram);
-    // By LID, even if it has another now.
+    // By LID, also of former LIDs.
     std::vector<ib_device*> owners_{nullptr};
-    // When the last packet of two that is under way arrives.
+    // Arrival time of the last packet in flight of each pair.
     Pairs<Time> last_;
 };
 

@@ -12,7 +12,7 @@ namespace sim {
 
 namespace {
 
-// A transmit timeout comes after 10 s, a queue pair that says nothing is given up after 5 s.
+// A transmit timeout comes after 10 s, an unresponsive queue pair is abandoned after 5 s.
 constexpr Time time_to_get_well = 60 * second;
 
 } // namespace
@@ -76,7 +76,7 @@ void Faults::perform(const Planned& planned)
         for (const auto& one : world->devices)
             one->excused_until = std::max(one->excused_until, until + time_to_get_well);
         wait_for(planned.lasts);
-        // A restart of the subnet manager has every node ask again.
+        // A restart of the subnet manager makes each node repeat its joins and queries.
         return restart_sm(millisecond);
     case Fault::hostile_cm:
         return attack(planned);
@@ -146,7 +146,7 @@ void Faults::perform_on_port(const Planned& planned, ib_device& ca)
             dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
             wait_for(dice().log_between(100 * microsecond, 200 * millisecond));
         }
-        // The last says that it is over.
+        // The last event reports the end.
         return dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
     case Fault::pkey_lost:
     case Fault::pkey_moved:
@@ -237,10 +237,10 @@ void Faults::link(ib_device& ca, bool up)
         return;
     if (!ca.active)
         return dispatch(ca, SHIM_EVENT_PORT_ERROR);
-    // The other end of the cable may be another one.
+    // The cable may lead to another switch, with another MTU.
     if (world->mtu_code == 4 && dice().one_in(4))
         ca.mtu = ca.mtu == 2048 ? 4096 : 2048;
-    // The subnet manager may have forgotten it meanwhile; then it says so.
+    // The subnet manager may have lost its state meanwhile, and then requests reregistration.
     if (dice().one_in(2))
         world->sm.forget(&ca);
     dispatch(ca, SHIM_EVENT_PORT_ACTIVE);
@@ -264,7 +264,7 @@ void Faults::change_lid(ib_device& ca)
     ca.lid = world->fabric.fresh_lid(ca);
     ca.lid_changed = world->scheduler.now();
     dispatch(ca, SHIM_EVENT_LID_CHANGE);
-    // Whoever gives LIDs anew tells all that what they know may be wrong.
+    // A subnet manager that reassigns LIDs tells all nodes that their records may be wrong.
     wait_for(dice().log_between(10 * microsecond, second));
     for (const auto& other : world->devices)
         dispatch(*other, SHIM_EVENT_CLIENT_REREGISTER);
@@ -334,7 +334,7 @@ void Faults::reload(Time lasts)
     reloading_ = !started;
 }
 
-// The end of it
+// End of all faults
 
 void Faults::all_over()
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What a fault does, and how it ends.
+// Start and end of each fault.
 #pragma once
 #include <functional>
 
@@ -18,11 +18,11 @@ public:
     explicit Faults(const Options& options) : options_(options) {}
 
     void schedule(const Planned& planned);
-    // Nothing fails any more.
+    // Ends all faults.
     void all_over();
-    // Waits for those that are under way, and does what an administrator would: plugs in, brings up. CONTEXT: process.
+    // Waits for faults in progress, and does the administrator's part: plugs in, brings up. CONTEXT: process.
     void recover();
-    // What users send, of all sizes, to anybody. CONTEXT: process.
+    // Sends packets of all sizes to any party. CONTEXT: process.
     void chat(net_device* dev);
 
 private:
@@ -36,7 +36,7 @@ private:
     void change_lid(ib_device& ca);
     void restart_sm(Time lasts);
     void change_pkeys(const Planned& planned, ib_device& ca);
-    // Messages of the CM that nobody sent: of all kinds, or REQs without end.
+    // Forged CM messages: of all kinds, or endless REQs.
     void attack(const Planned& planned);
     void unplug(ib_device& ca, Time lasts);
     void reload(Time lasts);
@@ -52,11 +52,11 @@ private:
     // Changes by ethtool: LRO and receive checksums; interrupt moderation.
     void switch_offloads(Party party, std::uint64_t number);
     void moderate(Party party, std::uint64_t number);
-    // Packets without end while the fault begins.
+    // Sends packets continuously while the fault begins.
     void pester(unsigned int node);
     void read_everything(unsigned int node);
     void bring_up(Party party);
-    // A setting for as long as the fault lasts.
+    // Sets a value for the duration of the fault.
     void set_for(unsigned int& setting, unsigned int value, Time lasts);
 
     const Options& options_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Switching stacks: by hand on x86-64, where a system call for each switch would be most of a run's time, and with what
-// AddressSanitizer must be told.
+// Stack switching: in assembly on x86-64, where a system call for each switch would take most of a run's time, with the
+// calls that AddressSanitizer needs.
 #include "fiber.hpp"
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ constexpr std::size_t stack_bytes = 512 * 1024;
 constexpr std::size_t stack_bytes = 96 * 1024;
 #endif
 
-// Stacks are used again: a fiber lives for a few switches.
+// Stacks are reused: a fiber lives for a few switches.
 std::vector<void*> spare_stacks;
 Fiber* entering = nullptr;
 void* scheduler_sp = nullptr;
@@ -81,7 +81,7 @@ Fiber::Fiber(std::string name, Kind kind, std::function<void()> body)
         spare_stacks.pop_back();
     }
 #if defined(__x86_64__)
-    // What sim_switch_stack() pops: six registers, and where to return to.
+    // Values that sim_switch_stack() pops: six registers, and the return address.
     auto** top = reinterpret_cast<void**>(static_cast<char*>(stack_) + stack_bytes);
     *--top = nullptr;
     *--top = reinterpret_cast<void*>(&Fiber::trampoline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A context of execution: a process, a worker, a softirq, each with a stack of its own. One runs at a time, and gives
-// way where the scheduler says.
+// Context of execution: a process, a worker, a softirq, each with its own stack. One runs at a time, and yields where
+// the scheduler says.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,7 +12,7 @@ struct net_device;
 
 namespace sim {
 
-// What lockdep knows of a lock that is held.
+// lockdep's record of a held lock.
 struct Held {
     unsigned kind;
     const void* lock;
@@ -27,26 +27,26 @@ public:
     ~Fiber();
     Fiber(const Fiber&) = delete;
 
-    // From the scheduler's own stack into the fiber, until it calls leave().
+    // Switches from the scheduler's stack to the fiber, until the fiber calls leave().
     void enter();
     void leave();
 
     std::string name;
     const Kind kind;
     State state = State::ready;
-    // In the scheduler's list.
+    // Index in the scheduler's list.
     std::size_t index = 0;
-    // Why and since when it is blocked.
+    // Object that the fiber is blocked on, and since when.
     const void* waits_for = nullptr;
     const char* why = "";
     Time blocked_since = 0;
-    // Bottom halves disabled so many times; in so many RCU read sections; and which section, of all, that is.
+    // Depth of disabled bottom halves; depth of RCU read sections; and the serial number of the section.
     int bh = 0, rcu = 0;
     std::uint64_t section = 0;
     std::vector<Held> held;
     // Within ndo_start_xmit: more packets follow.
     bool more = false;
-    // It holds RTNL.
+    // The fiber holds RTNL.
     bool rtnl = false;
     // The interface whose packets it polls, or null.
     net_device* polls = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Answers of the subnet administrator and messages of the communication manager that make no sense, or that nobody has
-// sent. The driver has to live through them, and to communicate when they are over.
+// Invalid responses of the subnet administrator, and invalid and forged messages of the communication manager. The
+// driver has to survive them, and to communicate after they end.
 #include <cstring>
 #include <iterator>
 
@@ -12,12 +12,12 @@ namespace sim {
 
 namespace {
 
-// LIDs that lead nowhere, or to a group.
+// LIDs without an owner, or of a group.
 constexpr std::uint16_t bad_lids[] = {0, 0xbfff, 0xc000, 0xc123, 0xfffe, 0xffff};
 constexpr std::uint8_t bad_mtus[] = {0, 1, 2, 3, 5, 6, 7, 63, 255};
 constexpr std::uint16_t bad_mlids[] = {0, 1, 0xbfff, 0xc000, 0xc001, 0xd000, 0xfffe, 0xffff};
 constexpr std::uint16_t bad_pkeys[] = {0, 0x8000, 0x7fff, 0x8001, 0x1234};
-// Longest messages that a peer may claim to take.
+// Longest messages that a peer may announce.
 constexpr std::uint32_t bad_lengths[] = {0, 1, 4, 5, 40, 75, 76, 500, 0x10000, 0x7fffffff, 0xffffffff};
 constexpr std::uint32_t bad_numbers[] = {0, 1, 0xffffff, 0x1000000, 0xffffffff};
 
@@ -121,9 +121,9 @@ void Cm::change(Mad& mad) const
         data.parameters.qpn = kernel::Be32(one_of(bad_numbers));
     if (random.one_in(2))
         data.parameters.receive_mtu = kernel::Be32(one_of(bad_lengths));
-    // Both ends believe that the other agreed on leaving checksums out, or neither does: not one alone.
+    // Leaves the ICRC offer unchanged: both ends must agree on it.
     std::memcpy(mad.data.data(), &data, sizeof(data.parameters));
-    // A REP gets a queue pair number that nobody has. The far end of a REQ has remembered its own.
+    // A REP gets an unused queue pair number. The far end of a REQ has remembered its own.
     if (mad.kind == Kind::rep && random.one_in(4))
         mad.qpn = static_cast<std::uint32_t>(random.between(0x100000, 0xffffff));
 }
@@ -161,12 +161,12 @@ void Cm::forge_request(unsigned int node)
     if (listeners.empty())
         return;
     const auto from = static_cast<unsigned int>((node + 1 + random.below(world->node_count - 1)) % world->node_count);
-    // No identifier has this number, and no queue pair of the others as a rule.
+    // An unused identifier number, and as a rule an unused queue pair number.
     Mad mad{Kind::req, from, node, (std::uint64_t(1) << 62) + random.below(1 << 30), 0};
     mad.service = listeners[random.below(listeners.size())]->service;
     mad.qpn =
         static_cast<std::uint32_t>(random.one_in(16) ? random.between(0x40, 0x80) : random.between(0x100000, 0xffffff));
-    // Private data as the claimed peer would send them.
+    // Private data as the claimed peer would send.
     const net_device* dev = world->stack.find({from, 0});
     ipoib::PrivateData data{
         {kernel::Be32(dev ? ipoib::HwAddr::from(dev->address.data()).qpn() : 0x40), kernel::Be32(2048)}, {}};

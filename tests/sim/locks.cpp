@@ -269,7 +269,7 @@ void shim_rtnl_unlock()
     Fiber* self = world->scheduler.current();
     SIM_CHECK(world->rtnl.owner == self, "RTNL is unlocked by whom that does not hold it");
     world->scheduler.point();
-    // The end of those that were unregistered under it comes behind the lock.
+    // Destructors of the netdevs that were unregistered under the lock run after its release.
     const auto going = std::move(world->stack.going);
     world->stack.going.clear();
     self->rtnl = false;

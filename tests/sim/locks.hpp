@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Locks and what is like one: who holds what, in which order, and that nobody sleeps where nobody may.
+// Locks and similar objects: who holds which, in which order, and that no context sleeps where sleeping is forbidden.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace sim {
 
-// As the kernel's: an order of two kinds of lock that was seen once must not be seen the other way round, whether or
-// not anybody met anybody. What one waits for (a work item, a callback) is a kind of lock too.
+// As in the kernel: two kinds of lock taken in one order must never be taken in the other, whether or not contexts met.
+// A wait for a work item or a callback counts as a kind of lock too.
 class Lockdep {
 public:
-    // Kinds that the simulator has of its own.
+    // Kinds of the simulator's own.
     enum : unsigned { rtnl, transmit, addresses, cm_handler, sa_callback, events, client_data, first_free };
 
     Lockdep();
     unsigned index_of(const void* lock_class, const char* name);
-    // tried: it would not have waited, so that its order says nothing.
+    // tried: trylock, which cannot wait, so that the order is not recorded.
     void acquire(unsigned which, const void* lock, bool tried = false);
-    // As if it were taken and let go.
+    // Records a wait, as if the lock were taken and released.
     void wait_for(unsigned which, const void* lock);
     void release(const void* lock);
 
@@ -35,9 +35,9 @@ private:
     std::array<std::array<bool, most>, most> before_{};
 };
 
-// Context: may sleep.
+// Requires a context that may sleep.
 void may_sleep(const char* what);
-// Waits until every reader of now has left its section.
+// Waits until all current readers have left their sections.
 void synchronize_rcu();
 void rcu_reader_left();
 

@@ -47,8 +47,8 @@ constexpr Edge all_edges[] = {
     {4, "running", "closed"},        {4, "starting", "no_pkey"},     {4, "running", "no_pkey"},
 };
 
-// How long a connection may stay in a state: the timeouts that state-machines.md names, the 16 times 4.3 s of a REQ or
-// REP among them, with room for an HCA and a processor that are busy.
+// Longest stay of a connection in a state: the timeouts that state-machines.md names, the 16 times 4.3 s of a REQ or
+// REP among them, with a margin for a busy HCA and processor.
 struct Limit {
     unsigned int machine;
     const char* state;
@@ -94,7 +94,7 @@ void Machines::step(const net_device* dev, unsigned int machine, const std::uint
     if (!left && !entered)
         return;
     auto& stays = stays_[{dev, machine, std::string(reinterpret_cast<const char*>(gid), sizeof(shim_gid))}];
-    // Two connections of one peer are not told apart: the one that came first is taken to leave first.
+    // Two connections of one peer have the same key: the first to arrive is taken for the first to leave.
     if (const auto it = std::find_if(stays.begin(), stays.end(), [from](const Stay& one) { return one.state == from; });
         it != stays.end())
         stays.erase(it);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The driver's state machines as its tracepoints show them: how often each transition happened, and that none stays in
-// a state that it must leave.
+// The driver's state machines as shown by its tracepoints: counts of each transition, and a check that no state lasts
+// longer than allowed.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -19,9 +19,9 @@ class Machines {
 public:
     void step(const net_device* dev, unsigned int machine, const std::uint8_t* gid, const char* before,
               const char* after);
-    // No connection is in a state for longer than the driver's timeouts allow.
+    // Fails if a connection has been in a state for longer than the driver's timeouts allow.
     void check() const;
-    // Transitions so far, and the last of them in words.
+    // Transitions so far, and the last of them as text.
     std::uint64_t moves(unsigned int machine) const { return moves_[machine]; }
     const std::string& last_move(unsigned int machine) const { return last_move_[machine]; }
     static constexpr unsigned int path = 0, group = 1, active = 2, passive = 3, interface = 4;

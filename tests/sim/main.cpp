@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The program: seeds are run by worker processes, which a crash may end; a seed that fails is told again with fewer
-// faults and less time, as long as it fails.
+// Main program: worker processes run seeds, since a crash may end them; a failing seed is repeated with fewer faults
+// and less time, as long as it fails.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@
 #include "world.hpp"
 
 #ifdef COVERAGE
-// Writes what was counted, which _exit() does not.
+// Writes gcov's counters, which _exit() does not.
 extern "C" void __gcov_dump();
 #endif
 
@@ -33,7 +33,7 @@ bool noting = false;
 
 namespace {
 
-// A seed that takes longer spins where no check sees it.
+// A seed that takes longer spins where no check runs.
 constexpr unsigned int most_seconds_for_a_seed = 600;
 
 std::string when_and_who()
@@ -73,7 +73,7 @@ void fail(const char* format, ...)
     if (noting)
         std::printf("%s\n", watched->failure);
     std::fflush(nullptr);
-    // For a debugger.
+    // For debuggers.
     if (std::getenv("SIM_ABORT"))
         std::abort();
     _exit(1);
@@ -89,7 +89,7 @@ Watched* share()
     return static_cast<Watched*>(memory);
 }
 
-// Why a process ended that failed, in words.
+// Reason why a process failed, as text.
 std::string reason(const Watched& told, int status)
 {
     if (told.failure[0])
@@ -102,7 +102,7 @@ std::string reason(const Watched& told, int status)
 struct Arguments {
     Scale scale;
     std::uint64_t first = 1, seeds = 200;
-    // stop: after the first failure.
+    // stop: end after the first failure.
     bool single = false, shrink = true, stop = false;
     unsigned int jobs = 1;
     unsigned int minutes = 0;
@@ -114,8 +114,8 @@ struct Failure {
     std::string why;
 };
 
-// One seed in a process of its own, as a replay is: the driver's static objects are as they were loaded. Ends this
-// process as that one ended, unless the seed passed.
+// Runs one seed in a process of its own, as a replay does: the driver's static objects are in their initial state. Ends
+// this process with that one's status, unless the seed passed.
 void run_apart(std::uint64_t seed, const Options& options)
 {
     const pid_t pid = fork();
@@ -136,7 +136,7 @@ void run_apart(std::uint64_t seed, const Options& options)
         _exit(1);
 }
 
-// Seeds from first on, every step-th. Returns the process.
+// Starts a process that runs seeds from first on, every step-th.
 pid_t start_worker(Watched* shared, std::uint64_t first, std::uint64_t end, std::uint64_t step, const Options& options)
 {
     std::fflush(nullptr);
@@ -153,7 +153,7 @@ pid_t start_worker(Watched* shared, std::uint64_t first, std::uint64_t end, std:
     _exit(0);
 }
 
-// Runs one seed by itself; empty: it passes.
+// Runs one seed; returns the failure, or an empty text.
 std::string try_seed(std::uint64_t seed, const Options& options, Time* failed_at = nullptr)
 {
     Watched* shared = share();
@@ -177,7 +177,7 @@ std::string text_of(const std::set<std::size_t>& indices)
     return text;
 }
 
-// Fails it with these options, in some order of events? If so, that order is in them.
+// Whether the seed fails with these options, in some order of events; if so, options are set to that order.
 bool still_fails(std::uint64_t seed, Options& options, std::string& why)
 {
     constexpr std::uint64_t most_salts = 8;
@@ -218,7 +218,7 @@ void shrink(std::uint64_t seed, Options options)
     std::string why = try_seed(seed, options, &failed_at);
     if (why.empty())
         return;
-    // As if the run had ended where it failed.
+    // Shortens the run to the time of the failure.
     Options shorter = options;
     shorter.hours = static_cast<double>(failed_at) / 3.6e12 + 0.001;
     if (failed_at && shorter.hours < options.hours && still_fails(seed, shorter, why))

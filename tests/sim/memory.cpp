@@ -83,7 +83,7 @@ void Memory::check_nothing_left() const
         SIM_CHECK(count == 0, "%ld of kind %s are left", count, kind.c_str());
 }
 
-// An address: generation, slot, and 20 bits within.
+// An address: generation, slot, and an offset of 20 bits.
 
 std::uint64_t Memory::map(void* memory, std::size_t bytes, Way way, const void* device)
 {

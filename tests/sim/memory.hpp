@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The simulated memory: it fails when it is told to, what is freed stays poisoned for a while, and what is left in the
-// end is counted by kind. DMA mappings are tokens, good for exactly what was mapped and until it is unmapped.
+// Simulated memory: allocations fail on request, freed memory stays poisoned for a while, and remaining allocations are
+// counted by kind at the end. DMA mappings are tokens, valid for exactly the mapped bytes and until unmapped.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,17 +16,17 @@ class Memory {
 public:
     ~Memory();
 
-    // This allocation is to fail.
+    // Whether this allocation is to fail.
     bool fails();
-    // One of receive buffers: a poll that gets none is expected to drop a packet.
+    // Allocation of receive buffers: a poll that gets none is expected to drop a packet.
     bool fails_to_receive();
-    // Of so many allocations one fails; 0: none does.
+    // One in this many allocations fails; 0: none does.
     unsigned fail_one_in = 0;
 
     void* allocate(std::size_t bytes);
     void free(void* memory);
 
-    // Objects of a kind that the driver has.
+    // Counts objects of a kind that the driver holds.
     void hold(const char* kind, int count) { held_[kind] += count; }
     void check_nothing_left() const;
 
@@ -35,7 +35,7 @@ public:
     std::uint64_t map(void* memory, std::size_t bytes, Way way, const void* device);
     void unmap(std::uint64_t address, std::size_t bytes, Way way, const void* device);
     void check_mapped(std::uint64_t address, std::size_t bytes, const void* device) const;
-    // What the HCA reads or writes; fails when it is not mapped.
+    // Memory that the HCA reads or writes; fails if it is not mapped.
     std::uint8_t* reach(std::uint64_t address, std::size_t bytes, Way way, const void* device) const;
 
 private:
@@ -60,7 +60,7 @@ private:
     long live_ = 0;
 };
 
-// Of the work items within it, none is pending.
+// Checks that no work item within the memory is pending.
 void check_no_work_within(const void* memory, std::size_t bytes);
 
 } // namespace sim

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The smaller headers of the boundary: hash tables, debugfs, netlink, the log; and an HCA without a
-// datapath of its own.
+// Smaller headers of the boundary: hash tables, debugfs, netlink, the log; and an HCA without an rdma_netdev.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -137,7 +136,7 @@ void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned in
 {
     *dim = {apply, context, false};
 }
-// Now and then the traffic asks for another of the library's settings.
+// Sometimes chooses another profile of the library.
 void shim_helper_net_dim(shim_dim* dim, std::uint16_t, std::uint64_t, std::uint64_t)
 {
     Random& random = world->scheduler.random();

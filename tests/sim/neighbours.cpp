@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Address resolution as ARP does it, and what is done with packets before and behind it.
+// Address resolution by ARP, and the packets that wait for it.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
@@ -138,7 +138,7 @@ void Stack::look_at_neighbours(net_device* dev)
 
 void Stack::address_changed(net_device* dev)
 {
-    // What it knows of others stays; what others know of it is theirs to find out.
+    // A host's own entries are kept; those of others are theirs to correct.
     for (auto& [_, neighbour] : dev->neighbours->of)
         if (neighbour.state == Neighbour::State::known)
             neighbour.confirmed = 0;
@@ -147,7 +147,7 @@ void Stack::address_changed(net_device* dev)
 void Stack::notify_peers(net_device* dev)
 {
     const Bh bh;
-    // Without a carrier that it has seen the stack drops what it is to send.
+    // Without a carrier seen by linkwatch the stack drops packets.
     if (dev->active)
         dev->untold_since = 0;
     ask_for(dev, index(dev->party), HwAddr::from(dev->broadcast.data()));
@@ -172,7 +172,7 @@ void Stack::receive(net_device* dev, sk_buff* skb)
     skb_free(skb);
 }
 
-// Sniffers see a hard header without destination.
+// Packet sockets see a hard header without destination.
 void Stack::check_link_header(const sk_buff* skb)
 {
     SIM_CHECK(skb->link_header && skb->link_header + IPOIB_HEADER_BYTES == skb->data,
@@ -191,7 +191,7 @@ void Stack::resolve(net_device* dev, const sk_buff* skb, const std::vector<std::
     SIM_CHECK(question.magic == question_magic, "a question is garbled");
     if (const Sent* sent = ledger.find(question.from, Ledger::question_flow, 0, question.identification)) {
         SIM_CHECK(std::memcmp(sent->header, bytes.data(), sizeof(question)) == 0, "a question is not as it was asked");
-        // While its P_Key changes, so does the address that a packet to all is known by.
+        // While the interface's P_Key changes, so does its broadcast address.
         const bool settled = dev->carrier && dev->ca->pkeys == ib_device().pkeys;
         const auto to_all =
             settled || skb->type == SHIM_PACKET_BROADCAST ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
@@ -203,7 +203,7 @@ void Stack::resolve(net_device* dev, const sk_buff* skb, const std::vector<std::
     const unsigned int self = index(dev->party);
     if (question.from == self || !dev->up)
         return;
-    // Of who asks others, and is nobody that one had to do with, nothing is kept.
+    // Questions for others create no entry unless the sender is known.
     const auto known = dev->neighbours->of.find(question.from);
     if (question.to != self && (known == dev->neighbours->of.end() || known->second.state == Neighbour::State::none))
         return;

@@ -12,7 +12,7 @@ using namespace sim;
 
 namespace {
 
-// One call of a poll function, until it is completed: the tail of one may meet the next.
+// One call of a poll function, until it is completed: the tail of one may overlap the next.
 struct Poll {
     bool completed = false, again = false;
 };
@@ -28,7 +28,7 @@ struct shim_napi {
     bool scheduled, missed, disabling;
     Poll* running;
     const Fiber* runner;
-    // What GRO holds.
+    // Packets held by GRO.
     std::vector<sk_buff*>* held;
 };
 
@@ -44,7 +44,7 @@ void need_rtnl(const char* what)
 
 void start_poll(shim_napi* napi);
 
-// GRO passes on what it holds.
+// Delivers the packets that GRO holds.
 void flush(shim_napi* napi)
 {
     for (sk_buff* skb : std::exchange(*napi->held, {}))
@@ -92,7 +92,7 @@ void start_poll(shim_napi* napi)
 
 void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
 {
-    // It begins disabled.
+    // Disabled at first.
     *napi = {napi_magic, function, context, dev, true, false, true, nullptr, nullptr, new std::vector<sk_buff*>};
     dev->napis.push_back(napi);
 }
@@ -105,7 +105,7 @@ void shim_netif_napi_del(shim_napi* napi)
     check(napi);
     SIM_CHECK(napi->disabling && napi->scheduled && !napi->running, "a NAPI context is removed while enabled");
     std::erase(napi->dev->napis, napi);
-    // The tail of a poll may run still.
+    // The tail of a poll may still run.
     synchronize_rcu();
     SIM_CHECK(napi->held->empty(), "a NAPI context is removed with packets that GRO holds");
     delete napi->held;
@@ -145,7 +145,7 @@ bool shim_napi_complete_done(shim_napi* napi, int)
     world->scheduler.point();
     SIM_CHECK(napi->running && napi->runner == world->scheduler.current(), "a poll is completed that does not run");
     if (std::exchange(napi->missed, false)) {
-        // The next follows on the same processor.
+        // The next poll follows on the same processor.
         napi->running->again = true;
         return false;
     }
@@ -217,7 +217,7 @@ void shim_netif_tx_disable(net_device* dev)
 bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int bytes, bool more)
 {
     dev->sent_bytes += bytes;
-    // What is told that more follow is never the one that reaches the limit.
+    // A packet with more following does not reach the limit.
     if (!more && dev->sent_bytes - dev->completed_bytes > dev->limit_bytes)
         dev->limited = true;
     world->scheduler.point();
@@ -249,7 +249,7 @@ unsigned int shim_tx_queue_idle_ms(const net_device* dev)
     return static_cast<unsigned int>((world->scheduler.now() - dev->last_sent) / millisecond);
 }
 
-// Life
+// Registration and end
 
 net_device* shim_helper_alloc_netdev(ib_device* ca, std::uint32_t) { return world->stack.create(ca, nullptr, "ib%d"); }
 net_device* shim_helper_alloc_child_netdev(ib_device* ca, std::uint32_t, net_device* parent, const char* name)
@@ -282,7 +282,7 @@ int shim_helper_register_netdevice(net_device* dev)
     need_rtnl("register_netdevice");
     return world->stack.register_dev(dev);
 }
-// A batch is the first of its netdevs, each of which knows the next.
+// A batch is the first of its netdevs; each one points to the next.
 void shim_init_list_head(void* batch) { *static_cast<net_device**>(batch) = nullptr; }
 void shim_unregister_netdevice_many(void* batch)
 {
@@ -336,7 +336,7 @@ void shim_dev_addr_mod(net_device* dev, unsigned int offset, const void* address
         need_rtnl("dev_addr_mod");
     if (std::memcmp(dev->address.data() + offset, address, bytes) != 0) {
         dev->address_changed = world->scheduler.now();
-        // Another GID is told by what gave it.
+        // A change of the GID alone needs no announcement.
         if (dev->registered && offset == 0 && std::memcmp(dev->address.data(), address, 4) != 0)
             dev->untold_since = world->scheduler.now();
     }
@@ -378,7 +378,7 @@ void shim_helper_netdev_for_each_mc_addr(net_device* dev, void (*visit)(void*, c
 {
     const Bh bh;
     world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
-    // The lock is the list's: nobody changes it meanwhile.
+    // The lock is the list's: it does not change meanwhile.
     const auto addresses = dev->multicast;
     for (const auto& address : addresses)
         visit(context, address.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A network interface as the kernel has it: its flags, its queue of packets to be sent and the locks around it, its
-// NAPI contexts. The stack above it is in stack.hpp.
+// Network interface as the kernel has it: its flags, its queue of packets to be sent and the locks around it, its NAPI
+// contexts. The stack above it is in stack.hpp.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace sim {
 class Fiber;
 struct Neighbours;
 
-// Whom packets name: a node, and one of its interfaces: 0 is the port's, others are its children.
+// Source or destination of packets: a node, and one of its interfaces: 0 is the port's, others are its children.
 struct Party {
     unsigned int node = 0, part = 0;
     bool operator==(const Party&) const = default;
@@ -38,7 +38,8 @@ struct net_device {
     net_device* parent = nullptr;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
-    // Registered: from success to the beginning of the end. up: IFF_UP. running: between open and stop.
+    // registered: from success of registration to the beginning of unregistration. up: IFF_UP. running: between open
+    // and stop.
     bool registered = false, up = false, running = false, carrier = true;
     bool by_netlink = false;
     std::vector<ipoib::HwAddr> multicast;
@@ -55,33 +56,34 @@ struct net_device {
     sim::Time last_sent = 0, stuck_since = 0, active_since = 0;
 
     net_device* next_in_batch = nullptr;
-    // Writers to its files, and requests of rdma_cm, that hold it.
+    // Writers of the interface's files, and lookups of rdma_cm, that hold the netdev.
     unsigned int holds = 0;
     std::vector<shim_napi*> napis;
 
-    // The stack may leave it to the driver to cut packets into segments, no more than so many of one.
+    // The stack may leave segmentation to the driver, up to this many segments of one packet.
     bool can_segment = false, segments = false;
     unsigned int most_segments = 64;
 
-    // For the sums: packets that ndo_start_xmit got, those that the driver transmitted again, those that came up.
+    // Statistics: packets passed to ndo_start_xmit, packets that the driver transmitted again, packets delivered to the
+    // stack.
     std::uint64_t handed = 0, again = 0, came = 0;
-    // The same of what became of them: on the wire, with their payload behind the encapsulation; dropped, or refused as
-    // too long; completions of its queues that were polled, but for flushed receives.
+    // Their outcome: on the wire, with payload behind the encapsulation; dropped, or refused as too long; polled
+    // completions, without flushed receives.
     std::uint64_t sent_packets = 0, sent_payload = 0, dropped = 0, too_long = 0, bad_sends = 0;
     std::uint64_t came_bytes = 0, came_multicast = 0, good_receives = 0, bad_receives = 0;
-    // Datagrams to groups from itself, and those of them that came up.
+    // Own datagrams to groups that came back, and those of them that were delivered.
     std::uint64_t echoes = 0, came_own = 0;
-    // Polls were refused memory, or a mapping of it, so many times.
+    // Number of polls that were refused memory or a mapping.
     std::uint64_t starved = 0;
-    // What the user switches, and when that was; and when others last had another address of it.
+    // Settings by the user, and their time; time of the last change of the address.
     bool rx_checksum = true, lro = false;
     sim::Time offloads_changed = 0, address_changed = 0;
-    // Moderation of its receives, as the user set it.
+    // Interrupt moderation of receives, as set by the user.
     unsigned int usecs = 0, frames = 0;
     bool adaptive = false;
-    // The user has chosen an MTU once.
+    // The user has set an MTU.
     bool mtu_set = false;
-    // Since when others have not been told that it has another address; 0: they have.
+    // Since when the other hosts do not know the new address; 0: they know it.
     sim::Time untold_since = 0;
     std::shared_ptr<sim::Neighbours> neighbours;
 

@@ -102,7 +102,7 @@ ib_cq* shim_ib_create_cq(ib_device* ca, unsigned int entries, unsigned int, void
         return error_pointer<ib_cq>(-12);
     ++ca->cqs;
     auto* cq = new ib_cq{ca, entries, completed, context, ++world->serials, {}};
-    // The newest are looked at first: most often it is their own queue.
+    // Searches the newest first: most often they own the queue.
     const auto& devs = world->all_devs;
     const auto owner =
         std::find_if(devs.rbegin(), devs.rend(), [context](const auto& dev) { return dev->owner == context; });
@@ -182,7 +182,7 @@ ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned 
     qp->ca = ca;
     qp->pd = pd;
     qp->serial = ++world->serials;
-    // Numbers are used again soon, and by all HCAs.
+    // Numbers are reused soon, and by all HCAs.
     const auto numbers = std::max<std::size_t>(60, 2 * ca->qps.size());
     do
         qp->number = ca->next_qpn = ca->next_qpn >= 0x40 + numbers ? 0x40 : ca->next_qpn + 1;
@@ -268,7 +268,7 @@ int shim_ib_attach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     may_sleep("ib_attach_mcast");
     if (world->memory.fails())
         return -12;
-    // The same test as ib_core's.
+    // Same test as ib_core's.
     if (mlid < 0xc000 || mlid == 0xffff)
         return -22;
     const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));
@@ -338,7 +338,7 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
             world->memory.check_mapped(sge.address, sge.length, qp->ca);
         qp->sends.push_back(std::move(send));
     }
-    // It may be over before this returns.
+    // The send may be completed before this returns.
     if (!qp->engine && random.one_in(4))
         qp->run();
     else
@@ -359,7 +359,7 @@ static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_de
     world->scheduler.point();
     *refused = nullptr;
     for (; first; first = first->next) {
-        // What came before it in the chain was taken.
+        // Work requests before the failing one are accepted.
         if (world->scheduler.random().one_in(ca->post_error_one_in)) {
             *refused = first;
             return -12;

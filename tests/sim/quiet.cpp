@@ -10,14 +10,14 @@ namespace sim {
 
 namespace {
 
-// Traffic is judged for so long, and what is under way ends within this.
+// Time for which traffic is judged, and time until packets in flight have arrived.
 constexpr Time judged = 60 * second, settling = 5 * second;
-// Within this each node has spoken to all others several times.
+// Time within which each node has communicated with all others several times.
 constexpr Time round_of_traffic = 20 * second;
 // Four garbage collections.
 constexpr Time calm = 120 * second;
-// Questions for paths for each interface and minute. Paths are asked for again when they have aged, memberships and
-// connections are kept.
+// Maximum path queries of each interface in a minute. Aged paths are queried again, memberships and connections are
+// kept.
 constexpr unsigned int max_path_questions_each = 1;
 
 struct Pair {
@@ -77,7 +77,7 @@ void check_groups()
                   pair.to->party.node, pair.from->party.part);
 }
 
-// Packets may be lost where a receiver has no buffers, and nowhere else.
+// Packets may be lost only where a receiver has no buffers.
 void check_loss(const std::vector<Pair>& before)
 {
     const std::vector<Pair> after = pairs();
@@ -133,7 +133,8 @@ void judge_quiet()
               static_cast<unsigned long long>(world->sm.questions - questions));
     SIM_CHECK(world->sm.joins == joins, "%llu joins a minute in quiet",
               static_cast<unsigned long long>(world->sm.joins - joins));
-    // A receiver without buffers breaks a connection, which is then asked for once, in vain perhaps for a while.
+    // A receiver without buffers breaks a connection, which is requested again once, perhaps without success for a
+    // while.
     SIM_CHECK(world->cm.requests - requests <= 8 * (world->cm.starved - starved),
               "%llu REQs a minute in quiet, and %llu connections broke",
               static_cast<unsigned long long>(world->cm.requests - requests),
@@ -145,7 +146,7 @@ void judge_quiet()
              static_cast<unsigned long long>(world->cm.starved - starved));
 }
 
-// Connections may change where an HCA broke one off, whose receiver ran out of buffers.
+// Connections may change if an HCA broke one since its receiver had no buffers.
 void check_nothing_moves()
 {
     const Machines& machines = world->machines;
@@ -167,7 +168,7 @@ void check_reconnection()
             ib_qp* const passive = qp->connected ? qp->peer() : nullptr;
             if (!passive || qp->state != ib_qp::State::rts || qp->context)
                 continue;
-            // The sender finds it gone with its next packet.
+            // The sender finds the connection gone with the next packet.
             world->cm.stale_next = ca->node;
             passive->state = ib_qp::State::error;
             passive->kick();

@@ -14,11 +14,11 @@ namespace sim {
 
 namespace {
 
-// Whatever is under way is over by then, or never will be.
+// Everything in flight has ended by then, or never will.
 constexpr Time longest_part = 600 * second;
-// Hosts are switched on, and programs started, within this.
+// Hosts are switched on, and programs started, within this time.
 constexpr Time start_spread = second;
-// Of every host: all hosts, as of 224.0.0.1; and one that no other has, as IPv6's solicited node.
+// Groups of each host: all hosts, as 224.0.0.1; and one of its own, as IPv6's solicited node.
 constexpr unsigned int all_hosts = 1, own_groups = 0x100;
 
 class ScaleRun {
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    // Has it begin, and says how long it took from when all had begun.
+    // Starts an action on each host; returns the time from the last start until all are done.
     template <class Do, class Done>
     void part(const char* name, Do begin, Done done)
     {
@@ -97,7 +97,7 @@ private:
         Random& random = world_.scheduler.random();
         for (unsigned int node = 0; node < scale_.nodes; ++node)
             for (unsigned int i = 1; i <= std::min(scale_.peers, scale_.nodes - 1); ++i) {
-                // All of them, or so many by chance.
+                // All peers, or this many at random.
                 const bool all = scale_.peers >= scale_.nodes - 1;
                 const auto step = all ? i : static_cast<unsigned int>(random.between(1, scale_.nodes - 1));
                 const unsigned int peer = (node + step) % scale_.nodes;
@@ -120,7 +120,7 @@ private:
         return unheard_.empty();
     }
 
-    // As TCP does: what was not heard is said again.
+    // Repeats unanswered packets, as TCP does.
     void again()
     {
         if (everybody_was_heard())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Fabrics of up to ten thousand nodes without faults: what a start of all of them, their first packets and a restart of
-// the subnet manager take. Documentation/scale.md has the curves.
+// Fabrics of up to ten thousand nodes without faults: measures the start of all nodes, their first packets and a
+// restart of the subnet manager. Documentation/scale.md has the curves.
 #pragma once
 #include "base.hpp"
 
@@ -8,13 +8,13 @@ namespace sim {
 
 struct Scale {
     unsigned int nodes = 0;
-    // Others that each node speaks to first; as many as there are: all of them.
+    // Peers that each node sends to first; as many as there are nodes: all.
     unsigned int peers = 1;
-    // What a request takes the subnet administrator.
+    // Service time of the subnet administrator for a request.
     Time service = 40 * microsecond;
 };
 
-// Prints a line for each part. Returns, or fails.
+// Prints a line for each part. Returns, or ends the program with a failure.
 void run_scale(const Scale& scale);
 
 } // namespace sim

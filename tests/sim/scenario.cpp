@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The course of a run: start, traffic under faults, quiet, end.
+// Course of a run: start, traffic under faults, quiet, end.
 #include "scenario.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace sim {
 
 namespace {
 
-// When faults are over and all is as it should be, everybody reaches everybody within this.
+// Time after the end of all faults within which all parties reach each other.
 constexpr Time time_to_recover = 200 * second;
 constexpr Time outage = 600 * second;
 
@@ -87,7 +87,7 @@ public:
         judge_quiet();
         check_nothing_moves();
         check_reconnection();
-        // Silence while there is no subnet manager: nobody has forgotten the others.
+        // The SA is silent for as long as there is no subnet manager: hosts keep their records of each other.
         world_.sm.silent_until = world_.scheduler.now() + 2 * outage;
         world_.silent = true;
         world_.scheduler.run(world_.scheduler.now() + outage);
@@ -160,7 +160,7 @@ std::vector<Planned> plan(std::uint64_t seed, const Options& options)
 {
     Random random(seed ^ 0x91a5);
     const auto end = static_cast<Time>(options.hours * 3600 * static_cast<double>(second));
-    // Some seeds have a fault now and then, some a dozen at a time; some know only a few kinds.
+    // Some seeds have single faults, some a dozen at a time; some have only a few kinds.
     const Time gap = random.log_between(4 * second, 120 * second);
     std::vector<Fault> kinds;
     for (std::size_t i = 0; i < static_cast<std::size_t>(Fault::count); ++i)
@@ -184,7 +184,7 @@ std::vector<Planned> plan(std::uint64_t seed, const Options& options)
         if (!options.some_only || options.only.contains(index))
             planned.push_back(one);
         ++index;
-        // Some come together, half of those on one node.
+        // Some faults start together, half of those on one node.
         together = random.one_in(3);
         if (together)
             when += random.log_between(microsecond, 2 * second);

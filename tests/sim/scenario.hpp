@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A seed's story: what goes wrong when, what users do meanwhile, then quiet, in which everybody must reach everybody,
-// then the end, after which nothing may be left. The list of faults is drawn before it begins, so that a failing run
-// can be told again with fewer of them.
+// Scenario of a seed: faults and their times, actions of users, then quiet, in which all parties must reach each other,
+// then the end, after which nothing may be left. The list of faults is drawn before the run, so that a failing run can
+// be repeated with fewer of them.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -70,16 +70,16 @@ struct Planned {
 
 struct Options {
     double hours = 1;
-    // Of the plan, only these.
+    // Faults of the plan to run; empty: all.
     std::set<std::size_t> only;
     bool some_only = false;
-    // The same story with another order of everything: as with fewer faults there is no going back to the same.
+    // Seed for another order of events: with fewer faults the order cannot be the same.
     std::uint64_t salt = 0;
 };
 
-// The faults of a seed.
+// Faults of a seed.
 std::vector<Planned> plan(std::uint64_t seed, const Options& options);
-// One run, from nothing to nothing. Returns, or fails.
+// Runs a seed from start to end. Returns, or ends the program with a failure.
 void run_seed(std::uint64_t seed, const Options& options);
 
 } // namespace sim

@@ -10,24 +10,24 @@ namespace sim {
 
 namespace {
 
-// Whoever waits longer for a lock, an answer or a grace period, waits for ever.
+// A longer wait for a lock, a response or a grace period counts as endless.
 constexpr Time longest_wait = 180 * second;
 
 } // namespace
 
-// Before each call of the driver through the shim (boundary.hpp, which the Makefile generates), and where the compiler
-// puts it: at the beginning of each basic block of the driver.
+// Preemption points: before each call of the driver through the shim (boundary.hpp, which the Makefile generates), and,
+// inserted by the compiler, at the beginning of each basic block of the driver.
 extern "C" void sim_point() { world->scheduler.point(); }
 extern "C" void __sanitizer_cov_trace_pc()
 {
-    // AddressSanitizer's constructors of the driver's objects run before there is one.
+    // AddressSanitizer's constructors of the driver's objects run before the World exists.
     if (world)
         world->scheduler.point();
 }
 
 Scheduler::Scheduler(std::uint64_t seed) : random_(seed)
 {
-    // Some schedules switch at every other call, some hardly ever.
+    // Some schedules switch at every other call, some rarely.
     static constexpr std::int64_t densities[] = {4, 8, 16, 32, 64, 200, 1000};
     density_ = densities[random_.below(std::size(densities))];
 }
@@ -63,8 +63,8 @@ void Scheduler::give_way()
 {
     until_switch_ = static_cast<std::int64_t>(random_.between(1, static_cast<std::uint64_t>(density_) * 2));
     if (random_.one_in(24)) {
-        // Its processor has other things to do: interrupts and, where it is a guest's, another guest, also where it
-        // can't be preempted. In quiet no poll is kept for longer than connections wait for receive buffers.
+        // The processor is busy with interrupts or, in a VM, with another guest, also in a context that cannot be
+        // preempted. In quiet no poll is delayed for longer than connections wait for receive buffers.
         const bool atomic = current_->bh > 0 || current_->rcu > 0;
         const bool long_one = random_.one_in(8) && !(atomic && world->quiet);
         const Time longest =
@@ -142,7 +142,7 @@ void Scheduler::run_fiber()
     fibers_.back()->index = fiber->index;
     std::swap(fibers_[fiber->index], fibers_.back());
     fibers_.pop_back();
-    // A softirq was a reader all its life.
+    // A softirq is a reader for its whole life.
     wake(&world->rcu);
 }
 

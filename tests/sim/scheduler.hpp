@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Who runs next, and what time it is. Any ready fiber may be next; time stands still until none is ready, and then
-// jumps to the next event. Everything is drawn from one seeded generator, so a seed is a schedule.
+// Order of execution, and time. Any ready fiber may be next; time stands still until none is ready, and then jumps to
+// the next event. All choices come from one seeded generator, so a seed is a schedule.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,37 +20,37 @@ public:
     ~Scheduler();
 
     Time now() const { return now_; }
-    // nullptr: an event, as if an interrupt.
+    // nullptr in an event, which runs like an interrupt.
     Fiber* current() const { return current_; }
     Random& random() { return random_; }
 
-    // A new context, ready to run.
+    // Creates a context, ready to run.
     Fiber& spawn(std::string name, Fiber::Kind kind, std::function<void()> body);
-    // Runs in no context at all, at the time or as soon as can be: hardware, and what starts contexts.
+    // Runs the event in no context, at this time or as soon as possible: hardware, and starts of contexts.
     void at(Time when, std::function<void()> event);
     void after(Time delay, std::function<void()> event) { at(now_ + delay, std::move(event)); }
 
-    // Another context may run here, now and then for so long that time passes. The driver has such a point in front of
-    // each call through the shim and in each basic block; those in the simulator are where an effect of a call is seen
-    // before the call returns.
+    // Preemption point: another context may run here, sometimes for so long that time passes. The driver has one before
+    // each call through the shim and in each basic block; those in the simulator are where an effect of a call is
+    // visible before the call returns.
     void point()
     {
         if (--until_switch_ <= 0 && current_) [[unlikely]]
             give_way();
     }
-    // The current fiber waits until wake(on). Its caller looks again at what it waited for.
+    // Blocks the current fiber until wake(on). The caller checks its condition again.
     void block(const void* on, const char* why);
     void wake(const void* on);
     void sleep(Time duration);
 
-    // Until the time has come, or done() is true. Fails when somebody is stuck.
+    // Runs until the time, or until done() is true. Fails if a fiber is stuck.
     void run(Time until, const std::function<bool()>& done = nullptr);
-    // A context of its own, to its end.
+    // Runs a context of its own to its end.
     void run_process(const char* name, const std::function<void()>& body);
-    // From now on contexts give way only where they must, and nobody's processor has other things to do.
+    // From here on contexts yield only where they must, and no processor is busy otherwise.
     void be_calm();
 
-    // Waits within the current fiber, looking whenever on is woken.
+    // Waits within the current fiber; checks the condition at each wake(on).
     template <class Condition>
     void wait(const void* on, const char* why, Condition condition)
     {
@@ -61,7 +61,7 @@ public:
     const std::vector<std::unique_ptr<Fiber>>& fibers() const { return fibers_; }
     bool lives(const Fiber* fiber) const { return living_.contains(fiber); }
     std::uint64_t steps() const { return steps_; }
-    // Of all contexts, for a failure's report.
+    // State of all contexts, for a failure's report.
     std::string describe() const;
     void check_nobody_stuck() const;
 

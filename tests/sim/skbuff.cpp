@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t skb_magic = 0x5bb5bb, page_magic = 0x9a9e9a9e, dead = 0xdeadbeef;
 constexpr unsigned int page_bytes = 4096, most_order = 4;
-// REQs are given up after 69 s, groups are asked for every 16 s.
+// REQs time out after 69 s, joins of groups are retried after at most 16 s.
 constexpr Time longest_life = 300 * second;
 constexpr unsigned int buffer_headroom = 64, buffer_tailroom = 320;
 
@@ -41,7 +41,7 @@ page* page_create(page_pool* pool, unsigned int order)
     return one;
 }
 
-// The page that has this address in it.
+// Page that contains this address.
 page* page_of(const void* address)
 {
     const auto* const byte = static_cast<const std::uint8_t*>(address);
@@ -80,7 +80,7 @@ void page_release(page* one)
     }
 }
 
-// The pool is one poll's, or its user's before there are polls.
+// The pool is used by one poll, or by its user before polls run.
 class PoolUse {
 public:
     explicit PoolUse(page_pool* pool) : pool_(pool)
@@ -253,7 +253,7 @@ int shim_helper_skb_checksum(sk_buff* skb)
     if (world->memory.fails())
         return -12;
     skb->wants_checksum = false;
-    // The packet's bytes in one piece, and of those the headers back.
+    // Makes the packet's bytes linear, and splits the headers off again.
     auto bytes = skb->bytes();
     constexpr std::size_t before = sizeof(ipoib::Encapsulation);
     fill_checksum(bytes.data() + before, bytes.size() - before);
@@ -281,7 +281,7 @@ void shim_helper_skb_tx_timestamp(sk_buff* skb)
 void shim_napi_consume_skb(sk_buff* skb, int)
 {
     world->scheduler.point();
-    // It is counted as what it was sent as.
+    // Counted as sent.
     net_device& dev = *skb->dev;
     dev.handed += skb->segments - 1;
     dev.sent_packets += skb->segments;
@@ -371,20 +371,20 @@ void* shim_helper_page_pool_alloc(page_pool* pool)
     ++pool->outside;
     return page_create(pool, pool->order)->memory;
 }
-// A page of its own for each piece: the simulator does not count the bytes of memory in use.
+// Each piece gets a page of its own: the simulator does not count the bytes of memory in use.
 void* shim_helper_page_pool_alloc_frag(page_pool* pool, unsigned int) { return shim_helper_page_pool_alloc(pool); }
 void shim_page_pool_put_full_page(page_pool* pool, void* buffer, bool in_poll)
 {
     page* const one = page_of(buffer);
     SIM_CHECK(one->pool == pool, "a page goes to a pool that it is not of");
     SIM_CHECK(!in_poll || world->scheduler.current()->kind == Fiber::Kind::softirq, "no poll puts a page as one");
-    // Only a poll's own way back is without a lock.
+    // Only a poll returns pages without a lock.
     std::optional<PoolUse> use;
     if (in_poll)
         use.emplace(pool);
     else
         world->scheduler.point();
-    // Never the last: its destruction is yet to come.
+    // Never the last one: the pool is destroyed later.
     page_release(one);
 }
 sk_buff* shim_helper_napi_build_skb(void* buffer, unsigned int bytes)

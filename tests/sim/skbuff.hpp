@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Packets and the pages that some are made of. A packet has one owner, and an end.
+// Packets and the pages of some of them. A packet has one owner, and is freed once.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,16 +10,16 @@ struct net_device;
 
 struct page_pool {
     unsigned int order;
-    // Pages that are not back yet.
+    // Pages that were not returned yet.
     long outside = 0;
     bool destroyed = false;
-    // It is not for two at a time.
+    // Set during a call: the pool is not for two users at a time.
     bool in_use = false;
 };
 
 struct page {
     std::uint32_t magic;
-    // nullptr: of no pool.
+    // nullptr: the page has no pool.
     page_pool* pool;
     std::uint8_t* memory;
     std::size_t bytes;
@@ -35,7 +35,7 @@ struct sk_buff {
     std::vector<std::uint8_t> own;
     std::uint8_t *head = nullptr, *data = nullptr, *end = nullptr;
     unsigned int headlen = 0;
-    // What is behind the linear part: of a packet to be sent, and of one that was received.
+    // Data behind the linear part: of a packet to be sent, and of a received one.
     std::vector<std::vector<std::uint8_t>> frags;
     std::vector<PageFrag> pages;
     page* built_in = nullptr;
@@ -45,27 +45,27 @@ struct sk_buff {
     shim_packet_type type = SHIM_PACKET_HOST;
     unsigned int note = 0;
     bool wants_checksum = false, verified = false, recycle = false;
-    // Of one that is to be cut: the bytes of each segment's data, how many, and of the headers with the encapsulation.
+    // Segmentation: bytes of each segment's data, number of segments, bytes of headers with the encapsulation.
     unsigned int segment_bytes = 0, segments = 1, header_bytes = 0;
-    // Of one that LRO made: how many it was, and the bytes of data of each but the last.
+    // LRO: number of merged segments, and bytes of data of each but the last.
     unsigned int merged = 1, merged_bytes = 0;
     const std::uint8_t* link_header = nullptr;
     bool timestamped = false;
-    // Of a packet to be sent: since when there is it, and its neighbours in age.
+    // Transmission: time of creation, and neighbours in age.
     std::uint64_t born = 0;
     sk_buff *older = nullptr, *newer = nullptr;
 
     unsigned int len() const;
-    // All of it, in one piece.
+    // The whole packet, in one piece.
     std::vector<std::uint8_t> bytes() const;
 };
 
 namespace sim {
 
-// With so much room before its data.
+// Creates a packet with this much headroom.
 sk_buff* skb_create(unsigned int headroom, unsigned int room);
 void skb_free(sk_buff* skb);
-// Among those to be sent, all of which have an end soon.
+// Adds it to the packets to be sent, each of which must be freed soon.
 void skb_watch(sk_buff* skb);
 void check_no_old_skbs();
 

@@ -26,7 +26,7 @@ namespace sim {
 namespace {
 
 constexpr std::uint8_t full_member_join = 1;
-// The broadcast groups' are the first two.
+// The first two MLIDs are the broadcast groups'.
 constexpr std::uint16_t first_mlid = 0xc000;
 
 std::string name_of(const shim_gid& gid) { return {reinterpret_cast<const char*>(gid.raw), sizeof(gid.raw)}; }
@@ -61,7 +61,7 @@ void Sm::forget(ib_device* only)
         return;
     for (auto& [_, group] : groups_)
         group.terms.mtu = link_mtu_;
-    // Groups that were made by joins are no more.
+    // Groups created by joins are gone.
     std::erase_if(groups_, [](const auto& entry) { return entry.second.terms.mlid >= first_mlid + 2; });
 }
 
@@ -109,7 +109,7 @@ int Sm::ask(ib_device* ca, const shim_path_query& question, unsigned int timeout
     world->scheduler.point();
     if (world->memory.fails())
         return -12;
-    // Without a subnet manager's address there is nobody to ask.
+    // Without an address of the subnet manager a query fails at once.
     if (!ca->active && world->scheduler.random().one_in(2))
         return -11;
     const int id = next_id_++;
@@ -146,7 +146,7 @@ void Sm::answer(int id, int status)
         return;
     ib_sa_query* query = it->second.get();
     query->answering = true;
-    // Who waits for the answer may go on, and look for open questions, before the call returns.
+    // The waiter may continue, and check for pending queries, before the call returns.
     --query->ca->questions;
     sa_path_rec record{query->asked.dgid, 0};
     if (status == 0) {
@@ -155,7 +155,7 @@ void Sm::answer(int id, int status)
         if (ca && ca->present && ca->active && refuses_until <= world->scheduler.now()) {
             record.dlid = ca->lid;
             status = 0;
-            // Whom it is for says the question, not the answer.
+            // The destination is that of the query, not of the response.
             record.dgid.raw[15] ^= world->scheduler.random().one_in(64);
         }
         if (lies()) {
@@ -210,7 +210,7 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
     memberships_[key] = membership;
     ++joins;
     ++ca->memberships;
-    // What one port says of one group stays in order.
+    // Requests of one port for one group stay in order.
     Time& last = last_[{ca->node, name_of(member.mgid)}];
     Random& random = world->scheduler.random();
     constexpr Time limit = 3 * second;
@@ -234,7 +234,7 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
         else
             decide(it->second);
     });
-    // The answer may come before this returns.
+    // The response may come before this returns.
     world->scheduler.point();
     if (random.one_in(8))
         world->scheduler.sleep(random.below(3 * millisecond));
@@ -255,7 +255,7 @@ int Sm::grant(ib_device& ca, const shim_mcmember& asked, bool with_parameters, s
         it = groups_.emplace(name, Group{terms, {}, {}}).first;
     }
     Group& group = it->second;
-    // The administrator makes groups anew that are not as the link is.
+    // The administrator recreates groups whose MTU differs from the link's.
     if (asked.mtu == link_mtu_)
         group.terms.mtu = asked.mtu;
     if (with_parameters && (asked.qkey != group.terms.qkey || asked.mtu != group.terms.mtu))

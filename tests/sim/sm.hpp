@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The subnet manager with its administrator, and ib_core's part in talking to it: path queries, memberships. It
-// answers late, refuses, says nothing, or forgets, as the scenario has it.
+// Subnet manager and subnet administrator, and ib_core's part in talking to them: path queries, memberships. The SA
+// responds late, refuses, is silent, or loses its state, as the scenario says.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,29 +31,29 @@ namespace sim {
 
 class Sm {
 public:
-    // Until then it says nothing, refuses, is slow.
+    // Until then the SA is silent, refuses, is slow.
     Time silent_until = 0, refuses_until = 0, slow_until = 0;
-    // Answers are invalid until then.
+    // Until then responses are invalid.
     Time lies_until = 0;
     bool lies();
-    // Not long ago.
+    // Whether responses were invalid until recently.
     bool lied() const;
     unsigned int loss_one_in = 0;
-    // What a request takes it, one after the other; 0: it takes as long as chance has it, however many there are.
+    // Service time of each request, one after the other; 0: random, whatever the load.
     Time service = 0;
-    // Requests that came, those that were repeated for want of an answer too; and those that it did not answer in time.
+    // Requests received, including repeated ones; and those not answered in time.
     std::uint64_t requests = 0, unanswered = 0;
-    // Questions for paths and joins of hosts. A repeated one counts once.
+    // Path queries and joins of hosts. A repeated one counts once.
     std::uint64_t questions = 0, joins = 0;
 
-    // The broadcast groups of the partitions, which it makes itself.
+    // Creates the broadcast groups of the partitions.
     void begin();
     // MTU of the broadcast groups from the administrator's next restart on.
     void change_mtu(std::uint8_t code) { link_mtu_ = code; }
     unsigned int link_mtu() const { return shim_ib_mtu_enum_to_int(link_mtu_); }
-    // Everybody's memberships, or one's.
+    // Loses all memberships, or those of one port.
     void forget(ib_device* only);
-    // Ports of a group; whom a packet of from goes to.
+    // Ports of a group; recipients of a packet from a port.
     std::vector<ib_device*> listeners(std::uint16_t mlid, const ib_device& from) const;
     // ib_core ends memberships of a port.
     void on_event(ib_device& ca, shim_event event);
@@ -66,7 +66,7 @@ public:
     void leave(ib_sa_multicast* membership);
     bool knows(const ib_device& ca, const shim_gid& mgid) const;
     void wait_for_all();
-    // Memberships of all ports that were granted; and how many ports are full members of a group.
+    // Granted memberships of all ports; and number of full members of a group.
     std::size_t joined() const;
     std::size_t members(const shim_gid& mgid) const;
 
@@ -79,11 +79,11 @@ private:
     bool silent();
     static void spoil(sa_path_rec& record);
     static void spoil(shim_mcmember& member);
-    // Until its answer is there.
+    // Delay until the response.
     Time delay();
-    // ib_core sends each request so many times within its limit.
+    // ib_core's repetitions of each request within its time limit.
     static constexpr unsigned int repetitions = 10;
-    // The service that repetitions of a request take, as long as open() says so.
+    // Service time of a request's repetitions while open() is true.
     void repeat(Time limit, const std::function<bool()>& open);
     Time busy_until_ = 0, believed_until_ = 0;
     void send(int id, Time pause, unsigned int more);

@@ -9,11 +9,11 @@ namespace sim {
 
 namespace {
 
-// How long a queue may be stopped, or hold packets that nobody sends, before it is lost.
+// Longest time that a queue may be stopped, or hold unsent packets.
 constexpr Time longest_stop = 60 * second, longest_oblivion = 5 * second, watchdog = 10 * second;
-// How long a completion may wait to be polled.
+// Longest time until a completion is polled.
 constexpr Time longest_unseen = second;
-// How long others may not know of an interface's new address.
+// Longest time until the other hosts know a new address.
 constexpr Time longest_untold = 30 * second;
 
 } // namespace
@@ -75,7 +75,7 @@ void Stack::unregister_dev(net_device* dev)
 
 void Stack::end(net_device* dev)
 {
-    // Those who hold it are told again, under RTNL.
+    // Holders are notified again, under RTNL.
     if (dev->holds)
         const RtnlGuard rtnl;
     world->scheduler.wait(&dev->holds, "a netdev to be let go", [dev] { return dev->holds == 0; });
@@ -184,7 +184,7 @@ void Stack::check_sums(net_device* dev)
     same("multicast", stats.multicast, dev->came_multicast);
     same("rx_errors", stats.rx_errors, dev->bad_receives);
     same("rx_dropped", stats.rx_dropped, dev->starved);
-    // Its own packets to groups must not come back to it.
+    // Own packets to groups must not be delivered.
     const std::uint64_t silent = dev->good_receives - dev->came - stats.rx_dropped;
     SIM_CHECK(silent <= dev->echoes && silent + dev->came_own + stats.rx_dropped >= dev->echoes,
               "%s: %llu packets did not come up, of %llu from itself", dev->name.c_str(),
@@ -266,14 +266,14 @@ void Stack::run_queue(net_device* dev)
         for (auto left = world->scheduler.random().between(1, 8); left && !dev->queue.empty(); --left) {
             sk_buff* skb = dev->queue.front();
             dev->queue.pop_front();
-            // What the driver does not cut any more is lost here; the stack would cut it.
+            // A packet that the driver does not segment is lost here; the stack would segment it.
             if (skb->segments > 1 && (!dev->segments || skb->segments > dev->most_segments))
                 lose(skb);
             else
                 batch.push_back(skb);
         }
         lock_transmit(dev);
-        // Only the driver ends what is begun: a packet that is told of more is followed, whatever the limit.
+        // Only the driver ends a batch: a packet marked with more is followed by another one, whatever the limit.
         const bool begun = !dev->xoff();
         while (begun && !batch.empty() && !dev->stopped) {
             sk_buff* skb = batch.front();
@@ -287,7 +287,7 @@ void Stack::run_queue(net_device* dev)
             dev->last_sent = world->scheduler.now();
         }
         unlock_transmit(dev);
-        // What met a stopped queue is the first of the next batch.
+        // A packet that met a stopped queue is the first of the next batch.
         for (; !batch.empty(); batch.pop_back())
             if (dev->active)
                 dev->queue.push_front(batch.back());
@@ -298,7 +298,7 @@ void Stack::run_queue(net_device* dev)
     world->scheduler.wake(&dev->queue);
 }
 
-// Checks that a new address was announced to the others by a packet that was sent.
+// Checks that a sent packet announced a new address.
 void Stack::check_told(const net_device* dev)
 {
     if (!dev->untold_since || !dev->up || !dev->active || !dev->carrier)
@@ -308,7 +308,8 @@ void Stack::check_told(const net_device* dev)
               dev->name.c_str());
 }
 
-// Checks that the completion queue has the moderation that the user set, unless RTNL is held: it may be changing.
+// Checks that the completion queue has the moderation that the user set, unless RTNL is held: the setting may be
+// changing.
 void Stack::check_moderation(const net_device* dev)
 {
     if (dev->adaptive || world->rtnl.owner || !dev->ca->moderates)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The network stack above the interfaces: opening and closing, the queue in front of ndo_start_xmit, linkwatch and the
-// watchdog, address resolution, and packets that say who sent them to whom. What arrives is checked: it is for the
-// interface that got it, as it was sent, and comes once.
+// Network stack above the interfaces: open and close, the queue in front of ndo_start_xmit, linkwatch and the watchdog,
+// address resolution, and packets that name their sender and recipient. Arriving packets are checked: they are for the
+// interface that received them, equal the sent ones, and arrive once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,24 +15,24 @@ namespace sim {
 
 class Stack {
 public:
-    // What an interface of a party is expected to have come through: tests of liveness read it.
+    // Packets that an interface of a party received from another: read by tests of liveness.
     std::uint64_t received(Party from, Party to) const { return received_.value(index(from), index(to)); }
-    // Packets to neighbours that the stack was given, those of them that came, and segments that LRO merged.
+    // Unicast packets that the stack was given, those of them that arrived, and segments that LRO merged.
     std::uint64_t delivered = 0, sent = 0, merged = 0;
     std::uint64_t sent_to(Party from, Party to) const { return sent_.value(index(from), index(to)); }
-    // Of those that came, by a connection; and those that were lost for a good reason: the queue or the ring was full,
-    // the peer takes no packets so long, or has no buffers.
+    // Packets that arrived by a connection; and packets lost for a valid reason: the queue or the ring was full, the
+    // peer accepts no packets of this length, or has no buffers.
     std::uint64_t connected(Party from, Party to) const { return connected_.value(index(from), index(to)); }
     std::uint64_t lost(Party from, Party to) const { return lost_.value(index(from), index(to)); }
-    // What begins with its encapsulation, or the packet with its hard header, is lost for such a reason.
+    // Excuses the loss of a packet, given with its encapsulation or with its hard header.
     void excuse(const std::uint8_t* bytes, std::size_t count, unsigned int segments = 1);
     void excuse(const sk_buff* skb);
-    // No longer packets reach whom this one was for, as far as the stack knows. The packet begins with its
+    // Longer packets do not reach this packet's destination, as far as the stack knows. The packet begins with its
     // encapsulation.
     void lower_pmtu(const sk_buff* skb, unsigned int mtu);
     Ledger ledger;
 
-    // Netdevs. Those that end when RTNL is dropped.
+    // Netdevs; and those whose destructor runs when RTNL is dropped.
     std::vector<net_device*> devs, going;
     net_device* find(Party party) const;
     net_device* create(ib_device* ca, net_device* parent, const char* name);
@@ -55,17 +55,17 @@ public:
     bool within_transmit(const net_device* dev) const;
     void receive(net_device* dev, sk_buff* skb);
 
-    // A packet of data of so many bytes, or a few segments of a stream; larger than the MTU only to be cut into
-    // segments.
+    // Sends a packet of data of this many bytes, or a few segments of a stream; larger than the MTU only if it is to be
+    // segmented.
     void send_data(net_device* dev, Party to, unsigned int bytes);
     void send_group(net_device* dev, unsigned int group, unsigned int bytes);
     // An HCA sends the IP packet on a connection.
     void went_by_connection(const std::uint8_t* packet, std::size_t bytes);
-    // Neighbours that do not answer are asked again. CONTEXT: process.
+    // Repeats ARP requests to silent neighbours. CONTEXT: process.
     void look_at_neighbours(net_device* dev);
-    // Once a second: queues that nobody empties, transmit timeouts.
+    // Once a second: stalled queues, transmit timeouts.
     void watch();
-    // Counters add up; nothing is under way. CONTEXT: RTNL, closed.
+    // Checks that counters add up, with nothing in flight. CONTEXT: RTNL, closed.
     void check_sums(net_device* dev);
     static ipoib::HwAddr group_address(const net_device* dev, unsigned int group);
 
@@ -83,7 +83,7 @@ private:
     void activate(net_device* dev);
     void watch_link(net_device* dev);
     void deactivate(net_device* dev);
-    // As the stack has it in memory; linear: at least so many of its bytes are in one piece.
+    // Creates a packet as the stack has it in memory; linear: number of bytes in one piece, at least.
     sk_buff* packet(net_device* dev, const ipoib::HwAddr& to, std::uint16_t type,
                     const std::vector<std::uint8_t>& bytes, unsigned int linear);
     sk_buff* ip_packet(net_device* dev, const ipoib::HwAddr& to, std::vector<std::uint8_t> bytes,

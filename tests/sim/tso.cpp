@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// include/shim/tso.h: the kernel's helpers for drivers that cut large TCP packets into segments.
+// include/shim/tso.h: the kernel's helpers for drivers that segment large TCP packets.
 #include <cstring>
 #include <span>
 
@@ -11,7 +11,7 @@ using namespace sim;
 
 namespace {
 
-// The data's pieces are the rest of the linear part and the fragments.
+// The data is the rest of the linear part and the fragments.
 struct Cut {
     const sk_buff* skb;
     std::uint32_t piece, done, segments;
@@ -74,7 +74,7 @@ void shim_tso_build_data(shim_tso* tso, const sk_buff*, unsigned int bytes)
 std::uint32_t shim_csum_block_add(std::uint32_t sum, const void* data, unsigned int bytes, unsigned int offset)
 {
     const std::uint16_t one = sum_of(data, bytes);
-    // Bytes from an odd offset on have the halves of each word swapped.
+    // Sums from an odd offset on have the halves of each word swapped.
     sum += offset % 2 ? static_cast<std::uint16_t>(one << 8 | one >> 8) : one;
     return (sum >> 16) + (sum & 0xffff);
 }

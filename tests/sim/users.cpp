@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What users and administrators do to the interfaces: up and down, modes, children, memberships, traffic, reading.
+// Actions of users and administrators: up and down, modes, children, memberships, traffic, reading.
 #include <algorithm>
 
 #include "faults.hpp"
@@ -89,7 +89,7 @@ void Faults::create_child(unsigned int node, bool by_file)
         net_device* dev = world->stack.create(parent->ca, parent, "child");
         if (!dev)
             return;
-        // Not every request makes sense.
+        // Some requests are invalid.
         const bool odd = dice().one_in(4);
         shim_link_request request{
             odd ? nullptr : parent, true, true, true, false, 0x8001, static_cast<std::uint16_t>(dice().below(2)), 0};
@@ -123,7 +123,7 @@ void Faults::change_memberships(Party party)
     const Bh bh;
     world->lockdep.acquire(Lockdep::addresses, &dev->multicast);
     ipoib::HwAddr address = Stack::group_address(dev, static_cast<unsigned int>(dice().between(2, 20)));
-    // Programs may put anything on the list.
+    // Programs may put any address on the list.
     if (dice().one_in(8))
         address.bytes[dice().below(20)] ^= 0x55;
     const auto it = std::find(dev->multicast.begin(), dev->multicast.end(), address);
@@ -142,7 +142,7 @@ void Faults::switch_offloads(Party party, std::uint64_t number)
     net_device* dev = world->stack.find(party);
     if (!dev)
         return;
-    // The stack has no LRO without the check of received sums (netdev_fix_features).
+    // The stack turns LRO off without receive checksums (netdev_fix_features).
     dev->rx_checksum = number % 4 != 0;
     dev->lro = dev->rx_checksum && number / 4 % 4 != 0;
     dev->offloads_changed = world->scheduler.now();
@@ -225,7 +225,7 @@ void Faults::read_everything(unsigned int node)
             std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count());
             ipoib_ethtool_statistics(dev, values.data());
             (void)ipoib_ethtool_speed(dev);
-            // Its name has changed, and so do those of its files.
+            // The netdev and its files are renamed.
             if (dice().one_in(4))
                 ipoib_netdev_renamed(dev);
         }

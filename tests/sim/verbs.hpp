@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The HCAs: a port each, completion queues, queue pairs with their states, and what goes wrong with them. What a queue
-// pair sends goes to the fabric; whatever happens, happens later, or before the call returns.
+// HCAs: a port each, completion queues, queue pairs with their states, and faults of them. Sends of a queue pair go to
+// the fabric; every effect comes later, or before the call returns.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -18,7 +18,7 @@
 struct ib_device {
     unsigned int node = 0;
     std::string name;
-    // In its slot; and given to the driver, which keeps state for it.
+    // In its slot; and added to the driver, which keeps state for it.
     bool present = true, added = false;
     void* state = nullptr;
     // The port.
@@ -32,7 +32,7 @@ struct ib_device {
     unsigned int abilities = 0;
     bool moderates = true;
     sim::Time lid_changed = 0;
-    // Of the completions of a queue pair that is reset or destroyed.
+    // Removes the completions of a queue pair that is reset or destroyed.
     bool cleans_queues = true;
 
     struct Handler {
@@ -42,18 +42,18 @@ struct ib_device {
     };
     std::vector<Handler> handlers;
     unsigned int dispatches = 0;
-    // Requests of rdma_cm that look at the driver's state; and that it comes or goes.
+    // Lookups of rdma_cm in the driver's state; and whether the HCA is being added or removed.
     unsigned int users = 0;
     bool changing = false;
 
-    // What the driver has of it.
+    // Objects that the driver has created.
     std::map<std::uint32_t, ib_qp*> qps;
     long pds = 0, cqs = 0, ahs = 0, srqs = 0, cm_ids = 0, memberships = 0, questions = 0;
     std::uint32_t next_qpn = 0x40;
 
-    // Until then its faults excuse what a healthy one would not be excused.
+    // Until then faults excuse failures of checks.
     sim::Time excused_until = 0;
-    // Faults, until the time or of so many.
+    // Faults, until a time or for a number of events.
     sim::Time stalled_until = 0, mute_until = 0;
     unsigned int send_error_one_in = 0, receive_error_one_in = 0, post_error_one_in = 0, loss_one_in = 0;
     unsigned int no_queue_pairs_one_in = 0;
@@ -94,13 +94,13 @@ struct Completion {
     bool grh = false;
     ib_qp* qp = nullptr;
     std::uint64_t qp_serial = 0;
-    // Of a send: which of the queue pair's it was.
+    // Index of the queue pair's send, for completions of sends.
     bool send = false;
     std::uint64_t number = 0;
-    // When it was put into its queue.
+    // Time when it was added to its queue.
     Time since = 0;
     bool checksum_ok = false;
-    // A datagram to a group, which comes back to the queue pair that sent it.
+    // A multicast datagram that returns to its sending queue pair.
     bool echo = false;
     // The send that drains a connection.
     bool drain = false;
@@ -113,7 +113,7 @@ struct Send {
     std::uint32_t qpn, qkey;
     bool signaled, checksum;
     std::vector<shim_sge> sges;
-    // Headers of a packet that the HCA segments, and its bytes of data for each segment.
+    // Headers of a packet that the HCA segments, and bytes of data of each segment.
     std::vector<std::uint8_t> headers{};
     unsigned int segment_bytes = 0;
 };
@@ -123,7 +123,7 @@ struct Receive {
     std::vector<shim_sge> sges;
 };
 
-// Of a datagram on the wire.
+// Fields of a datagram on the wire.
 struct Datagram {
     ib_device* from;
     std::uint16_t slid, dlid;
@@ -145,7 +145,7 @@ struct ib_cq {
     std::deque<sim::Completion> entries;
     bool armed = false;
     long users = 0;
-    // The interface that it belongs to, and the moderation of its events.
+    // The owning interface, and the moderation of the queue's events.
     net_device* dev = nullptr;
     unsigned int moderated_frames = 0, moderated_usecs = 0;
 
@@ -173,22 +173,22 @@ struct ib_qp {
     unsigned int send_wrs, recv_wrs, send_sges;
     std::uint32_t qkey = 0;
     std::uint16_t pkey_index = 0;
-    // Posted and not executed; and numbers of those posted, and of those whose completion was seen.
+    // Posted and not executed sends; numbers of posted sends, and of those whose completion was polled.
     std::deque<sim::Send> sends;
     std::uint64_t posted = 0, seen = 0;
     std::deque<sim::Receive> receives;
     std::set<std::pair<std::string, std::uint16_t>> groups;
-    // Of a connection.
+    // Fields of a connection.
     unsigned int remote_node = 0;
     std::uint32_t remote_qpn = 0;
     unsigned int rnr_left = 0;
     bool last_wqe = false, engine = false;
-    // The peer had no buffers, so that it broke.
+    // The peer had no buffers, so that the connection broke.
     bool starved = false;
 
     std::vector<std::uint8_t> gather(const sim::Send& send) const;
     void complete(const sim::Send& send, sim::Status status);
-    // Something is to be done: soon, or now.
+    // Schedules the engine: soon, or now.
     void kick();
     void run();
     void run_datagrams();
@@ -197,24 +197,24 @@ struct ib_qp {
     void run_messages();
     void attempt(std::uint64_t which);
     void break_off(sim::Status status);
-    // The queue pair at the other end, if it is one.
+    // Queue pair at the other end of a connection.
     ib_qp* peer() const;
-    // A send that comes to nothing since the peer had no buffers is no loss that is looked for.
+    // A send lost since the peer had no buffers counts as excused.
     void excuse(const sim::Send& send) const;
     void flush();
-    // A message or a datagram is written into the first receive buffer; false: there is none.
+    // Writes a message or a datagram into the first receive buffer; returns false if there is none.
     bool take(const std::vector<std::uint8_t>& bytes, sim::Completion completion);
-    // The HCA can't: what it would have been written into comes back with an error.
+    // Completes the first receive with an error, as the HCA cannot write to it.
     bool fail_to_take();
-    // If the HCA does so.
+    // Removes completions if the HCA does so.
     void forget_completions();
 };
 
 namespace sim {
 
-// In its event handlers, in a context of its own.
+// Runs the driver's event handlers, in a context of its own.
 void dispatch(ib_device& ca, shim_event event);
-// The driver keeps nothing of it.
+// Checks that the driver keeps no object of the HCA.
 void check_nothing_left(const ib_device& ca);
 ib_qp* find_qp(std::uint64_t serial);
 

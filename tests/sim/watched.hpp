@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What runs in processes of their own tell the one that started them: which seed, what failed, what was counted. It is
-// in memory that they share, so that a crash tells as much as a failed check.
+// Results of worker processes, in memory shared with the process that started them, so that a crash reports as much as
+// a failed check: the seed, the failure, the counters.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Watched {
 
 extern Watched* watched;
 
-// Every transition that state-machines.md has, and those that were seen.
+// Prints each transition of state-machines.md, and those that were seen.
 unsigned int print_edges(bool all);
 
 } // namespace sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// include/shim/work.h: ordered work queues, with the states of an item as the kernel has them. An item that is pending
-// is not queued again; one that runs may be, and runs once more afterwards; while one is cancelled nobody queues it.
+// include/shim/work.h: ordered work queues, with the states of an item as the kernel has them. A pending item is not
+// queued again; a running one may be, and runs once more afterwards; while one is being cancelled it cannot be queued.
 #include <algorithm>
 #include <deque>
 #include <set>
@@ -16,7 +16,7 @@ struct shim_work {
     void* context;
     const char* name;
     workqueue_struct* queue;
-    // Which arming of its timer counts.
+    // Number of the timer that is armed.
     std::uint64_t timer;
     bool waits, listed, runs;
     int cancels;
@@ -47,7 +47,7 @@ void run_items(workqueue_struct* queue)
         lockdep.acquire(queue->kind, queue);
         lockdep.acquire(work->kind, work);
         work->run(work->context);
-        // It may have freed itself: it is not looked at unless it is still known.
+        // The item may have freed itself: it is not accessed unless it is still known.
         lockdep.release(work);
         lockdep.release(queue);
         SIM_CHECK(world->scheduler.current()->held.empty() && !world->scheduler.current()->rtnl,
@@ -109,7 +109,7 @@ bool stop(shim_work* work)
 
 namespace sim {
 
-// Memory is about to be freed: nothing in it may be pending.
+// Called before memory is freed: no item in it may be pending.
 void check_no_work_within(const void* memory, std::size_t bytes)
 {
     auto it = world->works.lower_bound(const_cast<shim_work*>(static_cast<const shim_work*>(memory)));

@@ -26,7 +26,7 @@ World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
     world = this;
     Random random(seed ^ 0xfab);
     shim_parameters = {128, static_cast<int>(2U << random.below(6)), 16, 0, 0, 0, 0, 1, no_names};
-    // What differs between fabrics: the MTU, and what the HCAs can.
+    // Properties that differ between fabrics: the MTU, and the HCAs' abilities.
     mtu_code = random.one_in(4) ? 5 : 4;
     const bool shared_queues = !random.one_in(4);
     const unsigned int srq_sges = random.one_in(4) ? 2 : 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// One run: the rooms of the simulator, made anew for every seed, and what they share.
+// One run: the parts of the simulator, created anew for each seed, and shared state.
 #pragma once
 #include <array>
 #include <deque>
@@ -74,13 +74,13 @@ struct World {
     World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count = usual_nodes);
     ~World();
 
-    // As Linux on 64 bits: it begins five minutes before 2^32.
+    // As Linux on 64 bits: jiffies begin five minutes before 2^32.
     unsigned long jiffies() const { return 4294967296UL - 300 * jiffies_per_second + scheduler.now() / jiffy; }
-    // Whose GID it is; nullptr: nobody's.
+    // Port with this GID; nullptr: none.
     ib_device* port_of(const shim_gid& gid) const;
-    // Checks what must be so at any time, each second until it is over.
+    // Checks the invariants, each second until the run is over.
     void watch();
-    // Takes the driver away; nothing of it may be left.
+    // Unloads the driver, and checks that nothing of it is left.
     void unload();
     void add_device(ib_device& ca);
     void remove_device(ib_device& ca);
@@ -96,7 +96,7 @@ struct World {
     Sm sm;
     Cm cm;
     Rtnl rtnl;
-    // Where those who wait for grace periods wait.
+    // Object that waits for grace periods block on.
     int rcu = 0;
     std::uint64_t sections = 0;
     std::set<shim_work*> works;
@@ -104,16 +104,16 @@ struct World {
     std::map<std::uint64_t, ib_qp*> qps;
     std::map<std::uint64_t, ib_cq*> cqs;
     std::uint64_t serials = 0;
-    // Connections that an HCA broke off: the far one had no buffers, or is not there.
+    // Connections that an HCA broke: the far end had no buffers, or is gone.
     std::uint64_t broken_off = 0;
     std::uint8_t mtu_code = 4;
     // The client of ib_core, and the kind of rtnetlink, are registered.
     bool driver_loaded = false, link_kind = false;
-    // No faults any more: what fails now is no fault's doing.
+    // No fault is active: failures from here on have no excuse.
     bool quiet = false;
-    // Nobody sends anything.
+    // No traffic is sent.
     bool silent = false;
-    // Who goes on by himself ends.
+    // Endless contexts end.
     bool over = false;
     std::vector<dentry*> debug_files;
     Pairs<std::uint64_t> group_packets;

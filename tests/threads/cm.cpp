@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The communication manager between interfaces of one HCA. Messages of all identifiers come one after the other, from
-// the fabric's thread.
+// Communication manager between interfaces of one HCA. The fabric's thread delivers the messages of all identifiers,
+// one after the other.
 #include "kernel.hpp"
 
 #include <algorithm>
@@ -9,19 +9,19 @@ struct ib_cm_id {
     std::atomic<void*> context;
     std::uint64_t listens = 0;
     unsigned int number;
-    // The other end, 0: none yet; and its queue pair.
+    // Identifier at the other end, 0 before a REQ arrives; and its queue pair.
     unsigned int peer = 0;
     std::uint32_t peer_qpn = 0;
 };
 
 namespace {
 
-// Guards the identifiers and what they say; never held while a message is handled.
+// Guards the identifiers and their state; never held while a message is handled.
 std::mutex lock;
 std::condition_variable handled;
 std::list<ib_cm_id*> ids;
 unsigned int next_number = 1;
-// Whose message is being handled.
+// Identifier whose message is being handled.
 const ib_cm_id* handling = nullptr;
 thread_local bool in_handler = false;
 
@@ -127,7 +127,7 @@ int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request)
     if (it == ids.end())
         send(id->number, SHIM_CM_REJ, 0);
     else
-        // The address that was asked for stands for the one who asks: a peer of its own for each connection.
+        // The identifier of the requested address also stands for the requester: each connection has its own peer.
         send((*it)->number, SHIM_CM_REQ, id->number, request->qpn, request->private_data, request->private_bytes,
              request->path->dgid);
     return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The HCA: queue pairs whose sends a thread completes and delivers to others of this HCA. The subnet administrator and
-// the communication manager, whose answers come from one more thread.
+// HCA: queue pairs whose sends a thread completes and delivers to other queue pairs of this HCA. One more thread
+// answers for the subnet administrator and the communication manager.
 #include "kernel.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void notify(ib_cq* cq)
 
 constexpr unsigned int grh_bytes = 40;
 
-// Copies a message as the HCA does: a datagram goes behind a GRH.
+// Copies a message as the HCA does: a datagram is written behind a GRH.
 void copy(const PostedSend& send, const PostedReceive& receive, bool datagram, bool multicast)
 {
     unsigned int to = 0, offset = datagram ? grh_bytes : 0;
@@ -48,7 +48,7 @@ void copy(const PostedSend& send, const PostedReceive& receive, bool datagram, b
     }
 }
 
-// To the queue pair that it is for, if that has a receive; groups are heard by who sends to them.
+// Delivers to the addressed queue pair, if that has a receive; senders receive their own multicast packets.
 void deliver(ib_qp& from, const PostedSend& send)
 {
     const bool multicast = send.ah && send.ah->multicast;

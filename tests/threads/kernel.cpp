@@ -30,7 +30,7 @@ struct shim_completion {
 };
 
 void shim_helper_spinlock_init(shim_spinlock* lock, shim_lock_class*, const char*) { new (lock) shim_spinlock; }
-// As in the kernel, whoever holds it is an RCU reader too.
+// As in the kernel, the holder is an RCU reader too.
 void shim_spin_lock_bh(shim_spinlock* lock)
 {
     shim_rcu_read_lock();
@@ -60,10 +60,10 @@ void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount)
 {
     __atomic_fetch_add(value, amount, __ATOMIC_RELAXED);
 }
-// ThreadSanitizer knows no fences: to it this orders nothing.
+// ThreadSanitizer does not model fences: for it this orders nothing.
 void full_barrier() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-// RCU: each thread counts its read sides in a place of its own; odd: it is inside of one.
+// RCU: each thread counts its read sides in a counter of its own; odd: inside a read section.
 namespace {
 
 constexpr unsigned int most_readers = 1024;

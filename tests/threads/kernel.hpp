@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A small kernel of real threads for the driver's sources: the fourth implementation of include/shim/, as far as these
+// Small kernel of real threads for the driver's sources: the fourth implementation of include/shim/, as far as these
 // tests call it. Two threads are the processors that run NAPI polls, one is the HCA, one the subnet administrator and
-// the communication manager, and each work queue has its own. What orders memory in the kernel (a lock, a grace
-// period, the bit of a scheduled poll, the HCA between a doorbell and a completion) orders it here, and nothing else
-// does: the data path's shims take no locks, so that ThreadSanitizer sees what the driver itself leaves unordered.
+// the communication manager, and each work queue has its own. The orderings of the kernel (a lock, a grace period, the
+// bit of a scheduled poll, the HCA between a doorbell and a completion) exist here too, and no others: the data path's
+// shims take no locks, so that ThreadSanitizer sees the accesses that the driver itself leaves unordered.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -55,7 +55,7 @@
 class Worker {
 public:
     Worker();
-    // Does what is due by then, and drops the rest.
+    // Runs the jobs that are due by then, and drops the rest.
     ~Worker();
     struct Job {
         // Key by which jobs are cancelled.
@@ -64,11 +64,11 @@ public:
         void* context;
         unsigned long due;
     };
-    // False: the owner has a job waiting, which stays as it is.
+    // Returns false if the owner has a job waiting, which is kept.
     bool add(const Job& job);
-    // The owner's jobs neither wait nor run afterwards. From the worker's own thread: they do not wait.
+    // The owner's jobs neither wait nor run afterwards. On the worker's own thread, only waiting jobs are dropped.
     void cancel(const void* owner);
-    // Removes the owner's waiting job; false: there is none.
+    // Removes the owner's waiting job; returns false if there is none.
     bool take(const void* owner);
 
 private:
@@ -82,7 +82,8 @@ private:
     std::thread thread_;
 };
 
-// Bounded, one producer and one consumer at a time; what the producer wrote before is seen by the consumer after.
+// Bounded queue for one producer and one consumer at a time; the consumer sees everything that the producer wrote
+// before.
 template <class T, unsigned int size>
 class Fifo {
 public:
@@ -216,10 +217,10 @@ struct net_device {
     std::atomic<unsigned long> received{0};
 };
 
-// The HCA, and all else that there is one of.
+// The HCA and all other single objects.
 struct ib_device {
     std::mutex lock;
-    // Their QPs, for the HCA's thread.
+    // Queue pairs of this HCA, for the HCA's thread.
     std::vector<ib_qp*> qps;
     std::uint32_t next_qpn = 0x48;
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
@@ -241,7 +242,7 @@ public:
     ib_device ca;
     net_device* netdev = nullptr;
     void* state = nullptr;
-    // The netdev was unregistered; its end comes when RTNL is dropped.
+    // The netdev was unregistered; its destructor runs when RTNL is dropped.
     bool going = false;
     Worker* fabric = nullptr;
     // Times that the driver found its sends stalled.
@@ -261,7 +262,7 @@ sk_buff* make_packet(net_device& dev, const ipoib::HwAddr& to, unsigned int payl
 void free_packet(sk_buff* skb);
 // As dev_hard_start_xmit() does; false: the queue is stopped, and the packet is the caller's.
 bool transmit(sk_buff* skb, bool more = false);
-// Transmits it as soon as the queue runs; false: it does not for seconds.
+// Transmits the packet as soon as the queue runs; false: the queue stays stopped for seconds.
 bool transmit_soon(sk_buff* skb, bool more = false);
 void full_barrier();
 // Yields the processor to other threads; after 16 idle rounds in a row, sleeps for 50 us.

@@ -31,7 +31,7 @@ int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
 bool shim_netif_is_bond_slave(const net_device*) { return false; }
 void shim_helper_netdev_add_features(net_device*, unsigned int) {}
 int shim_helper_register_netdevice(net_device* dev) { return ipoib_ndo_init(dev); }
-// There is one netdev: it goes at once.
+// Unregistering a single netdev takes effect at once.
 void shim_init_list_head(void*) {}
 void shim_unregister_netdevice_many(void*) {}
 void shim_unregister_netdevice_queue(net_device* dev, void*)
@@ -138,7 +138,7 @@ static_assert(sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
 namespace {
 
 std::atomic<shim_napi*> contexts[64];
-// The poll that this processor runs said that it is over.
+// The poll that runs on this processor has completed.
 thread_local bool completed;
 
 } // namespace
@@ -287,7 +287,7 @@ struct page_pool {};
 page_pool* shim_page_pool_create(unsigned int, unsigned int, bool) { return new page_pool; }
 void shim_page_pool_destroy(page_pool* pool) { delete pool; }
 void* shim_helper_page_pool_alloc(page_pool*) { return shim_get_free_page(); }
-// Pages have 4 KiB, and links an MTU of 2048: nothing shares a page.
+// Pages have 4 KiB and links an MTU of 2048: buffers do not share pages.
 void* shim_helper_page_pool_alloc_frag(page_pool*, unsigned int) { std::abort(); }
 void shim_page_pool_put_full_page(page_pool*, void* page, bool) { shim_put_page(page); }
 void* shim_get_free_page() { return std::malloc(shim_page_size()); }

@@ -47,7 +47,7 @@ protected:
         }
         return true;
     }
-    // Runs the action so many times on each of count threads.
+    // Runs the action this many times on each of count threads.
     template <class Action>
     static void on_threads(unsigned int count, unsigned int times, Action action)
     {
@@ -83,7 +83,7 @@ TEST_F(ThreadTest, datagrams_are_sent_and_completed)
     EXPECT_TRUE(comes([this] { return interface().tx.outstanding() == 0; }));
 }
 
-// A port's event, as often as the flush that it asks for is done.
+// Raises a port event each time that the flush of the previous one is done.
 TEST_F(ThreadTest, address_changes_under_traffic)
 {
     std::atomic<bool> over{false};
@@ -138,7 +138,7 @@ TEST_F(ThreadTest, neighbours_are_removed_under_traffic)
 
 TEST_F(ThreadTest, rings_change_under_traffic)
 {
-    // Before the rings change: the queue pair's number changes with them.
+    // Address from before the ring change, which changes the queue pair number.
     const HwAddr to = peer(1);
     std::atomic<bool> over{false};
     std::thread user([&, this] {
@@ -161,7 +161,7 @@ TEST_F(ThreadTest, rings_change_under_traffic)
     user.join();
 }
 
-// One side fills a ring and posts it; the other adds again what comes back, before the post has returned.
+// One side fills a ring and posts it; the other adds completed receives again before the post has returned.
 TEST(ReceiveChainTest, ring_is_refilled_while_receives_complete)
 {
     Fifo<shim_recv_wr*, 64> posted;
@@ -209,10 +209,10 @@ protected:
         return transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(to), HwAddr::flag_rc), 1000),
                              more);
     }
-    // Connections to so many, the first of which fills the shared ring of receives.
+    // Connects to this many peers, the first of which fills the shared receive ring.
     void connect(unsigned int peers)
     {
-        // One that is refused is asked for again by a later packet.
+        // A later packet requests a rejected connection again.
         EXPECT_TRUE(comes([&] {
             for (unsigned int to = 0; to < peers; ++to)
                 EXPECT_TRUE(send_message(to));

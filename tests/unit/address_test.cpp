@@ -82,7 +82,7 @@ TEST(Mgid, groups_with_the_links_signature_and_scope_belong_to_the_link)
     const HwAddr broadcast = HwAddr::of(0, HwAddr::multicast_qpn, broadcast_gid(PKey(0xffff)));
     EXPECT_TRUE(belongs_to_link(group_of("4", PKey(0xffff)), broadcast));
     EXPECT_TRUE(belongs_to_link(group_of("6", PKey(0xffff)), broadcast));
-    // As they were before the link's P_Key changed.
+    // Addresses from before a change of the link's P_Key.
     EXPECT_TRUE(belongs_to_link(group_of("4", PKey(0x8001)), broadcast));
 }
 

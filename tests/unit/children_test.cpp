@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// P_Key children: made by file and by rtnetlink, alike afterwards; what is refused, and in which words.
+// P_Key children, created through sysfs and rtnetlink, with equal behaviour afterwards; refused requests and their
+// messages.
 #include "driver_test.hpp"
 
 namespace ipoib {
@@ -24,7 +25,7 @@ protected:
         const long bytes = ipoib_attribute_show(dev, attribute, text);
         return bytes > 0 ? std::string(text, static_cast<std::size_t>(bytes)) : "";
     }
-    // What the kernel does for ip link add.
+    // Creates a netdev as the kernel does for `ip link add`.
     int add_link(const shim_link_request& request, const char* name = "child")
     {
         auto* dev = new net_device;
@@ -78,7 +79,7 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_are_spread_over_its_completion_vectors
         const unsigned int receives = (first + i + 1) % 4;
         EXPECT_EQ(vectors_of(child(i)), Vectors(receives, (receives + 2) % 4)) << i;
     }
-    // Other rings stay where they were.
+    // Changed rings keep their vectors.
     const Vectors before = vectors_of(child(1));
     world.rtnl = true;
     EXPECT_TRUE(Interface::of(child(1)).settings.set_ring_sizes({256, 256}).ok());
@@ -341,7 +342,7 @@ TEST_F(ChildrenTest, work_queued_before_unregister_is_a_no_op)
     ipoib_ndo_tx_timeout(child());
     world.rtnl = true;
     ipoib_dellink(child(), nullptr);
-    // The lock is let go, and another takes it, before the interface ends.
+    // The lock is released, and taken by another, before the interface ends.
     world.rtnl = false;
     const auto going = std::exchange(world.going, {});
     ASSERT_EQ(going.size(), 1U);

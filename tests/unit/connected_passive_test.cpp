@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Connections that peers ask for, on scripted fakes: accepted or turned away, their messages, their end.
+// Passive side of connections, on scripted fakes: REQs accepted or rejected, messages, release.
 #include "connected_test.hpp"
 #include <ipoib/wr_id.hpp>
 
@@ -14,7 +14,7 @@ namespace {
 
 class PassiveTest : public ConnectedTest {
 protected:
-    // The mode does not matter to who accepts.
+    // The accepting side does not depend on the mode.
     void SetUp() override
     {
         DriverTest::SetUp();
@@ -32,7 +32,7 @@ protected:
         run_for(200);
         EXPECT_EQ(connections(), 0U);
         EXPECT_TRUE(logged("RX drain timing out"));
-        // The poll might have had a completion of its.
+        // The poll might have held a completion of the queue pair.
         EXPECT_EQ(world.polls_at_destruction, 1U);
         EXPECT_EQ(world.polls_enabled, 2U);
         world.mute = false;
@@ -45,7 +45,8 @@ protected:
             bytes[i] = static_cast<std::uint8_t>(i * 7);
         return bytes;
     }
-    // Copied if up to 256 bytes, or else in pages that hold so many bytes of the message first, and then all they can.
+    // Messages up to 256 bytes are copied; longer ones have their first first_bytes in one page and the rest in full
+    // pages.
     void receive_all_sizes(ib_qp* qp, std::size_t first_bytes)
     {
         const std::size_t sizes[] = {1,    20,   251,  252,  253,  3687, 3688, 3689,
@@ -135,7 +136,7 @@ TEST_F(PassiveTest, empty_messages_are_counted_and_dropped)
     ASSERT_TRUE(world.receive_message(*qp, {8, 0, 0, 0}));
     ASSERT_TRUE(world.receive_message(*qp, message(100), 1));
     EXPECT_EQ(statistics().rx_errors, 3U);
-    // Their receives go back to the queue.
+    // Receives of dropped messages go back to the queue.
     for (int i = 0; i < 600; ++i)
         ASSERT_TRUE(world.receive_message(*qp, message(100), i % 2)) << i;
     EXPECT_EQ(statistics().rx_errors, 303U);
@@ -192,7 +193,7 @@ TEST_F(PassiveTest, first_message_of_a_new_connection_ends_the_peers_older_ones)
     EXPECT_EQ(connections(), 2U);
 }
 
-// GID and queue pair of the victim are in every ARP reply.
+// The victim's GID and QPN are in every ARP reply.
 TEST_F(PassiveTest, forged_request_ends_no_connection)
 {
     ib_qp* const old = accept(1, 0x100);
@@ -256,12 +257,12 @@ TEST_F(PassiveTest, drain_times_out_after_five_seconds)
     world.mute = true;
     world.message(id, SHIM_CM_DREQ);
     run_for(1);
-    // All it had came back; what is sent behind that does not.
+    // All receives were flushed; the drain send does not complete.
     ipoib_last_wqe_reached(qp->context);
     is_given_up_after_five_seconds();
 }
 
-// 64 drain at a time: the completion queue has room for so many.
+// The completion queue has space for 64 drains at a time.
 TEST_F(PassiveTest, drain_timeout_excludes_the_wait_for_other_drains)
 {
     std::vector<ib_cm_id*> ids;
@@ -273,7 +274,7 @@ TEST_F(PassiveTest, drain_timeout_excludes_the_wait_for_other_drains)
     world.mute = true;
     for (ib_cm_id* ended : ids)
         world.message(ended, SHIM_CM_DREQ);
-    // All of their receives come back late.
+    // The flushed receives of all connections arrive late.
     run_for(400);
     for (void* context : contexts)
         ipoib_last_wqe_reached(context);
@@ -303,7 +304,7 @@ TEST_F(PassiveTest, drain_timeout_starts_when_the_queue_pair_enters_error)
     world.mute = false;
 }
 
-// A flood of REQs leaves as many of them.
+// State after a flood of REQs.
 TEST_F(PassiveTest, request_is_sent_while_other_connections_end)
 {
     set_mode("connected");
@@ -348,7 +349,7 @@ TEST_F(PassiveTest, completions_are_polled_before_their_queue_pair_is_destroyed)
     world.mute = false;
 }
 
-// Other queue pairs' completions may never end.
+// Completions of other queue pairs may never end.
 TEST_F(PassiveTest, busy_completion_queue_does_not_delay_destruction)
 {
     accept(1, 0x100);
@@ -363,7 +364,7 @@ TEST_F(PassiveTest, busy_completion_queue_does_not_delay_destruction)
     world.mute = false;
 }
 
-// The poll may not have looked yet at what was received before.
+// The poll may not have handled all earlier receives yet.
 TEST_F(PassiveTest, refused_drain_times_out_after_five_seconds)
 {
     accept(1, 0x100);
@@ -447,7 +448,7 @@ TEST_F(PassiveTest, malformed_private_data_is_rejected)
     EXPECT_EQ(world.turned_away, 9U);
     EXPECT_TRUE(shows("turned_away 4 malformed 3"));
     EXPECT_EQ(connections(), 0U);
-    // What is above the 24 bits may be anything.
+    // The bits above the 24-bit QPN may have any value.
     EXPECT_NE(world.request(gid(1), 0xff000100), nullptr);
 }
 
@@ -464,11 +465,11 @@ TEST_F(PassiveTest, request_flood_is_limited)
     EXPECT_EQ(taken, 1024U + 256U);
 }
 
-TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_one)
+TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_connection)
 {
     constexpr unsigned int limit = 8192;
     for (std::uint32_t i = 1; i <= limit; ++i) {
-        // At the rate at which REQs are accepted.
+        // Accepts at the rate limit of REQs.
         if (i % 256 == 0)
             world.advance(100);
         ASSERT_NE(accept(1, i), nullptr) << i;
@@ -583,7 +584,7 @@ TEST_F(NoSrqTest, failed_requests_do_not_count_toward_the_limit)
 
 TEST_F(NoSrqTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096); }
 
-TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_one)
+TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_connection)
 {
     for (std::uint8_t i = 1; i <= 3; ++i)
         ASSERT_NE(accept(i, 0x100), nullptr);
@@ -595,7 +596,7 @@ TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_one)
     EXPECT_NE(accept(4, 0x100), nullptr);
 }
 
-TEST_F(NoSrqTest, longest_idle_one_is_evicted_across_the_wrap_of_jiffies)
+TEST_F(NoSrqTest, longest_idle_connection_is_evicted_across_the_wrap_of_jiffies)
 {
     world.now = ~0UL - 500;
     ib_qp* oldest = accept(1, 0x100);
@@ -609,7 +610,7 @@ TEST_F(NoSrqTest, longest_idle_one_is_evicted_across_the_wrap_of_jiffies)
     EXPECT_TRUE(has(others[0]) && has(others[1]));
 }
 
-// With one that the HCA has and does not give
+// HCAs with shared receive queues that refuse to create one
 
 class RefusedSrqTest : public PassiveTest {
 protected:

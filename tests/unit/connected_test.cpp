@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Connected mode on scripted fakes: connections asked for, refused, broken and released, and what becomes of the
-// packets meanwhile.
+// Active side of connections, on scripted fakes: requests, rejections, failures and release, and the packets that wait
+// meanwhile.
 #include "connected_test.hpp"
 
 #include <shim/cm.h>
@@ -128,7 +128,7 @@ TEST_F(ConnectedTest, send_pool_limits_all_connections_together)
     world.complete_messages(*one, 64);
     EXPECT_FALSE(world.dev().stopped);
     world.complete_messages(*two, 64);
-    // Slots come back in another order than they went.
+    // Slots return in another order than they were taken.
     for (int i = 0; i < 128; ++i)
         world.transmit(world.packet(capable(1)));
     world.complete_messages(*one, 128);
@@ -170,7 +170,8 @@ TEST_F(ConnectedTest, packets_beyond_the_full_queue_are_sent_as_datagrams_if_sho
     EXPECT_EQ(world.sent.size(), 65U);
 }
 
-// A softirq runs where the work unlocks: between its last look at the connections and its queuing for later, too.
+// A softirq runs whenever the work item unlocks, also between its last check of the connections and its delayed
+// requeue.
 TEST_F(ConnectedTest, packet_during_the_work_item_is_served_at_once)
 {
     world.message(ask(capable(1)), SHIM_CM_REJ, 8);
@@ -203,7 +204,7 @@ TEST_P(ConnectedRejection, falls_back_to_datagrams_and_retries_later)
     world.message(id, SHIM_CM_REJ, GetParam());
     world.run_work();
     EXPECT_EQ(connections(), 0U) << "what a refused connection had is released";
-    // The one that fits went, the other was sent back to where it came from.
+    // The short packet was sent as a datagram; the long one got an ICMP error.
     EXPECT_EQ(world.qp().outstanding.size(), 1U);
     EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
     EXPECT_TRUE(shows("state refused"));
@@ -213,7 +214,7 @@ TEST_P(ConnectedRejection, falls_back_to_datagrams_and_retries_later)
     run_for(150);
     EXPECT_TRUE(shows("state idle"));
     ASSERT_NE(id = ask(capable(1)), nullptr);
-    // Twice as long now.
+    // The back-off has doubled.
     world.message(id, SHIM_CM_REJ, GetParam());
     run_for(150);
     EXPECT_TRUE(shows("state refused"));
@@ -226,12 +227,12 @@ TEST_P(ConnectedRejection, falls_back_to_datagrams_and_retries_later)
               1);
 }
 
-// All that IBA 12.6.7.2 has, and two that it has not; but 10, which says that the peer is behind.
+// All reasons of IBA 12.6.7.2 and two unknown ones, without 10, stale connection.
 INSTANTIATE_TEST_SUITE_P(Reasons, ConnectedRejection,
                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
                                          24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 35, 0, 65535));
 
-// A message that arrived there would find no passive connection, and have a buffer of everybody's.
+// A message on this queue pair would find no passive connection and take a shared buffer.
 TEST_F(ConnectedTest, active_connection_has_no_receive_buffers)
 {
     ASSERT_NE(world.request(gid(1), 0x100), nullptr);
@@ -295,7 +296,7 @@ TEST_F(ConnectedTest, stale_rejections_back_off)
     world.complete_sends(world.qp().outstanding.size());
 }
 
-// The answers take longer than the spacing of REQs.
+// The rejections take longer to arrive than the minimum interval of REQs.
 TEST_F(ConnectedTest, slow_stale_rejections_back_off)
 {
     world.transmit(world.packet(capable(1)));
@@ -312,7 +313,7 @@ TEST_F(ConnectedTest, slow_stale_rejections_back_off)
         world.transmit(world.packet(capable(1)));
         world.complete_sends(world.qp().outstanding.size());
     }
-    // At first, and after 1, 2, 4, ... 32 s, four times each.
+    // At once, and after 1, 2, 4, ... 32 s, four times each.
     EXPECT_GE(requests, 5U * 4);
     EXPECT_LE(requests, 7U * 4);
 }
@@ -378,7 +379,7 @@ TEST_F(ConnectedTest, failed_requests_fall_back_to_datagrams_and_leak_nothing)
         world.transmit(world.packet(capable(1)));
         if (world.open_paths())
             world.answer_path();
-        // The identifier, the REQ, then the queue pair itself.
+        // Fails the CM id, the REQ, then the queue pair.
         world.fail_cm = i <= 2 ? i : 0;
         world.fail_allocation = i == 3 ? 1 : 0;
         world.run_work();
@@ -438,7 +439,7 @@ TEST_F(ConnectedTest, cm_events_after_the_end_are_ignored)
 {
     ib_cm_id* id = ask(capable(1));
     world.message(id, SHIM_CM_REQ_ERROR);
-    // Still there until the work runs.
+    // The connection exists until the work item runs.
     world.reply(id);
     world.message(id, SHIM_CM_REJ, 8);
     world.message(id, SHIM_CM_TIMEWAIT_EXIT);
@@ -448,14 +449,14 @@ TEST_F(ConnectedTest, cm_events_after_the_end_are_ignored)
     EXPECT_EQ(connections(), 0U);
 }
 
-// By the slow path, whoever posts holds the lock that the end of a connection takes.
+// On the slow path the poster holds the lock that the end of a connection takes.
 TEST_F(ConnectedTest, failed_post_breaks_the_connection)
 {
     ib_qp* qp = connect(capable(1));
     world.sends_until_failure = 0;
     world.transmit(world.packet(capable(1)));
     EXPECT_EQ(qp->state, "rts");
-    // What was posted before goes with it, and nothing is heard of it.
+    // Earlier posted sends end with the connection, without completions.
     world.mute = true;
     world.run_work();
     EXPECT_TRUE(shows("broken 1"));
@@ -505,7 +506,7 @@ TEST_F(ConnectedTest, release_waits_for_sends_in_flight)
     EXPECT_EQ(connections(), 0U);
 }
 
-// The poll finds that the last send failed, and before it takes the lock the work has released the connection.
+// The poll finds that the last send failed; the work item releases the connection before the poll takes the lock.
 TEST_F(ConnectedTest, connection_released_during_its_last_completion_is_not_accessed)
 {
     ib_qp* qp = connect(capable(1));
@@ -541,12 +542,12 @@ TEST_F(ConnectedTest, used_connection_is_kept)
 
 TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)
 {
-    // Asked in vain, it is not asked again within so many seconds, but soon after.
+    // After a rejection no REQ is sent for this many seconds, and one soon after.
     const auto is_refused_for = [&](unsigned int seconds) {
         ib_cm_id* id = ask(capable(1));
         ASSERT_NE(id, nullptr) << seconds;
         world.message(id, SHIM_CM_REJ, 8);
-        // The waiting packet went as a datagram.
+        // The waiting packet was sent as a datagram.
         world.run_work();
         world.complete_sends(1);
         run_for(seconds * 100 - 10);
@@ -559,7 +560,7 @@ TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)
     ib_cm_id* accepted = ask(capable(1));
     world.reply(accepted);
     EXPECT_TRUE(shows("state established"));
-    // The peer leaves.
+    // The peer disconnects.
     world.message(accepted, SHIM_CM_DREQ);
     run_for(3);
     is_refused_for(1);
@@ -582,7 +583,7 @@ TEST_F(ConnectedTest, close_ends_connections_in_every_state)
 TEST_F(ConnectedTest, packet_uses_a_connection_established_during_its_lookup)
 {
     ib_cm_id* id = ask(capable(1));
-    // When it was looked up, there was none.
+    // The lookup found no connection.
     world.meanwhile = [&] { world.reply(id); };
     world.transmit(world.packet(capable(1), 0x0800, 100));
     ib_qp* qp = world.qps.back();
@@ -617,7 +618,7 @@ protected:
         world.rtnl = false;
         world.run_work();
     }
-    // Whether a packet to the peer is sent without its checksum, on a connection whose peer offers what it does.
+    // Returns whether a packet to the peer is sent without checksum, on a connection with this offer of the peer.
     bool sent_without_checksum(IcrcOffer offer)
     {
         world.reply(ask(capable(1)), 65524, offer);
@@ -630,7 +631,7 @@ protected:
         world.complete_messages(*qp, 1);
         return without;
     }
-    // Whether the stack is told that a message of this peer needs no look at its checksum.
+    // Returns whether a message from a peer with this offer is marked as verified for the stack.
     bool taken_as_verified(IcrcOffer offer)
     {
         world.request(gid(2), 0x200, 65524, true, offer);
@@ -669,7 +670,7 @@ TEST_F(IcrcTest, req_and_rep_carry_the_offer)
     const std::vector<std::uint8_t> data{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4, 0x22, 0x11, 0x10, 0x01};
     EXPECT_EQ(ask(capable(1))->private_data, data);
     EXPECT_EQ(world.request(gid(2), 0x200, 65524, true, IcrcOffer::make())->private_data, data);
-    // Not to whom it means nothing.
+    // A peer without an offer gets no offer in the REP.
     EXPECT_EQ(world.request(gid(3), 0x300)->private_data.size(), 8U);
 }
 

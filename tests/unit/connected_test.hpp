@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface in connected mode, for the tests of connections.
+// Fixture of connection tests: an interface in connected mode.
 #pragma once
 
 #include "driver_test.hpp"
@@ -24,7 +24,7 @@ protected:
     {
         return HwAddr::of(HwAddr::flag_rc, qpn, gid(port));
     }
-    // The first packet: path and REQ are asked for.
+    // Sends the first packet, and answers the path query; returns the REQ.
     ib_cm_id* ask(const HwAddr& to, std::size_t payload = 60)
     {
         world.transmit(world.packet(to, 0x0800, payload));
@@ -33,7 +33,7 @@ protected:
         world.run_work();
         return world.take_request();
     }
-    // The queue pair of the connection that was made.
+    // Returns the queue pair of the established connection.
     ib_qp* connect(const HwAddr& to)
     {
         world.reply(ask(to));
@@ -55,7 +55,7 @@ protected:
         return world.seq_text;
     }
     bool shows(const char* text) { return table().find(text) != std::string::npos; }
-    // One UD queue pair is there always.
+    // One queue pair is the UD queue pair.
     std::size_t connections() const { return world.qps.size() - 1; }
 };
 

@@ -28,7 +28,7 @@ Life after(const std::vector<typename Life::Event>& events)
     return life;
 }
 
-// Every state, each reached by the events beside it, with every event.
+// Each state, reached by the events beside it, with each event.
 template <class Life>
 void walk(const std::vector<std::pair<typename Life::State, std::vector<typename Life::Event>>>& ways,
           const std::vector<typename Life::Event>& events, const std::vector<Edge<Life>>& edges)

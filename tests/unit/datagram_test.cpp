@@ -57,7 +57,7 @@ TEST_F(DatagramTest, encapsulation_replaces_the_hard_header_on_the_wire)
     EXPECT_EQ(bytes[3], 0);
 }
 
-TEST_F(DatagramTest, full_ring_stops_the_queue_and_completions_wake_it)
+TEST_F(DatagramTest, full_ring_stops_the_queue_until_sends_complete)
 {
     for (int i = 0; i < 128; ++i) {
         EXPECT_FALSE(world.dev().stopped);
@@ -91,7 +91,7 @@ TEST_F(DatagramTest, few_sends_are_reaped_soon_without_received_packets)
         world.run_polls();
         EXPECT_EQ(statistics().tx_packets, before + i);
     }
-    // Those that take longer are not forgotten.
+    // Sends that take longer are still reaped.
     world.transmit(world.packet(peer(1)));
     for (int i = 0; i < 3; ++i) {
         world.advance(1);
@@ -117,7 +117,7 @@ TEST_F(DatagramTest, few_sends_that_never_complete_restart_the_queues)
 TEST_F(DatagramTest, sends_completed_in_time_restart_no_queue)
 {
     const unsigned int wakes = world.dev().wakes;
-    // There are sends outstanding whenever it looks, but others.
+    // Each check finds outstanding sends, but different ones.
     for (int look = 0; look < 5; ++look) {
         world.transmit(world.packet(peer(1)));
         world.advance(10 * shim_hz());
@@ -126,7 +126,7 @@ TEST_F(DatagramTest, sends_completed_in_time_restart_no_queue)
     }
     EXPECT_EQ(world.dev().wakes, wakes);
     world.complete_sends(5);
-    // An idle ring is not a stalled one.
+    // An idle ring is not taken for a stalled one.
     world.advance(60 * shim_hz());
     EXPECT_EQ(world.dev().wakes, wakes);
 }
@@ -232,7 +232,7 @@ TEST_F(DatagramTest, oversized_packet_is_dropped_with_an_icmp_error)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
-// A head and three fragments: whichever mapping fails, those before it are undone and the packet is dropped once.
+// A head and three fragments: if one mapping fails, the earlier ones are undone and the packet is dropped once.
 TEST_F(DatagramTest, partly_mapped_packet_is_unmapped_and_dropped)
 {
     const std::size_t before = world.mappings.size();
@@ -295,11 +295,11 @@ TEST_F(DatagramTest, own_multicast_is_dropped)
 {
     world.receive(frame(), true, group(1), 0x48, 3);
     EXPECT_TRUE(world.received.empty());
-    // Another queue pair of ours, or another port with the same QPN.
+    // A packet of another queue pair of this port, or of another port with the same QPN.
     world.receive(frame(), true, group(1), 0x49, 3);
     world.receive(frame(), true, group(1), 0x48, 4);
     EXPECT_EQ(world.received.size(), 2U);
-    // A port of another subnet, by its GID, with the same QPN and LID.
+    // A port of another subnet, told apart by GID, with the same QPN and LID.
     world.ca.gid.raw[15] ^= 1;
     world.receive(frame(), true, group(1), 0x48, 3);
     world.ca.gid.raw[15] ^= 1;
@@ -343,7 +343,7 @@ TEST_F(DatagramTest, short_packets_are_copied_and_their_buffers_reposted)
     ASSERT_EQ(world.received.size(), 1000U);
     EXPECT_EQ(world.received.back()->buffer, nullptr);
     EXPECT_EQ(shim_skb_len(world.received.back()), 252U);
-    // The fake's NET_IP_ALIGN is 2, as where it matters.
+    // The fake's NET_IP_ALIGN is 2, as on processors that need alignment.
     EXPECT_EQ(world.received.back()->start % 4, 0U) << "its IP header is misaligned";
     world.receive(frame(0x0800, 253));
     EXPECT_EQ(statistics().rx_dropped, 1U);
@@ -431,7 +431,7 @@ TEST_F(DatagramTest, completion_while_the_queue_is_being_stopped_starts_the_queu
     for (int i = 0; i < 127; ++i)
         world.transmit(world.packet(peer(1)));
     ASSERT_FALSE(world.dev().stopped);
-    // Too little to wake a queue that was stopped before.
+    // One free slot is too few to wake a stopped queue.
     world.meanwhile = [&] { world.finish_sends(1); };
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(interface().tx.stops.value(), 1U);
@@ -439,8 +439,8 @@ TEST_F(DatagramTest, completion_while_the_queue_is_being_stopped_starts_the_queu
     world.complete_sends(127);
 }
 
-// The barrier in expect_completions(): a poll that ends there sees the send that was just posted, and what the sender
-// reads afterwards is from after that poll.
+// Barrier in expect_completions(): a poll that ends there sees the send that was just posted, and the sender's later
+// reads see the state after that poll.
 TEST_F(DatagramTest, send_during_the_end_of_a_poll_is_reaped)
 {
     world.transmit(world.packet(peer(1)));
@@ -484,7 +484,7 @@ TEST_F(DatagramTest, header_create_without_a_destination_writes_nothing)
     world.complete_sends(1);
 }
 
-// What the stack keeps with a neighbour is what a packet's header would be.
+// The hard header that the stack caches for a neighbour equals that of a packet.
 TEST_F(DatagramTest, cached_header_matches_the_packets_header)
 {
     sk_buff* skb = world.packet(peer(1));

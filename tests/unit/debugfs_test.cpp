@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The files in debugfs, to the byte: programs parse them.
+// Exact contents of the debugfs files, which programs parse.
 #include "driver_test.hpp"
 
 namespace ipoib {

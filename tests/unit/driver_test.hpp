@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the tests of the driver on fakes share: a World with one interface, and names for who it talks to.
+// Fixture of the driver's tests on fakes: a World with one interface, and names for its peers.
 #pragma once
 #include <algorithm>
 
@@ -52,12 +52,12 @@ protected:
         ipoib_ndo_get_stats(&world.dev(), &stats);
         return stats;
     }
-    // A line of that format.
+    // Returns whether the log has a line of this format.
     bool logged(const char* format) const
     {
         return std::find(world.log.begin(), world.log.end(), format) != world.log.end();
     }
-    // The subnet manager wants to be told again of all that it was told.
+    // Raises CLIENT_REREGISTER, and runs the work.
     void reregister()
     {
         world.event(SHIM_EVENT_CLIENT_REREGISTER);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Error numbers are the kernel's, which differ between processors: with those of sparc, C++ has those of sparc.
+// Error numbers match the kernel's, which differ between processors; those of sparc are checked as an example.
 #include <gtest/gtest.h>
 
 #include <generated/layout.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// ethtool: the names that programs know by place, values that move, speeds, moderation.
+// ethtool: names of statistics by index, their values, speeds, moderation.
 #include "driver_test.hpp"
 
 #include <shim/ethtool.h>
@@ -141,7 +141,7 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     EXPECT_EQ(world.qp().recv_wrs, 512U);
     EXPECT_EQ(world.qp().receives.size(), 512U);
     EXPECT_EQ(world.ca.moderated_usecs, moderated);
-    // Another queue pair is another address: whoever knows the old one must hear of it.
+    // Another queue pair is another address, which must be announced to the neighbours.
     EXPECT_NE(interface().identity.qpn(), before);
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).qpn(), interface().identity.qpn());
     EXPECT_EQ(world.dev().address_changes, 1U);
@@ -158,7 +158,7 @@ TEST_F(EthtoolTest, rings_change_on_a_running_interface)
     EXPECT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
 }
 
-// While the link flaps the stack may not yet send what it announces.
+// While the link flaps the stack may not send the announcements yet.
 TEST_F(EthtoolTest, new_address_is_announced_again_after_link_flaps)
 {
     shim_rings rings;

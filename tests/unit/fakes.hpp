@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A scripted kernel for the driver's sources: the third implementation of include/shim/. Nothing happens by itself:
-// work runs in run_work(), polls in run_polls(), time moves in advance(), the subnet administrator answers when the
-// test does. What is created is counted, and must be gone when the World is.
+// Scripted kernel for the driver's sources: the third implementation of include/shim/. Nothing runs on its own:
+// run_work() runs work, run_polls() polls, advance() moves the time, and the test answers for the subnet administrator.
+// Created objects are counted, and must be gone when the World ends.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -57,16 +57,17 @@ struct sk_buff {
     std::uint16_t protocol = 0;
     shim_packet_type type = SHIM_PACKET_HOST;
     std::vector<std::uint8_t> mac_header;
-    // The buffer it was built in, the data that was added, and the bytes of memory that its socket is charged for both.
+    // Buffer that the packet was built in, data that was added, and the bytes of memory that its socket is charged for
+    // both.
     std::uint8_t* buffer = nullptr;
     std::vector<void*> pages;
     unsigned int buffer_bytes = 0, charged = 0;
-    // The last bytes of the packet, so many, are in pages.
+    // Number of last bytes of the packet that are in pages.
     std::size_t paged = 0;
-    // What is behind the bytes, of a packet to be sent.
+    // Data behind the linear bytes, of a packet to be sent.
     std::vector<std::vector<std::uint8_t>> frags;
     unsigned int note = 0;
-    // To be cut into segments of so many bytes, behind headers of so many; or merged from segments.
+    // For segmentation: bytes of data in each segment, and bytes of headers; or merged from segments.
     unsigned int segment_bytes = 0, header_bytes = 0, segments = 0;
     bool wants_checksum = false, verified = false, orphaned = false;
     // The pages belong to user space.
@@ -74,21 +75,21 @@ struct sk_buff {
 };
 
 struct page {
-    // nullptr: of no pool.
+    // nullptr if the page has no pool.
     page_pool* pool;
     std::vector<std::uint8_t> bytes;
-    // Pieces of it, or all of it, that are not given back.
+    // Pieces of the page that are not given back.
     unsigned int users = 1;
 };
 
 struct page_pool {
-    // Pages that it keeps at most.
+    // Maximum number of kept pages.
     unsigned int size;
     unsigned int order;
     bool in_pieces;
     std::set<page*> pages{};
     bool destroyed = false;
-    // The page that pieces are cut from, whose user the pool is too, and how much of it is given out.
+    // Page that pieces are cut from, also in use by the pool, and how much of it is given out.
     page* open = nullptr;
     unsigned int given = 0;
 };
@@ -99,10 +100,10 @@ struct net_device {
     // Calls to the HCA's rdma_netdev, by name.
     std::vector<std::string> lower;
     bool in_lower = false;
-    // The transmit queues behind the first.
+    // Transmit queues after the first are stopped.
     bool others_stopped = false;
     unsigned int lower_mtu = 0;
-    // Transmit queues in use, of two; 0: as at first. Bits of shim_ability.
+    // Transmit queues in use, of two; 0: unchanged. Bits of shim_ability.
     unsigned int tx_queues = 0, abilities = 0;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
@@ -112,13 +113,13 @@ struct net_device {
     bool rx_checksum = true, lro = false, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
-    // The rdma_netdev asked for the ops lock; the lock is held.
+    // The rdma_netdev requested the ops lock; the lock is held.
     bool ops_lock = false, ops_locked = false;
-    // Times that the stack was told to go on with what it had kept.
+    // Number of times that the queue was woken.
     unsigned int wakes = 0;
     // Byte queue limits have stopped the queue.
     bool limited = false;
-    // Segments in one packet: gso_max_segs, and the limit of the driver.
+    // Maximum segments of one packet: gso_max_segs, and the limit of the driver.
     unsigned int max_segments = 65535, segments_limit = 65535;
     unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
 };
@@ -190,7 +191,7 @@ struct ib_qp {
     std::deque<Sent> outstanding;
     std::deque<shim_recv_wr> receives;
     std::set<std::pair<std::string, std::uint16_t>> attached;
-    // Of a connection.
+    // The queue pair belongs to a connection.
     bool connected = false;
     void* context = nullptr;
     ib_srq* srq = nullptr;
@@ -202,7 +203,7 @@ struct ib_srq {
     std::deque<shim_recv_wr> receives;
 };
 
-// What the communication manager was told to send on it, by name, and what a REQ and a REP said.
+// Messages that the driver sent on the CM id, by name, and the fields of a REQ and a REP.
 struct ib_cm_id {
     void* context = nullptr;
     std::uint64_t listens = 0;
@@ -212,7 +213,7 @@ struct ib_cm_id {
     std::vector<std::uint8_t> private_data;
     unsigned int reason = 0;
     std::uint8_t rnr_retries = 0;
-    // In the order of their creation.
+    // Number in order of creation.
     unsigned int number = 0;
 };
 
@@ -243,9 +244,9 @@ struct ib_device {
     unsigned int moderated_entries = 0, moderated_usecs = 0;
     std::uint16_t pkey = 0xffff;
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
-    // Behind the first.
+    // GIDs after the first.
     std::vector<shim_gid> gids;
-    // The HCA does not say that the first has changed, so that ib_core has this one still; until the change is
+    // The HCA does not report changes of the first GID, so that ib_core keeps the former one until the change is
     // reported, and time passes.
     bool silent = false;
     shim_gid known_gid = gid;
@@ -276,7 +277,7 @@ struct ib_sa_multicast {
     void* context;
 };
 
-// Everything that the driver asked for and the test decides on. One at a time.
+// Everything that the driver requested and the test decides on. One World at a time.
 class World {
 public:
     World();
@@ -284,7 +285,7 @@ public:
     World(const World&) = delete;
     static World& get();
 
-    // The driver's start with one HCA, and its stop.
+    // Starts and stops the driver with one HCA.
     void start();
     void stop();
 
@@ -293,43 +294,43 @@ public:
 
     void run_work();
     void run_polls();
-    // As ib_core does in a work item of its own.
+    // Delivers the responses of cancelled queries, as ib_core does in a work item.
     void answer_cancelled_paths();
     void advance(unsigned long ticks);
     void event(shim_event event, std::uint32_t port = 1);
-    // As the netdev's files do it.
+    // Writes an attribute as sysfs does.
     long store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes);
 
     // A packet as the stack hands it over, to the first netdev unless its dev says another: hard header and payload.
     sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);
-    // Transmits it; more: others follow at once.
+    // Transmits the packet; more: others follow at once.
     void transmit(sk_buff* skb, bool more = false);
-    // What arrives has checksums that the HCA verified; polls wait for run_polls().
+    // Arriving packets have checksums that the HCA verified; polls wait for run_polls().
     bool verified = false, polls_later = false;
-    // A poll runs.
+    // A poll is running.
     bool polling = false;
     // Completes the first count outstanding sends, the last with status; only signalled and failed ones report.
-    // The HCA has sent so many datagrams; complete: and they are handled.
+    // finish_sends(): the HCA has sent count datagrams; complete_sends(): and their completions are handled.
     void finish_sends(std::size_t count, int status = 0);
     void complete_sends(std::size_t count, int status = 0);
-    // A datagram arrives, as the HCA writes it. Empty: nothing was posted.
+    // Delivers a datagram as the HCA writes it. Returns false if no receive was posted.
     bool receive(const std::vector<std::uint8_t>& payload, bool grh = false, const ipoib::Gid& dgid = {},
                  std::uint32_t source_qpn = 99, std::uint16_t slid = 9, int status = 0);
 
-    // Connected mode. REQs that were sent and not answered, oldest first; answers to one.
+    // Connected mode. Unanswered REQs, oldest first; responses to one.
     std::vector<ib_cm_id*> asked;
     ib_cm_id* take_request();
     void reply(ib_cm_id* id, std::uint32_t mtu = 65524, ipoib::IcrcOffer offer = {});
     void message(ib_cm_id* id, shim_cm_event event, unsigned int reason = 0);
-    // A REQ comes; nullptr: it was turned away, and turned_away says why.
+    // Delivers a REQ; nullptr: the driver rejected it, for the reason in turned_away.
     ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true,
                       ipoib::IcrcOffer offer = {});
     unsigned int turned_away = 0;
-    // Where the REQ says that it comes from.
+    // Source LID of the REQ.
     std::uint32_t peer_lid = 9;
     ib_cm_id* new_cm_id(void* context);
     ib_qp* connection(std::size_t n) { return qps.at(n + 1); }
-    // A message arrives on it. False: nothing was posted.
+    // Delivers a message on the connection. Returns false if no receive was posted.
     bool receive_message(ib_qp& on, const std::vector<std::uint8_t>& bytes, int status = 0);
     void complete_messages(ib_qp& on, std::size_t count, int status = 0);
     std::set<ib_cm_id*> cm_ids;
@@ -343,11 +344,11 @@ public:
     unsigned int srq_sges = 30;
     unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
     int fail_cm = 0;
-    // Calls of the boundary with this name fail, but for so many of the first.
+    // Calls of the boundary with this name fail, after the first granted ones.
     std::string refused;
     unsigned int granted = 0;
     bool refuses(const char* call);
-    // What another processor does just before the next barrier or spinlock.
+    // Action of another processor just before the next barrier or spinlock.
     std::function<void()> meanwhile;
     // Runs while a queue pair is moved to its error state.
     std::function<void()> moves_to_error;
@@ -355,28 +356,28 @@ public:
     // Run each time that bottom halves are enabled again.
     std::function<void()> softirqs;
     void run_softirqs();
-    // What is registered with the kernel, in the order of registration.
+    // Objects registered with the kernel, in order of registration.
     std::vector<std::string> registered;
     unsigned int work_queues = 0;
-    // So many more are taken, and then one chain is refused from there on; -1: none is.
+    // Number of work requests accepted before a chain is refused from there on; -1: no refusal.
     int sends_until_failure = -1, receives_until_failure = -1;
-    // A queue pair in its error state says nothing, and flushes nothing.
+    // A queue pair in its error state reports nothing, and flushes nothing.
     bool mute = false;
     // Polls that may run, now and when the last queue pair was destroyed.
     unsigned int polls_enabled = 0, polls_at_destruction = 0;
     std::vector<unsigned int> rejected_mtus, updated_pmtus;
     std::string seq_text;
 
-    // The open questions, oldest first.
+    // Answers pending queries, oldest first.
     void answer_path(int status = 0, std::uint16_t dlid = 5);
     std::size_t open_paths() const;
-    // Joins that were asked for and not answered.
+    // Pending joins.
     std::vector<ib_sa_multicast*> open_joins;
     void answer_join(ib_sa_multicast* join, int status = 0, std::uint16_t mlid = 0xc001);
     ib_sa_multicast* join_of(const ipoib::Gid& mgid);
-    // Answers it as a broadcast group of 2048 bytes, or what the code says.
+    // Answers the join of a broadcast group with an MTU of 2048 bytes, or of the given code.
     void answer_broadcast(int status = 0, std::uint8_t mtu = 4);
-    // Opened, broadcast joined, carrier.
+    // Opens the interface, joins the broadcast group, sets the carrier.
     void bring_up();
 
     std::deque<PathQuestion> paths;
@@ -385,7 +386,7 @@ public:
     std::vector<net_device*> netdevs, going;
     bool administrator = true;
     std::vector<std::uint16_t> pkeys_found{0xffff};
-    // Questions for them that the HCA answered.
+    // Number of P_Key queries that the HCA answered.
     unsigned int pkey_queries = 0;
     std::set<std::string> known_groups;
     std::string extack;
@@ -394,7 +395,7 @@ public:
     void* state = nullptr;
 
     std::vector<sk_buff*> received;
-    // Of these, those that went past GRO; and whether it holds packets.
+    // Number of packets that bypassed GRO; and whether GRO holds packets.
     unsigned int unmerged = 0;
     bool gro_holds_packets = false;
     unsigned int doorbells = 0, receive_posts = 0, drops = 0, grace_periods = 0;
@@ -403,45 +404,45 @@ public:
     std::set<ib_ah*> ahs;
     std::set<void*> memory;
     std::multiset<std::uint64_t> mappings;
-    // The so-manyth mapping from now on fails.
+    // The mapping with this number from now on fails.
     int fail_mapping = 0;
     std::set<page_pool*> pools;
     std::vector<std::string> log, trace;
     std::set<shim_drop> reasons;
 
     unsigned long now;
-    // Of what could be drawn, in percent.
+    // Value of the next random number, in percent of its range.
     std::uint32_t chance = 50;
-    // What the library was shown, and who asked it.
+    // Samples passed to the DIM library, and the object that passed them.
     std::vector<std::pair<std::uint16_t, std::uint64_t>> dim_looks;
     shim_dim* dim = nullptr;
     bool more = false;
     int spinning = 0;
     bool rtnl = false;
-    // Netdevs to be unregistered together; and how many were, each time.
+    // Netdevs to be unregistered together; and the size of each past batch.
     std::vector<net_device*> batch;
     std::vector<std::size_t> batches;
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;
-    // Allocations that may start I/O, by what asked for them; and how many guards forbid that.
+    // Names of allocations that may start I/O; and the number of guards that forbid I/O.
     std::vector<std::string> allocations_with_io;
     unsigned int no_io = 0;
     int fail_arming = 0;
-    // Whenever a poll is disabled, there are completions that it did not see.
+    // Each disabled poll has completions that it did not see.
     bool completes_without_end = false;
-    // The HCA has a datapath of its own; how many are in use.
+    // The HCA has an rdma_netdev; number in use.
     bool have_lower = false, lower_asks_for_ops_lock = false;
-    // The rdma_netdev filters the driver's queues: it calls them from its own operations.
+    // The rdma_netdev filters the driver's queues: its operations call theirs.
     bool lower_filters = false;
     int lowers = 0;
-    // Queue pairs that were made so far, and how many of the next are not.
+    // Queue pairs created so far, and the number of the next creations that fail.
     unsigned int qps_made = 0, fail_qps = 0, connections_made = 0;
-    // What a cancelled question is answered with: -EINTR, or what was under way.
+    // Status that a cancelled query is answered with: -EINTR, or that of a pending response.
     int status_of_cancelled = -4;
-    // There is no subnet manager to ask.
+    // No subnet manager is known.
     bool sa_unknown = false;
-    // A join's answer comes while its membership is being left.
+    // A join's response arrives during its leave.
     bool answer_while_leaving = false;
     std::uint8_t group_mtu = 4;
 
@@ -451,11 +452,11 @@ public:
         workqueue_struct* queue;
     };
     std::vector<Queued> queued;
-    // Of the items that sleep, so that others run.
+    // Work queues whose items sleep, so that others run.
     std::vector<workqueue_struct*> busy_queues;
     unsigned int dim_cancels = 0;
     std::vector<shim_napi*> scheduled;
 
-    // How often the driver's drain slept: it lets polls run.
+    // Sleep of the driver's drain, during which polls run.
     void sleep();
 };

@@ -4,7 +4,7 @@
 
 #include <ipoib/connected.hpp>
 
-// What it does
+// State of the fake
 
 ib_cm_id* World::take_request()
 {

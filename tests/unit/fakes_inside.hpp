@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the fakes share and tests don't see.
+// Helpers shared by the fakes and hidden from tests.
 #pragma once
 #include "fakes.hpp"
 
@@ -9,7 +9,7 @@ inline World* world = nullptr;
 
 inline void may_sleep() { EXPECT_EQ(world->spinning, 0) << "sleeps under a spinlock or with bottom halves off"; }
 
-// A countdown of World's comes to its end with this call; 0: there is none.
+// Returns whether a countdown of World ends with this call; 0: inactive.
 inline bool is_last(int& countdown) { return countdown > 0 && --countdown == 0; }
 
 inline void allocates(const char* call)
@@ -23,7 +23,7 @@ extern const workqueue_struct* running_queue;
 
 inline bool out_of_memory() { return is_last(world->fail_allocation); }
 
-// What a call returns for a pointer when it fails.
+// Returns the pointer of a failed call.
 template <typename Object>
 Object* error_pointer(int error)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the kernel has for every driver: memory, locks, work, hash tables, the log, registration.
+// Kernel services of every driver: memory, locks, work, hash tables, the log, registration.
 #include "fakes_inside.hpp"
 
 #include <cstdarg>
@@ -120,7 +120,7 @@ void shim_rtnl_lock()
 void shim_rtnl_unlock()
 {
     world->rtnl = false;
-    // The end of those that were unregistered under it.
+    // Destructors of the netdevs that were unregistered under the lock.
     while (!world->going.empty()) {
         net_device* dev = world->going.front();
         world->going.erase(world->going.begin());
@@ -223,7 +223,7 @@ int shim_ib_register_client()
 {
     if (const int error = register_as("client"))
         return error;
-    // Who registers is not told what becomes of an HCA.
+    // Registering a client does not report the result for each HCA.
     (void)ipoib_add_device(&world->ca, &world->state);
     return 0;
 }
@@ -270,7 +270,7 @@ void shim_helper_net_dim(shim_dim* dim, std::uint16_t events, std::uint64_t pack
 }
 void shim_dim_cancel(shim_dim*)
 {
-    // DIM's work is on the system's queue, for which an item of a queue with WQ_MEM_RECLAIM must not wait.
+    // DIM's work is on the system's queue, which an item of a queue with WQ_MEM_RECLAIM must not wait for.
     EXPECT_FALSE(running_queue && running_queue->reclaims) << "waited for by an item of " << running_queue->name;
     ++world->dim_cancels;
     world->dim = nullptr;

@@ -45,7 +45,7 @@ void shim_netdev_set_child(net_device* dev)
     EXPECT_FALSE(dev->registered);
     dev->child = true;
 }
-// As the kernel does: it lowers what it sends at a time, and never raises it.
+// Lowers gso_max_segs to the limit, as the kernel does, and never raises it.
 void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
 {
     dev->segments_limit = segments;
@@ -93,7 +93,7 @@ bool shim_netdev_need_ops_lock(const net_device* dev) { return dev->ops_lock; }
 void shim_netdev_lock_ops(net_device* dev)
 {
     EXPECT_TRUE(world->rtnl);
-    // The core's functions take it of any netdev, so a driver's hold one at a time.
+    // The core takes the ops lock of any netdev, so a driver holds one at a time.
     for (const net_device* other : world->netdevs)
         EXPECT_FALSE(other->ops_locked);
     dev->ops_locked = dev->ops_lock;
@@ -103,7 +103,7 @@ void shim_dev_change_flags(net_device* dev, bool up)
 {
     EXPECT_TRUE(world->rtnl);
     shim_netdev_lock_ops(dev);
-    // One that does not open stays down.
+    // A netdev whose open fails stays down.
     dev->up = up && ipoib_ndo_open(dev) == 0;
     if (!up)
         ipoib_ndo_stop(dev);
@@ -241,7 +241,7 @@ int shim_scnprintf(char* buffer, std::size_t bytes, const char* format, ...)
 
 // rdma_netdev.h
 
-// As one that filters finds it.
+// Queue pair with the QPN in the hardware address, which a filtering rdma_netdev uses.
 static ib_qp* qp_in_address(const net_device* dev)
 {
     const std::uint32_t qpn = ipoib::HwAddr::from(dev->address.data()).qpn();
@@ -288,7 +288,7 @@ void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
     dev->lower.push_back("uninit");
     if (!world->lower_filters)
         return;
-    // The number that it was known by.
+    // QPN that the filter knows the queue pair by.
     EXPECT_TRUE(qp_in_address(dev) || world->qps.empty());
     ipoib_queues_uninit(dev);
 }

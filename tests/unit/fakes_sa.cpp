@@ -6,11 +6,11 @@
 
 #include <ipoib/mgid.hpp>
 
-// What it does
+// State of the fake
 
 void World::answer_cancelled_paths()
 {
-    // An answer may have another question asked.
+    // A response may cause another query.
     for (std::size_t i = 0; i < paths.size(); ++i) {
         if (!paths[i].open || !paths[i].cancelled)
             continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Packets, their memory, and the cutting of large ones.
+// Packets, their memory, and segmentation.
 #include "fakes_inside.hpp"
 
 #include <numeric>
@@ -90,7 +90,7 @@ void shim_skb_put(sk_buff* skb, unsigned int bytes)
         return;
     }
     EXPECT_LE(skb->start + bytes + shim_skb_buffer_tailroom(), skb->buffer_bytes);
-    // Until now the vector holds the whole buffer.
+    // Before this the vector holds the whole buffer.
     skb->bytes.assign(skb->buffer, skb->buffer + skb->start + bytes);
 }
 void shim_helper_skb_pull_mac_header(sk_buff* skb, unsigned int bytes)
@@ -269,7 +269,7 @@ unsigned int shim_page_size() { return world->page_size; }
 
 namespace {
 
-// The data's pieces are the rest of the linear part and the fragments.
+// The data is the rest of the linear part and the fragments.
 struct Cut {
     sk_buff* skb;
     std::size_t piece, done;
@@ -325,7 +325,7 @@ std::uint32_t shim_csum_block_add(std::uint32_t sum, const void* data, unsigned 
         sum += static_cast<std::uint32_t>(static_cast<const std::uint8_t*>(data)[i]) << ((offset + i) % 2 ? 0 : 8);
     return sum;
 }
-// Of the data alone.
+// Checksum of the data alone.
 void shim_helper_tso_checksums(const shim_tso*, const sk_buff*, void* headers, unsigned int, std::uint32_t sum)
 {
     auto& ip = *reinterpret_cast<ipoib::Ipv4Header*>(static_cast<std::uint8_t*>(headers) + 4);

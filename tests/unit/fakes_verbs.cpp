@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The HCA: queues and what goes through them.
+// HCA: queues and their work requests and completions.
 #include "fakes_inside.hpp"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ static_assert(sizeof(shim_recv_wr) <= SHIM_SIZEOF_RECV_WR);
 // The status of a request that was flushed.
 static constexpr int flushed = 5;
 
-// What the HCA does
+// State and actions of the HCA
 
 void World::complete_sends(std::size_t count, int status)
 {
     finish_sends(count, status);
-    // Few of them raise no event.
+    // A few completions raise no event.
     advance(1);
     run_polls();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The World as a whole: its beginning and end, time, work and polls, packets that the stack sends.
+// The whole World: beginning and end, time, work and polls, packets that the stack sends.
 #include "fakes_inside.hpp"
 
 #include <algorithm>
@@ -14,8 +14,7 @@ World& World::get() { return *world; }
 
 World::World()
 {
-    // The driver's static objects, which limit what it logs, outlive a world: its time is far from that of those
-    // before.
+    // The driver's static rate limits outlive a World: the time of each World is far from that of earlier ones.
     static unsigned long begun = 0;
     now = begun += 1000000;
     world = this;
@@ -58,7 +57,7 @@ void World::run_work()
 {
     for (int guard = 0; guard < 10000; ++guard) {
         const auto it = std::find_if(queued.begin(), queued.end(), [&](const Queued& q) {
-            // While RTNL is held, items of the driver's queue of flushes wait for it.
+            // While RTNL is held, items of the driver's flush queue wait for RTNL.
             return kernel::reached(q.due, now) && !std::count(busy_queues.begin(), busy_queues.end(), q.queue) &&
                    !(rtnl && q.queue == ipoib::flush_queue.native());
         });
@@ -81,7 +80,7 @@ void World::advance(unsigned long ticks)
 {
     if (ca.gid_reports)
         ca.known_gid = ca.gid;
-    // Work that sleeps lets time pass, too.
+    // Work that sleeps lets time pass too.
     for (const unsigned long end = now + ticks; !kernel::reached(end, now); ++now)
         run_work();
     run_work();
@@ -130,7 +129,7 @@ void World::let_others_run()
 
 void World::run_softirqs()
 {
-    // Not from within one.
+    // A softirq does not start within another.
     if (auto pending = std::exchange(softirqs, nullptr)) {
         pending();
         softirqs = std::move(pending);

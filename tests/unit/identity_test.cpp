@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Who an interface is: a GUID of the administrator's choice, and whom rdma_cm finds.
+// Identity of an interface: a GUID set by the administrator, and the interface that rdma_cm finds.
 #include "driver_test.hpp"
 
 struct sockaddr {
@@ -78,7 +78,7 @@ TEST_F(IdentityTest, joins_wait_until_the_port_has_the_guid)
     world.advance(10 * shim_hz());
     world.run_work();
     EXPECT_TRUE(world.open_joins.empty());
-    // No event tells of it.
+    // The change raises no event.
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
     world.advance(2 * shim_hz());
     world.run_work();
@@ -99,7 +99,7 @@ TEST_F(IdentityTest, set_guid_survives_changes_of_the_gid_table)
     // The prefix is the subnet's.
     EXPECT_EQ(world.dev().address[4], 0xfd);
     EXPECT_EQ(world.dev().address[19], 0x77);
-    // The port's own again, it follows the port.
+    // With the port's own GUID set again, the address follows the port.
     EXPECT_EQ(set_guid(world.dev(), world.ca.gid.raw[15]), 0);
     world.ca.gid.raw[15] = 0x99;
     reregister();
@@ -131,7 +131,7 @@ TEST_F(IdentityTest, child_can_be_created_with_its_own_guid)
     address.bytes[19] = 0x66;
     world.ca.gids.push_back(with_guid(world.ca.gid, 0x66));
     EXPECT_EQ(make(address).identity.gid().bytes[15], 0x66);
-    // One that was made up is none of the port's.
+    // A GUID that the port does not have.
     HwAddr made_up = address;
     std::memset(made_up.bytes + 12, 0x5a, 8);
     EXPECT_EQ(make(made_up).identity.gid(), interface().identity.gid());
@@ -140,7 +140,7 @@ TEST_F(IdentityTest, child_can_be_created_with_its_own_guid)
     world.rtnl = false;
 }
 
-// The HCA's own answer fails, but ib_core has the GID.
+// The query of the HCA fails, but ib_core has the GID.
 TEST_F(IdentityTest, cached_gid_is_used_if_the_hcas_query_fails)
 {
     world.stop();
@@ -238,7 +238,7 @@ TEST_F(IdentityTest, ip_address_selects_among_several_interfaces)
     EXPECT_EQ(find(0x8001, nullptr, &second_ip), world.netdevs[2]);
     EXPECT_EQ(find(0x8001, nullptr, &neither), nullptr);
     EXPECT_NE(find(0x8001, nullptr, nullptr), nullptr);
-    // Where only one has the P_Key, it is the one, whatever its addresses.
+    // A single interface with the P_Key is found whatever its addresses.
     EXPECT_EQ(find(0xffff, nullptr, &neither), &world.dev());
     world.netdevs[2]->ip = &first_ip;
     EXPECT_EQ(find(0x8001, nullptr, &first_ip), world.netdevs[1]);

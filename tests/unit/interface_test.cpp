@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface from birth to death: carrier, MTU, events, parameters.
+// Interface from creation to destruction: carrier, MTU, events, parameters.
 #include "driver_test.hpp"
 
 #include <kernel/rate_limit.hpp>
@@ -47,7 +47,7 @@ TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
     EXPECT_TRUE(world.dev().carrier);
 }
 
-// The answer's item waits for RTNL, and the link may go down meanwhile.
+// The work item of the response waits for RTNL, and the link may go down meanwhile.
 TEST_F(InterfaceTest, join_from_before_a_reopen_brings_no_carrier)
 {
     world.rtnl = true;
@@ -171,7 +171,7 @@ TEST_F(InterfaceTest, changed_pkey_restarts_with_another_broadcast_group)
     EXPECT_EQ(world.dev().broadcast[9], 0x01);
 }
 
-// The fake of shim_dim_cancel() looks which queues wait.
+// The fake of shim_dim_cancel() checks which queues wait.
 TEST_F(InterfaceTest, restart_cancels_moderation_work_outside_the_rescuer_queue)
 {
     open();
@@ -214,10 +214,10 @@ TEST_P(UnreportedChangeTest, new_prefix_changes_the_address_and_the_memberships)
     world.event(GetParam());
     world.run_work();
     EXPECT_EQ(world.ca.gid_reports, 1U);
-    // A join with the former GID, as the event asks for one.
+    // The event causes a join with the former GID.
     if (!world.open_joins.empty())
         world.answer_broadcast();
-    // ib_core passes no event on.
+    // ib_core suppresses the event.
     world.advance(110);
     EXPECT_EQ(world.ca.gid_reports, 1U);
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
@@ -281,7 +281,7 @@ TEST_F(InterfaceTest, failed_port_queries_back_off)
     EXPECT_EQ(flushes(), expected);
     EXPECT_EQ(world.log.size(), warnings + 1) << "it is said once";
     EXPECT_EQ(world.pkey_queries, pkey_queries) << "nothing is asked after a query that failed";
-    // An event does not wait for the time to ask again.
+    // An event does not wait for the retry time.
     world.refused.clear();
     world.ca.pkey = 0x8001;
     world.event(SHIM_EVENT_PKEY_CHANGE);
@@ -366,7 +366,7 @@ TEST_F(InterfaceTest, restart_wakes_the_transmit_queue)
 TEST_F(InterfaceTest, close_stops_a_queue_woken_late_by_a_poll)
 {
     open();
-    // A poll on another processor has found room before the interface began to stop, and wakes the queue only now.
+    // A poll on another processor found space before the interface began to stop, and wakes the queue only now.
     std::function<void()> wake = [&] {
         if (world.dev().stopped)
             shim_netif_tx_wake_queue(&world.dev());
@@ -383,10 +383,10 @@ TEST_F(InterfaceTest, failed_send_during_close_queues_no_recovery)
     open();
     meet(peer(1));
     world.transmit(world.packet(peer(1)));
-    // Nobody has polled yet.
+    // The completion is not polled yet.
     world.qp().send_cq->push({world.qp().outstanding.front().id, 2, 0, 0, 0, false});
     world.qp().outstanding.pop_front();
-    // The interface's work queue has an item that takes its time.
+    // An item of the interface's work queue takes long.
     world.busy_queues.push_back(interface().work_queue.native());
     close();
     world.busy_queues.clear();
@@ -457,7 +457,7 @@ TEST_F(InterfaceTest, mode_accepts_its_values_with_and_without_newline)
     EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n\n", 11), -22);
 }
 
-// The file's owner is not asked: a container's root, or one that gave its capabilities up, may own it.
+// The owner of the file does not matter: a container's root, or a root without capabilities, may own it.
 TEST_F(InterfaceTest, sysfs_writes_need_cap_net_admin)
 {
     net_device* dev = &world.dev();
@@ -470,7 +470,7 @@ TEST_F(InterfaceTest, sysfs_writes_need_cap_net_admin)
     EXPECT_STREQ(text, "0\n");
 }
 
-// Warnings that a peer or a user provokes have a limit of their own.
+// Warnings that a peer or a user can provoke have their own rate limits.
 TEST_F(InterfaceTest, each_warning_has_its_own_rate_limit)
 {
     constexpr const char* often = "MTU %u is not between %u and %u";
@@ -523,7 +523,7 @@ TEST_F(InterfaceTest, rejected_mtu_is_logged_and_admin_mtu_kept)
     world.refused = "netdev_change_mtu";
     open();
     EXPECT_TRUE(logged("failed to change the MTU to %u, error %d"));
-    // The user's from here on, not the group's.
+    // From here on the user's MTU applies, not the group's.
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1500), 0);
     world.refused.clear();
     world.event(SHIM_EVENT_PORT_ACTIVE);
@@ -560,7 +560,7 @@ TEST_F(InterfaceTest, unsent_packets_stay_mapped_until_the_queue_pair_is_reset)
     world.answer_path();
     ASSERT_EQ(world.qp().outstanding.size(), 1U);
     world.mute = true;
-    // The fakes look at each mapping that is undone.
+    // The fakes check each mapping that is undone.
     close();
     EXPECT_TRUE(logged("timing out; %u sends not completed"));
     EXPECT_TRUE(world.mappings.empty());

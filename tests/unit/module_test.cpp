@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The module's start and an HCA's arrival, and what is left of them when the kernel refuses something: nothing.
+// Start of the module and arrival of an HCA: if the kernel refuses a request, nothing is left.
 #include "driver_test.hpp"
 
 namespace ipoib {
@@ -26,7 +26,7 @@ protected:
 
 TEST_F(ModuleTest, failed_start_leaves_nothing_registered)
 {
-    // Of the work queues, the second.
+    // For work queues, the second creation fails.
     for (const char* call : {"workqueue_create", "debugfs", "link", "client"}) {
         SCOPED_TRACE(call);
         refuse(call, std::strcmp(call, "workqueue_create") == 0);
@@ -48,7 +48,7 @@ TEST_F(ModuleTest, hca_without_infiniband_ports_gets_no_interface)
 
 TEST_F(ModuleTest, failed_interface_creation_leaks_nothing)
 {
-    // The module's own work queues are two.
+    // The module itself has two work queues.
     for (const auto& [call, granted] : {std::pair{"netdev_create", 0U},
                                         {"workqueue_create", 2U},
                                         {"hash_init", 0U},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Groups: joining, sending, leaving.
+// Groups: joins, sends, leaves.
 #include "driver_test.hpp"
 
 namespace ipoib {
@@ -7,7 +7,7 @@ namespace {
 
 class MulticastTest : public DriverTest {
 protected:
-    // Opened, and nothing answered yet.
+    // Opens the interface and answers nothing yet.
     void open_only()
     {
         world.rtnl = true;
@@ -98,7 +98,7 @@ TEST_F(MulticastTest, packet_is_sent_if_its_group_joins_during_the_lookup)
     open();
     world.transmit(world.packet(to_group(7)));
     world.run_work();
-    // When it was looked up, there was no address handle.
+    // The lookup found no address handle.
     world.meanwhile = [&] { world.answer_join(world.join_of(group(7))); };
     world.transmit(world.packet(to_group(7)));
     EXPECT_EQ(world.qp().outstanding.size(), 2U);
@@ -118,7 +118,7 @@ TEST_F(MulticastTest, packets_wait_at_most_a_minute_for_a_group)
 {
     open();
     reregister();
-    // The broadcast group is not joined again, so that no other is.
+    // The broadcast group is not rejoined, so other groups wait.
     set_groups({1});
     world.transmit(world.packet(to_group(1)));
     world.advance(5900);
@@ -210,7 +210,7 @@ TEST_F(MulticastTest, failed_attachment_leaves_no_membership)
     world.answer_join(world.join_of(group(1)));
     world.fail_allocation = 0;
     EXPECT_EQ(world.memberships.size(), 1U);
-    // Attached it stays until it is left; the retry finds it so.
+    // The group stays attached until it is left; the retry finds it attached.
     world.advance(110);
     world.answer_join(world.join_of(group(1)));
     EXPECT_EQ(world.qp().attached.size(), 2U);
@@ -242,7 +242,7 @@ TEST_F(MulticastTest, reregistration_rejoins_all_groups_and_keeps_sending)
     world.answer_join(world.join_of(group(1)), 0, 0xc020);
     world.transmit(world.packet(to_group(1)));
     EXPECT_EQ(world.sent.back().ah->dlid, 0xc020);
-    // Attached to the group by its new LID, once.
+    // The queue pair is attached once to the group's new LID.
     EXPECT_EQ(world.qp().attached.size(), 2U);
     EXPECT_EQ(world.leaves, 2U);
     EXPECT_EQ(world.drops, 0U);
@@ -250,7 +250,7 @@ TEST_F(MulticastTest, reregistration_rejoins_all_groups_and_keeps_sending)
 
 class SendOnlyTest : public MulticastTest {
 protected:
-    // Joined by a subnet manager that is another's now.
+    // The membership was granted by a former subnet manager.
     void SetUp() override
     {
         MulticastTest::SetUp();
@@ -318,7 +318,7 @@ TEST_F(MulticastTest, reregistration_during_a_join_joins_again)
     reregister();
     world.answer_broadcast();
     world.run_work();
-    // It may have been granted by a subnet manager that has forgotten it since.
+    // The membership may have been granted by a subnet manager that has lost it since.
     world.answer_join(join);
     world.run_work();
     ASSERT_EQ(world.open_joins.size(), 1U);
@@ -430,7 +430,7 @@ TEST_F(MulticastTest, limit_of_send_only_groups_evicts_unused_ones)
     const HwAddr one_more = to_group(GroupSet::max_send_only + 2);
     world.transmit(world.packet(one_more));
     EXPECT_EQ(world.drops, 1U);
-    // Those that the stack listens to do not count.
+    // Groups of the stack's list do not count toward the limit.
     set_groups({1});
     EXPECT_NE(world.join_of(group(1)), nullptr);
     set_groups({});

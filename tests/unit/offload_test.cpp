@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Offloads: what is left to the HCA when sending, and TCP segments that are merged when receiving.
+// Offloads: checksums and segmentation left to the HCA in sends, and TCP segments merged in receives.
 #include "driver_test.hpp"
 
 namespace ipoib {
@@ -28,7 +28,7 @@ protected:
         std::uint16_t fragment = 0x4000;
         // TCP's reserved bits, of which the lowest is accurate ECN's AE.
         std::uint8_t reserved = 0;
-        // The HCA says nothing of its checksum; it has 4 bytes of IP options.
+        // The HCA did not verify the checksum; the packet has 4 bytes of IP options.
         bool unverified = false, ip_options = false;
         std::uint8_t service = 0, protocol = 6;
     };
@@ -76,7 +76,7 @@ protected:
         world.polls_later = false;
         world.run_polls();
     }
-    // Sizes of the data in what reached the stack.
+    // Sizes of the data in the packets that reached the stack.
     std::vector<std::size_t> received()
     {
         std::vector<std::size_t> sizes;
@@ -101,7 +101,7 @@ TEST_F(OffloadTest, checksum_is_left_to_the_hca)
     ASSERT_EQ(world.sent.size(), 2U);
     EXPECT_TRUE(world.sent[0].checksum);
     EXPECT_FALSE(world.sent[1].checksum);
-    // The last of a burst reports, whatever else it asks for.
+    // The last send of a burst is signaled, whatever its offloads.
     EXPECT_TRUE(world.sent[1].signaled);
     world.complete_sends(2);
 }
@@ -120,12 +120,12 @@ TEST_F(OffloadTest, large_packet_is_posted_as_headers_and_data)
     EXPECT_EQ(world.sent[0].headers[0], 0x08);
     EXPECT_EQ(world.sent[0].bytes.size(), 5000U);
     world.complete_sends(1);
-    // As they were on the wire.
+    // Counted as on the wire.
     EXPECT_EQ(statistics().tx_packets, 1U + 5U);
     EXPECT_EQ(statistics().tx_bytes - before, 5000U + 5 * 40U);
     EXPECT_EQ(interface().tx.ring.segmented.value(), 5U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
-    // The slot's next packet is an ordinary one.
+    // The next packet in the slot has no offloads.
     for (int i = 0; i < 128; ++i) {
         world.transmit(world.packet(peer(1)));
         EXPECT_EQ(world.sent.back().segment_bytes, 0U);
@@ -144,7 +144,7 @@ TEST_F(OffloadTest, segments_longer_than_the_mtu_are_dropped_with_an_icmp_error)
     EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
 }
 
-// Of an HCA that has no offloads.
+// HCA without offloads
 
 class DriverTsoTest : public OffloadTest {
 protected:
@@ -153,7 +153,7 @@ protected:
         world.abilities = SHIM_CAN_GATHER;
         OffloadTest::SetUp();
     }
-    // So much data in all, behind 20 bytes of it in fragments of frag_bytes.
+    // Packet with this much data in all, the first 20 bytes linear and the rest in fragments of frag_bytes.
     sk_buff* large(std::size_t data, std::size_t frag_bytes, unsigned int segment_bytes)
     {
         sk_buff* skb = world.packet(peer(1), 0x0800, 40 + 20);
@@ -221,7 +221,7 @@ TEST_F(DriverTsoTest, large_packet_that_cannot_be_mapped_is_dropped_whole)
 
 TEST_F(DriverTsoTest, segment_of_too_many_fragments_is_linearized)
 {
-    // The first segment's pieces are few, the second's too many.
+    // The first segment has few fragments, the second too many.
     sk_buff* skb = large(2980, 980, 1000);
     const std::vector<std::uint8_t> second = skb->frags.at(1);
     skb->frags.erase(skb->frags.begin() + 1);
@@ -335,7 +335,7 @@ TEST_F(OffloadTest, end_of_poll_delivers_merged_segments)
 
 TEST_F(OffloadTest, irregular_segments_are_delivered_alone_and_in_order)
 {
-    // A gap; a flag; another time to live; less data, then more; an acknowledgement that goes back.
+    // A gap; a flag; another time to live; less data, then more; a lower acknowledgement number.
     arrive({{.sequence = 1000}, {.sequence = 1300}});
     arrive({{.sequence = 2000}, {.sequence = 2100, .flags = tcp_ack | 0x01}, {.sequence = 2201}});
     arrive({{.sequence = 3000}, {.sequence = 3100, .time_to_live = 63}});
@@ -347,7 +347,7 @@ TEST_F(OffloadTest, irregular_segments_are_delivered_alone_and_in_order)
     EXPECT_EQ(interface().rx.merged.value(), 0U);
 }
 
-// Whatever else comes of a flow comes behind what is held of it: a segment with IP options, a fragment, one whose
+// Other packets of a flow are delivered behind its held segments: a segment with IP options, a fragment, one whose
 // checksum the HCA did not verify.
 TEST_F(OffloadTest, unmergeable_packets_stay_behind_the_segments_of_their_flow)
 {
@@ -357,14 +357,14 @@ TEST_F(OffloadTest, unmergeable_packets_stay_behind_the_segments_of_their_flow)
     EXPECT_EQ(received(), (Sizes{200, 14, 200, 11, 200, 12}));
 }
 
-// UDP and TCP have no order among themselves.
+// UDP and TCP packets have no order among themselves.
 TEST_F(OffloadTest, datagram_between_segments_does_not_end_merging)
 {
     arrive({{.sequence = 1000}, {.data = 10, .protocol = 17}, {.sequence = 1100}});
     EXPECT_EQ(received(), (Sizes{10, 200}));
 }
 
-// Shared receive queues with few elements, so that packets of connections are not built in their page.
+// Shared receive queues with few SGEs, so that packets of connections are not built in their page.
 class FewSgesTest : public OffloadTest {
 protected:
     void SetUp() override
@@ -402,10 +402,10 @@ TEST_F(OffloadTest, segments_with_different_congestion_marks_are_not_merged)
     EXPECT_EQ(received(), (Sizes{200, 100}));
     EXPECT_EQ(ip_of(0).service, 2);
     EXPECT_EQ(ip_of(1).service, 3);
-    // Another class of service is no congestion mark, and not the flow's either.
+    // Another traffic class is no congestion mark, and differs from the flow's.
     arrive({{.sequence = 1300, .service = 2}, {.sequence = 1400, .service = 0x22}});
     EXPECT_EQ(received(), (Sizes{200, 100, 100, 100}));
-    // Segments with ECE or CWR go up alone.
+    // Segments with ECE or CWR are delivered alone.
     arrive(
         {{.sequence = 1500}, {.sequence = 1600, .flags = tcp_ack | 0x40}, {.sequence = 1700, .flags = tcp_ack | 0x80}});
     EXPECT_EQ(received(), (Sizes{200, 100, 100, 100, 100, 100, 100}));

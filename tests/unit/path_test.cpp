@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Paths and neighbours, from the first packet to their end.
+// Paths and neighbours, from the first packet to their removal.
 #include "driver_test.hpp"
 
 namespace ipoib {
@@ -158,7 +158,7 @@ TEST_F(PathTest, garbage_collection_queries_for_waiting_packets)
     world.sa_unknown = true;
     world.transmit(world.packet(peer(1)));
     world.transmit(world.packet(peer(2), 0x0806));
-    // The first collection finds nobody to ask.
+    // The first collection finds no SA.
     world.advance(3010);
     EXPECT_EQ(world.drops, 0U);
     world.sa_unknown = false;
@@ -231,7 +231,7 @@ TEST_F(PathTest, address_resolution_creates_no_neighbour)
     world.transmit(world.packet(peer(1), 0x0806));
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 1U);
-    // Forgotten with its path after a while; a neighbour would have kept it.
+    // Removed with its path after a while; a neighbour would have kept it.
     world.transmit(world.packet(peer(1), 0x0806));
     EXPECT_EQ(world.path_questions, 1U);
     EXPECT_EQ(world.sent.size(), 2U);
@@ -298,13 +298,13 @@ TEST_F(PathTest, unused_neighbours_are_removed_and_their_paths_queried_anew)
     EXPECT_EQ(world.path_questions, 2U);
     EXPECT_EQ(world.sent.back().ah->dlid, 5) << "it is used meanwhile";
     EXPECT_EQ(world.sent.size(), 2U);
-    // Whose port answers for an administrator that is gone.
+    // The port answers for an SA that is gone.
     world.answer_path(-22);
     world.transmit(world.packet(peer(1)));
     world.complete_sends(2);
     EXPECT_EQ(world.sent.size(), 3U);
     EXPECT_EQ(world.path_questions, 2U);
-    // While it is used, it is asked for in each interval until there is an answer.
+    // While the path is used, each interval repeats the query until there is a response.
     world.advance(3000);
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.path_questions, 3U);
@@ -324,7 +324,7 @@ TEST_F(PathTest, long_silent_hosts_communicate_without_an_sa)
     world.transmit(world.packet(peer(2), 0x0806));
     world.answer_path(0, 6);
     world.complete_sends(1);
-    // There is none to ask, it says nothing, its port says that there is none.
+    // No SA is known; the SA does not respond; the port reports that there is none.
     for (const int status : {0, -110, -22}) {
         world.sa_unknown = !status;
         // Ten minutes.
@@ -359,14 +359,14 @@ TEST_F(PathTest, limit_of_unused_paths_evicts_the_longest_unused)
     const unsigned int count = PathTable::max_idle + 10;
     for (unsigned int i = 0; i < count; ++i) {
         use(i);
-        // Seldom, for time passes meanwhile.
+        // Seldom, since time passes.
         if (i % 64 == 0)
             complete();
     }
     complete();
     world.advance(3 * 3000);
     EXPECT_EQ(world.ahs.size(), PathTable::max_idle + 1U) << "and the broadcast group's";
-    // The first ten are gone. Of those that are left the first is used again, and another comes.
+    // The first ten are removed. The first of the remaining ones is used again, and another one is added.
     use(10);
     use(count);
     complete();
@@ -422,7 +422,7 @@ TEST_F(PathTest, failed_allocations_drop_the_packet_and_leak_nothing)
         if (world.open_paths())
             world.answer_path();
         world.fail_allocation = 0;
-        // And then it works.
+        // Without failures the packet is sent.
         const std::size_t before = world.sent.size();
         world.transmit(world.packet(address));
         if (world.open_paths())
@@ -444,7 +444,7 @@ TEST_F(PathTest, waiting_packet_is_not_charged_to_its_socket)
     world.complete_sends(world.qp().outstanding.size());
 }
 
-// Whoever asks for our address chooses the one that we answer to.
+// The sender of an ARP request for this host's address chooses the address that gets the reply.
 TEST_F(PathTest, pending_queries_are_limited)
 {
     open();
@@ -495,7 +495,7 @@ TEST_F(PathTest, neighbours_are_limited)
     meet(peer(1, 2));
     for (unsigned int i = 1; i < PathTable::max_neighbours; ++i) {
         world.transmit(world.packet(peer(1, i + 2)));
-        // Seldom, for time passes meanwhile, and what is unused is forgotten.
+        // Seldom, since time passes and unused paths are removed.
         if (i % 64 == 0)
             world.complete_sends(world.qp().outstanding.size());
     }

@@ -39,7 +39,7 @@ TEST(PiecesTest, message_buffer_size_is_independent_of_the_page_size)
             EXPECT_LE(is.pieces, std::min(elements, MessageBuffer::max_pieces));
             EXPECT_LE(is.piece_bytes, page);
             EXPECT_EQ(page % is.piece_bytes, 0U);
-            // At most twice the longest message; and room for it, or for as much as so many whole pages hold.
+            // At most twice the longest message; and space for that, or for as much as this many whole pages hold.
             EXPECT_LE(is.pieces * is.piece_bytes, 2 * 65536U);
             EXPECT_GE(is.pieces * is.piece_bytes, std::min(elements * page, MessageBuffer::max_message));
             if (elements >= MessageBuffer::max_pieces) {
@@ -69,7 +69,7 @@ protected:
 
 TEST_P(PageSizeTest, datagrams_are_charged_for_their_piece_of_a_page)
 {
-    // The ring of 256, and the page that the next buffer is cut from.
+    // Ring of 256, and the page that the next buffer is cut from.
     EXPECT_LE(page_bytes(), 256 * 4096U + GetParam());
     for (std::size_t bytes = 300; bytes < 2044; bytes += 3) {
         const auto sent = datagram(bytes);

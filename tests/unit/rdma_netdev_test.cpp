@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An HCA with a datapath of its own: the driver leaves sending and receiving to it, and everything else stays as it is.
+// HCA with an rdma_netdev: the driver leaves sending and receiving to that, and everything else is unchanged.
 #include "driver_test.hpp"
 
 #include <shim/ethtool.h>
@@ -94,7 +94,8 @@ TEST_F(RdmaNetdevTest, children_use_the_rdma_netdev)
     world.rtnl = false;
 }
 
-// The fakes see that it is held whenever the rdma_netdev is opened, closed and changed, and one at a time.
+// The fakes check that the ops lock is held whenever the rdma_netdev is opened, closed and changed, and one lock at a
+// time.
 TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
 {
     const auto bring = [this](bool up) {
@@ -149,7 +150,7 @@ TEST_F(RdmaNetdevTest, parameter_disables_the_rdma_netdev)
     world.rtnl = false;
 }
 
-// The netdev has the transmit queues of an rdma_netdev, and uses one; the kernel's watchdog looks at all.
+// The netdev has the transmit queues of an rdma_netdev, and uses one; the kernel's watchdog checks all.
 TEST_F(RdmaNetdevTest, disabled_rdma_netdev_leaves_no_transmit_queue_stopped)
 {
     start(0);
@@ -209,7 +210,7 @@ TEST_F(RdmaNetdevTest, address_of_a_virtual_function_cannot_be_set)
 {
     world.abilities |= SHIM_IS_FUNCTION;
     start();
-    // The rdma_netdev says what else it can do.
+    // The rdma_netdev sets the other abilities.
     EXPECT_EQ(world.dev().abilities, SHIM_IS_FUNCTION);
 }
 

@@ -87,7 +87,7 @@ TEST(GroupJoin, unanswered_joins_back_off_to_64_seconds)
         EXPECT_EQ(join.on(J::Event::unanswered).delay_s, expected);
         join.on(J::Event::retry_due);
     }
-    // Whoever speaks again is asked as often as ever.
+    // After another response the back-off is as before.
     EXPECT_EQ(join.on(J::Event::refused).delay_s, 16U);
 }
 
@@ -111,7 +111,7 @@ TEST(GroupJoin, send_only_group_gives_up_after_two_attempts)
     const auto step = join.on(J::Event::refused);
     EXPECT_EQ(step.action, J::Action::drop_waiting);
     EXPECT_EQ(step.next, J::State::idle);
-    // And the next packet finds it as new.
+    // The next packet starts as the first one did.
     EXPECT_EQ(join.on(J::Event::wanted).action, J::Action::ask);
     EXPECT_EQ(join.on(J::Event::refused).action, J::Action::arm_retry);
 }
@@ -206,7 +206,7 @@ TEST(PathLife, query_timeout_doubles_up_to_the_maximum)
             EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::ask);
             path.on(P::Event::needed);
         }
-        // From then on one packet is worth one question.
+        // From here on each packet causes one query.
         for (int again = 0; again < 2; ++again) {
             EXPECT_EQ(path.limit_s(), P::max_limit_s);
             EXPECT_EQ(path.on(P::Event::unanswered).action, usable ? P::Action::none : P::Action::drop_waiting);
@@ -244,7 +244,7 @@ TEST(PathLife, aged_record_is_kept_until_replaced)
     path.on(P::Event::needed);
     path.on(P::Event::answered);
     EXPECT_FALSE(path.unconfirmed());
-    // An SA that has just come knows better.
+    // A new SA's response replaces the record.
     path.on(P::Event::aged);
     path.on(P::Event::doubted);
     path.on(P::Event::needed);

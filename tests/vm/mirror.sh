@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# Asks this machine's Debian mirror about other Debians: sourced by kernel and newer-kernel, which set top.
+# Queries this machine's Debian mirror for other Debian releases: sourced by kernel and newer-kernel, which set top.
 
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 
@@ -9,8 +9,8 @@ mirror() {
     apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $codename" | sed -n 1p
 }
 
-# apt_of SUITE COMMAND...: has a command of apt look at a suite: this machine's own, or another one's lists, which are fetched
-# once a day into build/.
+# apt_of SUITE COMMAND...: runs a command of apt on a suite: this machine's own, or another one's lists, which are
+# fetched once a day into build/.
 apt_of() {
     local suite=$1 state=$top/build/apt/$1
     shift

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# Reads what suites ask for, and selects those to run: sourced by run, which sets here, kernel and tests.
+# Reads the headers of suites, and selects the suites to run: sourced by run, which sets here, kernel and tests.
 
-# A suite has what its file has, and those that it takes over with ". suites/other.sh".
+# A suite has the tests of its file, and of files that it includes with ". suites/other.sh".
 taken_over() { sed -nE 's,^\. (suites/[a-z0-9_]+\.sh)$,'"$here"'/\1,p' "$1"; } # file
 suite_matches() { # file pattern
     local others
@@ -18,8 +18,8 @@ needs_own_vm() { has_two_machines "$1" || is_long "$1" || wants_fresh_vm "$1"; }
 is_for_debug_kernels() { suite_matches "$here/suites/$1.sh" '^DEBUG_KERNEL=1$'; } # suite
 on_debug_kernel() { [[ $kernel = debug* || $kernel = kcsan ]]; }
 
-# How many rows a suite has when all of it has run: its tests, or those of them that were selected, its set-up, and what it
-# leaves. Counted in the files: the guest's own count would be that of the tests that it could read.
+# Number of rows of a complete suite: its tests, or the selected ones, the set-up, and the check at its end. Counted in
+# the files: the guest's own count would miss tests after a syntax error.
 rows_of() { # suite tests
     local file=$here/suites/$1.sh others left_out
     [ -z "$2" ] || { echo $((2 + $(wc -w <<<"$2"))); return; }
@@ -28,7 +28,7 @@ rows_of() { # suite tests
     echo $((2 + $(cat "$file" "${others[@]}" | grep -cE '^test_[a-z0-9_]+\(\)') - left_out))
 }
 
-# The suites to run, each once, with the tests to run in it: "suite" (all of them) or "suite test test ...".
+# Prints the suites to run, each once, with the tests to run in it: "suite" (all of them) or "suite test test ...".
 select_suites() {
     local suite name file found all
     local -A chosen=()
@@ -63,8 +63,8 @@ select_suites() {
     done
 }
 
-# Those that want two processors come first, so that a job's VM changes its number once. Of each kind the longest are the
-# first, so that none of them is left when the others have ended.
+# Suites of two processors come first, so that a job changes its VM once. Within each kind the longest are first, so
+# that none of them is left when the others have ended.
 longest="lifecycle connected_faults recovery children_races connected_thousand connected_no_srq rdma_netdev fabric_events \
 verbs rdma_netdev_filter offload_by_driver uapi address offload wire"
 longest_first() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034
-# Boots a VM: sourced by run, demo and shell. It knows kernels, images and QEMU, and nothing of the tests.
+# Boots a VM: sourced by run, demo and shell. Handles kernels, images and QEMU, but no tests.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$top/tests/vm
 
@@ -25,11 +25,11 @@ parse_arguments() {
     done
 }
 
-# Makes everything that a boot needs; sets KVER, KROOT and images.
+# Makes all inputs of a boot; sets KVER, KROOT and images.
 prepare_vm() {
     "$here/need" qemu-system-x86 cpio kmod binutils xz-utils zstd
     local output
-    # By a variable: a failure ends the script then.
+    # Assigned to a variable, so that a failure ends the script.
     output=$("$here/kernel" "$kernel")
     eval "$output"
     output=$("$here/image" "$KVER" "$KROOT")
@@ -40,12 +40,12 @@ prepare_vm() {
     done
 }
 
-# make_initrd FILE NAME=VALUE...: the images, and what changes from run to run.
+# make_initrd FILE NAME=VALUE...: joins the images and the files that differ between runs.
 make_initrd() {
     local file=$1 tree
     shift
     tree=$(mktemp -d)
-    # It is the VM's root directory, and daemons that are not root must get in.
+    # The VM's root directory must be accessible to daemons that are not root.
     chmod 755 "$tree"
     mkdir -p "$tree/test"
     cp -r "$here/guest/." "$here/suites" "$here/splat" "$tree/test/"
@@ -57,9 +57,9 @@ make_initrd() {
     rm -rf "$tree"
 }
 
-# The processors: KVM where the processor has it for us, else emulation, which is quick enough. With clock=instructions
-# one, whose time is the number of its instructions: what is measured by it can be repeated. Otherwise as many as the
-# variable processors says, or two.
+# Processors: KVM if this machine has it, else emulation, which is fast enough. With clock=instructions one processor,
+# whose clock counts its instructions: measurements can be repeated. Otherwise the number in the variable processors, or
+# two.
 processors() {
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
@@ -67,19 +67,20 @@ processors() {
     elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then
         echo kvm -cpu host -smp "${processors:-2}"
     else
-        # A simple one: what the newer ones have is dear to emulate. But RDRAND: the kernel's random numbers are ready at
-        # once, and it has no code to patch for it while both processors run, over which emulation stumbles now and then.
+        # A simple model: newer features are slow to emulate. With RDRAND: the kernel's random numbers are ready at
+        # once, and the kernel does not patch code for them while both processors run, on which emulation sometimes
+        # fails.
         echo tcg,thread=multi -cpu qemu64,+rdrand -smp "${processors:-2}"
     fi
 }
 
-# What every kernel here is told. With a program always at the same addresses (norandmaps) the emulator translates it once,
-# not at each start: the suites start thousands.
+# Parameters of all kernels here. With a program always at the same addresses (norandmaps) the emulator translates it
+# once, not at each start: the suites start thousands.
 kernel_parameters='console=ttyS0 panic=-1 oops=panic mitigations=off norandmaps'
 
-# boot INITRD CONSOLE_LOG [QEMU ARGUMENT...]: the kernel's console goes to the log. Where the machine is busy the timer may
-# tick later than the kernel would wait to see: no_timer_check. One processor counts its locked instructions as two would:
-# noreplace-smp. The second one is switched on when the kernel has patched its code: maxcpus=1.
+# boot INITRD CONSOLE_LOG [QEMU ARGUMENT...]: the kernel's console goes to the log. no_timer_check: on a busy machine
+# the timer may tick later than the kernel expects. noreplace-smp: one processor counts locked instructions as two
+# would. maxcpus=1: the second processor is switched on when the kernel has patched its code.
 boot() {
     local initrd=$1 console=$2 cpus kernel
     shift 2
@@ -91,7 +92,7 @@ boot() {
         -serial "file:$console" "$@"
 }
 
-# Prints the faults in a console's log, but for those of the driver that lib.sh knows, and fails if there are any.
+# Prints the faults in a console's log, except those of the driver that lib.sh lists, and fails if there are any.
 console_is_clean() { # CONSOLE_LOG DRIVER
     # shellcheck disable=SC2016 # it is for the inner shell to expand
     KNOWN_FAULTS=$(DRIVER=$2 bash -c '. "$0/guest/lib.sh"; echo "${KNOWN_FAULTS:-}"' "$here") "$here/splat" "$1"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /sys/kernel/debug/soft_ib/capture: every packet on the wire, as an ERF file. Opening it starts the capture, closing
- * it stops it, a write to it ends the file for its reader. README.md says how to look at one.
+ * /sys/kernel/debug/soft_ib/capture: every packet on the wire, as an ERF file. Opening the file starts the capture,
+ * closing it stops the capture, a write ends the file for its reader. README.md has an example.
  */
 #include "engine.h"
 #include <linux/fs.h>
@@ -18,11 +18,11 @@ struct recorder {
 	u8 payload[MOST_PAYLOAD];
 	u8 record[FABRIC_MOST_AROUND_PAYLOAD + MOST_PAYLOAD];
 	u8 buffer[BUFFER_BYTES];
-	/* Under reader_lock: what is on its way to the reader. */
+	/* Under reader_lock: bytes on the way to the reader. */
 	u8 out[MOST_READ];
 };
 
-/* Guards the one that is open, and what is in it. */
+/* Guards the open capture, and its content. */
 static DEFINE_SPINLOCK(recorder_lock);
 static struct recorder *recorder;
 static DEFINE_MUTEX(reader_lock);
@@ -101,7 +101,7 @@ static int capture_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The next bytes, if there are any. True: there is nothing to wait for. */
+/* The next bytes, if there are any. Returns true if there is no need to wait. */
 static bool take(struct recorder *from, size_t bytes, unsigned int *taken)
 {
 	bool ended;

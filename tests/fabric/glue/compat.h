@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What differs between kernels, as the probes in probes/ found it. */
+/* Differences between kernels, found by the probes in probes/. */
 #pragma once
 #include <generated/probes.h>
 #ifdef HAVE_HEX_HEADER
@@ -46,8 +46,8 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
 }
 
 /*
- * The accelerated datapath's operations run under its netdev's instance lock where kernels have one, as mlx5's do.
- * Before that there were no NAPI functions for callers that hold it.
+ * The rdma_netdev's operations run under its netdev's instance lock on kernels that have one, as mlx5's do. Earlier
+ * kernels have no NAPI functions for callers that hold the lock.
  */
 #ifdef HAVE_NETDEV_OPS_LOCK
 static inline void soft_request_ops_lock(struct net_device *dev)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Copying between the elements of sends and receives. In the end it is always from and to the kernel's own addresses;
- * elements of user space's are made such first, as far as one packet needs them.
+ * Copies between SGEs of sends and receives. The addresses are the kernel's own; elements of user space are translated
+ * first, as far as one packet needs them.
  */
 #include "engine.h"
 
-/* Where the next byte goes. */
+/* Position of the next byte. */
 struct cursor {
 	const struct ib_sge *list;
 	u32 sges, sge, offset;
@@ -103,7 +103,7 @@ static void scatter_grh(struct cursor *to, const struct fabric_headers *h)
 		fabric_build_headers(h, wire);
 		scatter(to, wire + 8, sizeof(struct ib_grh));
 	} else {
-		/* The space is there always; what it holds then is anybody's guess. */
+		/* The space is always there; its content is undefined then. */
 		skip(to, sizeof(struct ib_grh));
 	}
 }
@@ -117,7 +117,7 @@ static noinline void corrupt_byte(const struct elements *elements, u32 at)
 	scatter(&to, wrong, sizeof(wrong));
 }
 
-/* Puts GRH and payload into a receive's elements, which are the kernel's own. */
+/* Writes GRH and payload to a receive's elements at kernel addresses. */
 static void fill(const struct elements *elements, const struct frame *frame, bool corrupt)
 {
 	struct cursor to = { .list = elements->sge, .sges = elements->sges };
@@ -128,7 +128,7 @@ static void fill(const struct elements *elements, const struct frame *frame, boo
 		corrupt_byte(elements, sizeof(struct ib_grh) + frame->headers->payload_bytes - 1);
 }
 
-/* The same with user space's. */
+/* Same for user-space elements. */
 static noinline bool fill_mapped(struct soft_qp *qp, const struct soft_recv *recv, const struct frame *frame,
 				 bool corrupt)
 {

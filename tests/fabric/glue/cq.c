@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Completion queues, with moderation: an event after so many entries or so long. */
+/* Completion queues, with moderation: an event after a number of entries or a time. */
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
 #include <rdma/uverbs_ioctl.h>
 
-/* True: an event is due, to be raised once cq->lock is dropped. Under cq->lock. */
+/* Returns true if an event is due, to be raised once cq->lock is dropped. Under cq->lock. */
 static bool cq_event_wanted(struct soft_cq *cq, bool solicited)
 {
 	if (!cq->armed || ((cq->armed & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED && !solicited))
@@ -80,7 +80,7 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 
 	if (attr->cqe > SOFT_MOST_CQES || attr->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
-	/* Powers of two, here and below: the free-running indices pass 2^32. */
+	/* Powers of two, here and below: the free-running indices wrap at 2^32. */
 	cq->size = roundup_pow_of_two(attr->cqe + 1);
 	cq->ring = soft_vzalloc(array_size(cq->size, sizeof(*cq->ring)));
 	if (!cq->ring)
@@ -142,7 +142,7 @@ static int req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags notify)
 	int missed;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	/* The next entry of any kind, once asked for, is not taken back by a wish for a solicited one. */
+	/* A request for an event on the next entry is not replaced by one for a solicited entry. */
 	if (cq->armed != IB_CQ_NEXT_COMP)
 		cq->armed = notify & IB_CQ_SOLICITED_MASK;
 	missed = (notify & IB_CQ_REPORT_MISSED_EVENTS) && cq->head != cq->tail;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /sys/kernel/debug/soft_ib/<n>/: an HCA's counters and knobs; README.md describes them. What is written here happens
- * before the write returns.
+ * /sys/kernel/debug/soft_ib/<n>/: an HCA's counters and knobs; README.md describes them. A write takes effect before it
+ * returns.
  */
 #include "compat.h"
 #include "glue.h"
@@ -129,7 +129,7 @@ static int parse_gid(const char *text, u8 *gid)
 
 static int parse_number(const char *text, u32 *value) { return kstrtou32(text, 0, value); }
 
-/* Hands each word "key=value" to set. */
+/* Passes each word "key=value" to set. */
 static int parse_words(char *text, int (*set)(void *to, const char *key, const char *value), void *to)
 {
 	char *word;
@@ -147,7 +147,7 @@ static int parse_words(char *text, int (*set)(void *to, const char *key, const c
 struct injection {
 	struct fabric_headers headers;
 	u8 *payload;
-	/* Of payload, as far as it was given. */
+	/* Bytes of payload that were given. */
 	u32 bytes;
 };
 
@@ -237,7 +237,7 @@ static const struct file_operations inject_fops = {
 	.write = inject_write,
 };
 
-/* What an ib_client is asked for the interface that has these (ib_client's get_net_dev_by_params). */
+/* Parameters of a lookup by ib_client's get_net_dev_by_params. */
 struct question {
 	u16 pkey;
 	union ib_gid gid;
@@ -322,7 +322,7 @@ static const struct file_operations resolve_fops = {
 	.release = single_release,
 };
 
-/* The netdev that is held, so that it does not come to its end. */
+/* Held netdev, whose unregistration waits. */
 static struct net_device *held;
 static DEFINE_MUTEX(held_lock);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * An HCA as the kernel sees it: registration, attributes, ports, MADs, address handles, events; and its being plugged
- * in and pulled out. MADs that are not for the HCA's own agents go on to whoever listens (OpenSM, ib_cm, ...).
+ * An HCA as the kernel sees it: registration, attributes, ports, MADs, address handles, events; and plugging and
+ * unplugging. MADs for other agents than the HCA's own are passed to the registered ones (OpenSM, ib_cm, ...).
  */
 #include "compat.h"
 #include "glue.h"
@@ -160,14 +160,14 @@ static int query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 
 static int destroy_ah(struct ib_ah *ib, u32 flags) { return 0; }
 
-/* Processes: all of their work comes through the kernel, and nothing is mapped. */
+/* Processes: all requests go through the kernel, and nothing is mapped. */
 static int alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata) { return 0; }
 static void dealloc_ucontext(struct ib_ucontext *context) {}
 static void disassociate_ucontext(struct ib_ucontext *context) {}
 
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
-	/* User space takes it for a HCA of whose driver's ABI version 1 has every verb go through the kernel. */
+	/* User space takes it for an HCA whose driver, at ABI version 1, executes every verb in the kernel. */
 	.driver_id = RDMA_DRIVER_QIB,
 	.uverbs_abi_ver = 1,
 	.alloc_ucontext = alloc_ucontext,
@@ -199,7 +199,7 @@ static const struct {
 	unsigned int bit;
 	enum ib_event_type type;
 } event_types[] = {
-	/* The order in which a driver wants to hear them. */
+	/* In the order of delivery. */
 	{ FABRIC_GID_CHANGE, IB_EVENT_GID_CHANGE },	   { FABRIC_LID_CHANGE, IB_EVENT_LID_CHANGE },
 	{ FABRIC_SM_CHANGE, IB_EVENT_SM_CHANGE },	   { FABRIC_PKEY_CHANGE, IB_EVENT_PKEY_CHANGE },
 	{ FABRIC_PORT_ERROR, IB_EVENT_PORT_ERR },	   { FABRIC_PORT_ACTIVE, IB_EVENT_PORT_ACTIVE },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The engine of an HCA: a tasklet that carries out what was posted. It takes sends off the queue pairs in turn,
+ * The engine of an HCA: a tasklet that executes posted work requests. It takes sends off the queue pairs in turn,
  * routes each by the fabric's logic and puts it into the receive queues of its destinations, then raises completion
  * events, SOFT_BURST frames at a time. Nothing is delivered from within post_send.
  */
@@ -80,7 +80,7 @@ int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_h
 
 bool soft_every(u32 every, atomic_t *counter) { return every && atomic_inc_return(counter) % every == 0; }
 
-/* What the HCA says of a datagram's inside. The payload of one that can have an IPv4 packet is in one piece. */
+/* Checksum results of a datagram's content. The payload of a possible IPv4 packet is in one piece. */
 static bool checksums_hold(const struct soft_qp *qp, const struct frame *frame)
 {
 	return soft_have_offloads && qp->ib.qp_type == IB_QPT_UD && frame->sges == 1 &&
@@ -265,7 +265,7 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 		COUNT(slot, drop_route);
 	if (route.to_switch)
 		at_switch(slot->index, frame, burst);
-	/* What is for this HCA too, or alone, did not come by cable. */
+	/* Frames for this HCA, too or only, did not come by cable. */
 	if (route.hcas & BIT_ULL(slot->index))
 		arrive(slot, frame, burst);
 	route.hcas &= ~BIT_ULL(slot->index);
@@ -308,7 +308,7 @@ static u32 mtu_bytes(const struct soft_slot *slot)
 	return ib_mtu_enum_to_int(fabric_hca_port(soft_fabric, slot->index)->mtu);
 }
 
-/* Gathers part of a send's elements in the staging area, at an offset there. */
+/* Gathers part of a send's elements in the staging area, at this offset. */
 static void stage(struct soft_hca *hca, u32 at, const struct soft_send *send, u32 from, u32 bytes)
 {
 	struct fabric_headers part = { .payload_bytes = bytes };
@@ -344,7 +344,7 @@ static void send_whole(struct soft_qp *qp, const struct soft_send *send, struct 
 	carry_staged(qp, &send->headers, burst);
 }
 
-/* User space's are the datagrams of anybody: no checksums are wanted. */
+/* User-space datagrams have any content: no checksums are verified. */
 static bool send_mapped(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
 {
 	struct frame frame = { .headers = &send->headers, .sge = send->sge, .sges = send->sges };
@@ -414,7 +414,7 @@ static bool completion_is_lost(struct soft_qp *qp, enum ib_wc_status status)
 	return true;
 }
 
-/* Does one send of the QP, or flushes it. False: nothing is left to do. Only the engine moves sq_tail. */
+/* Executes or flushes one send of the QP. Returns false if nothing is left to do. Only the engine moves sq_tail. */
 static bool step(struct soft_qp *qp, struct burst *burst)
 {
 	enum ib_qp_state state = READ_ONCE(qp->state);
@@ -428,18 +428,18 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 		soft_flush_receives(qp, burst);
 	if (state != IB_QPS_RTS && state != IB_QPS_ERR && state != IB_QPS_SQE)
 		return false;
-	/* Pairs with the lock in post_send(): what it counted is filled in. */
+	/* Pairs with the lock in post_send(): counted sends are filled in. */
 	if (smp_load_acquire(&qp->sq_head) == qp->sq_tail)
 		return false;
 	send = &qp->sq[qp->sq_tail % qp->sq_size];
 	burst->frames++;
 	if (state == IB_QPS_RTS) {
 		status = execute(qp, send, burst);
-		/* An error of its own stops a datagram queue's sends, not its receives (IBA 10.3.1). */
+		/* An error of its own stops the sends of a datagram queue pair, not the receives (IBA 10.3.1). */
 		if (status != IB_WC_SUCCESS)
 			cmpxchg(&qp->state, IB_QPS_RTS, IB_QPS_SQE);
 	}
-	/* Whoever polls the completion may post into the place of the send at once. */
+	/* The poller of the completion may post into the send's slot at once. */
 	spin_lock_irqsave(&qp->sq_lock, flags);
 	if (!completion_is_lost(qp, status))
 		soft_complete_send(qp, send, status, burst);

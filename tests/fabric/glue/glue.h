@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The kernel side of soft_ib: what the C files share. Two levels: a slot is a place at the switch, with its counters
- * and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
+ * The kernel side of soft_ib: declarations shared by the C files. Two levels: a slot is a place at the switch, with its
+ * counters and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
  * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's
- * sq_lock; active_lock; a CQ's lock. The engine runs under RCU: what it may look at is freed a grace period after it
- * was unlinked.
+ * sq_lock; active_lock; a CQ's lock. The engine runs under RCU: objects that it may access are freed a grace period
+ * after they were unlinked.
  */
 #pragma once
 #include <core.h>
@@ -24,7 +24,7 @@
 enum {
 	SOFT_MOST_SGES = 18,
 	SOFT_MOST_VECTORS = 64,
-	/* What a packet's bytes are in, with elements that cross pages. */
+	/* Pieces of a packet, with elements that cross pages. */
 	SOFT_MOST_PIECES = 40,
 	SOFT_MOST_QUEUE = 1 << 14,
 	SOFT_MOST_CQES = 1 << 20,
@@ -32,13 +32,14 @@ enum {
 	SOFT_MOST_LSO_HEADER = 128,
 	SOFT_MOST_FRAME = 4096,
 	SOFT_MOST_VFS = 16,
-	/* Queue pairs' numbers: of those that a lower half looks at, which were created for a netdev's use, and others.
+	/*
+	 * Queue pair numbers: of those created for a netdev's use, which a filtering rdma_netdev examines, and others.
 	 */
 	SOFT_FIRST_NETDEV_QPN = 0x810000,
 	SOFT_LAST_NETDEV_QPN = 0x81ffff,
 };
 
-/* In a work request's id: it is the fabric's own, and its completion nobody's. */
+/* Work request id of the fabric itself, without a completion for the consumer. */
 #define SOFT_OWN_SEND (~0ULL)
 
 #define SOFT_COUNTERS(X)                                                                                               \
@@ -77,10 +78,10 @@ struct soft_counters {
 
 struct soft_hca;
 
-/* Zeroed; freed by vfree(). Without a word in the log when there is none: tests have allocations fail. */
+/* Zeroed; freed by vfree(). Logs nothing on failure: tests make allocations fail. */
 static inline void *soft_vzalloc(size_t bytes) { return __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN); }
 
-/* A virtual function, as far as it was told what to be. */
+/* Settings of a virtual function. */
 struct soft_vf {
 	u64 node_guid, port_guid;
 	/* IFLA_VF_LINK_STATE_*. */
@@ -92,28 +93,30 @@ struct soft_slot {
 	struct soft_hca __rcu *hca;
 	struct device *parent;
 	struct soft_counters counters;
-	/* Completion queues that there are now, by vector. */
+	/* Completion queues of each vector. */
 	atomic_t cqs[SOFT_MOST_VECTORS];
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, least_retries, hide_gid_change;
-	/* A bit for each next request for a lower half, to fail it; groups are attached without their Q_Key. */
+	/*
+	 * A bit for each next request for an rdma_netdev, to fail it; groups are attached without setting their Q_Key.
+	 */
 	u32 fail_rdma_netdev, leave_qkey;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
 	struct soft_vf vfs[SOFT_MOST_VFS];
-	/* The answer to the last question. */
+	/* Result of the last lookup. */
 	char resolved[IFNAMSIZ];
 	struct dentry *dir;
 };
 
 struct soft_cq {
 	struct ib_cq ib;
-	/* Guards all below. */
+	/* Guards the members below. */
 	spinlock_t lock;
 	struct ib_wc *ring;
 	u32 vector, size, head, tail;
 	enum ib_cq_notify_flags armed;
-	/* Moderation: an event after so many entries, or so long after the first of them. */
+	/* Moderation: an event after this many entries, or this long after the first of them. */
 	u32 moderation_count, moderation_us, unreported;
 	bool event_due, dying;
 	struct list_head due;
@@ -136,17 +139,17 @@ struct soft_send {
 	u32 sges, bytes;
 	int flags;
 	enum ib_wc_opcode completion;
-	/* Other than success: it fails so once those before it are complete. */
+	/* Other than success: the send fails with this status once earlier ones are complete. */
 	enum ib_wc_status status;
-	/* Of a connection: that of the first packet of several. */
+	/* Opcode of a message's first packet. */
 	u8 opcode;
 	bool immediate;
-	/* A datagram's; of a message what is its own: the peer's memory, immediate data. */
+	/* Headers of a datagram; of a message its own fields: the peer's memory, immediate data. */
 	struct fabric_headers headers;
-	/* Of a large packet to be cut into segments (LSO): the headers of each, and the bytes of data in each, or 0. */
+	/* LSO: bytes of headers of each segment, and of data in each, or 0. */
 	u32 header_bytes, segment_bytes;
 	u8 header[SOFT_MOST_LSO_HEADER];
-	/* A message's, once its first packet was sent. */
+	/* PSNs of a message whose first packet was sent. */
 	u32 first_psn, packets;
 	struct ib_sge sge[SOFT_MOST_SGES];
 };
@@ -154,7 +157,7 @@ struct soft_send {
 /* Receives that many queue pairs share. */
 struct soft_srq {
 	struct ib_srq ib;
-	/* Guards all below. */
+	/* Guards the members below. */
 	spinlock_t lock;
 	struct soft_recv *ring;
 	u32 size, head, tail;
@@ -162,40 +165,40 @@ struct soft_srq {
 	u32 limit;
 };
 
-/* A peer's RDMA READ: what of it is still to be answered, from this PSN on. */
+/* A peer's RDMA READ: the part to be answered, from this PSN on. */
 struct soft_reading {
 	struct ib_sge memory;
 	u32 psn, aeth;
 	bool begun;
 };
 
-/* What only a connection has. */
+/* State of connections only. */
 struct soft_connection {
 	/* The path, as header fields; the peer's queue pair is destination_qpn. */
 	struct fabric_headers path;
 	u32 mtu;
 	u8 ack_timeout, rnr_timer;
-	/* Under sq_lock, with what follows. sends before sq_next have PSNs, and all their packets were sent. */
+	/* Under sq_lock, with the members below. Sends before sq_next have PSNs, and all their packets were sent. */
 	struct fabric_requester requester;
 	u32 sq_next;
-	/* Until the timer: an RNR NAK's wait. Until an answer: a read is to be waited for. */
+	/* waiting: until the timer, for an RNR NAK. blocked: until a response, for a read. */
 	bool waiting, blocked;
-	/* The timer was started when this was the oldest packet. */
+	/* Oldest unacknowledged packet when the timer was started. */
 	u32 timed_psn;
 	struct hrtimer timer;
-	/* The oldest send is to fail with it, and the queue pair with that. */
+	/* Status that the oldest send fails with, and the queue pair with it. */
 	enum ib_wc_status failure;
 	/* Under rq_lock. */
 	struct fabric_responder responder;
 	struct soft_recv recv;
 	bool recv_taken, killed, last_told;
-	/* The message under way, if it is an RDMA WRITE: the peer's idea of our memory. */
+	/* Message in progress, if it is an RDMA WRITE: the peer's view of this memory. */
 	struct ib_sge written;
-	/* Reads to be answered, oldest first; one is being answered just now. */
+	/* Reads to be answered, oldest first; one is being answered. */
 	struct soft_reading readings[FABRIC_MOST_READS];
 	u8 reading_count, most_readings;
 	bool answering;
-	/* What is to be said after that: FABRIC_ANSWER or FABRIC_REFUSE; FABRIC_DISCARD: nothing. */
+	/* Answer after that: FABRIC_ANSWER or FABRIC_REFUSE; FABRIC_DISCARD: none. */
 	enum fabric_verdict late;
 	struct fabric_answer late_answer;
 };
@@ -206,9 +209,9 @@ struct soft_qp {
 	enum ib_qp_state state;
 	u32 qkey, psn;
 	u16 pkey_index;
-	/* user: the elements of its work requests are not in the kernel's addresses. */
+	/* user: the elements of its work requests are not kernel addresses. */
 	bool signal_all, segments, user;
-	/* What the peer may do: IB_ACCESS_REMOTE_*. */
+	/* Access granted to the peer: IB_ACCESS_REMOTE_*. */
 	int access;
 	struct soft_connection rc;
 	struct ib_qp_cap cap;
@@ -220,9 +223,9 @@ struct soft_qp {
 	u32 rq_size, rq_head, rq_tail;
 	size_t queue_bytes;
 	struct soft_srq *srq;
-	/* The lower half that takes its unicast datagrams. */
+	/* rdma_netdev that receives its unicast datagrams. */
 	struct soft_filter __rcu *filter;
-	/* On the HCA's list of QPs with something to do; under its active_lock. */
+	/* On the HCA's list of QPs with work to do; under its active_lock. */
 	struct list_head active;
 	bool dying;
 };
@@ -240,14 +243,14 @@ struct soft_hca {
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
 	u32 next_qpn, next_netdev_qpn;
-	/* Memory of user space, by key. */
+	/* Memory regions of user space, by key. */
 	struct xarray regions;
 	u32 next_key;
 	struct list_head groups;
 	spinlock_t groups_lock;
 	struct tasklet_struct engine;
 	struct hrtimer delay;
-	/* The engine's: a datagram's payload as it goes out. */
+	/* Used by the engine: a datagram's payload as it is sent. */
 	u8 staging[SOFT_MOST_FRAME];
 	struct list_head active;
 	spinlock_t active_lock;
@@ -258,20 +261,20 @@ extern struct fabric *soft_fabric;
 extern spinlock_t soft_fabric_lock;
 extern struct soft_slot *soft_slots;
 extern unsigned int soft_hca_count;
-/* The number of the HCA in the first slot. */
+/* Number of the HCA in the first slot. */
 extern unsigned int soft_first_hca;
-/* SRQs are to be had, and elements in each of their receives. */
+/* Whether SRQs are supported, and SGEs in each of their receives. */
 extern bool soft_have_srq;
 extern unsigned int soft_srq_sges;
 extern unsigned int soft_send_sges;
 extern unsigned int soft_vectors;
-/* Checksum and segmentation offload are to be had. */
+/* Whether checksum and segmentation offload are supported. */
 extern bool soft_have_offloads;
 /* Virtual functions of each HCA. */
 extern unsigned int soft_vf_count;
-/* They are virtual functions themselves. */
+/* Whether the HCAs are virtual functions themselves. */
 extern bool soft_are_functions;
-/* The accelerated datapath that IPoIB interfaces get: none, one that replaces the client's, one that filters it. */
+/* rdma_netdev of IPoIB interfaces: none, one that replaces the client's datapath, one that filters it. */
 enum { SOFT_NETDEV_NONE, SOFT_NETDEV_REPLACES, SOFT_NETDEV_FILTERS, SOFT_NETDEV_KINDS };
 extern unsigned int soft_rdma_netdev;
 /* Guards plugging. */
@@ -291,32 +294,32 @@ int soft_plug(struct soft_slot *slot);
 void soft_unplug(struct soft_slot *slot);
 void soft_dispatch(struct soft_slot *slot, unsigned int events);
 void soft_set_link(struct soft_slot *slot, bool up);
-/* An alias of the port: index 1 to FABRIC_GUIDS - 1; 0 removes it. */
+/* Sets an alias of the port: index 1 to FABRIC_GUIDS - 1; 0 removes it. */
 void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid);
-/* All zeros where the port's table has none. */
+/* All zeros if the port's table has none. */
 union ib_gid soft_gid(const struct fabric_port *port, unsigned int index);
 
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
 void soft_cq_raise(struct list_head *due);
-/* Takes the QP's entries out: it is being reset, or goes while user space may poll them still. */
+/* Removes the QP's entries: it is being reset, or destroyed while user space may still poll them. */
 void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);
 
 /* queues.c */
 extern const struct ib_device_ops soft_queue_ops;
 
-/* The fields that say where a frame goes, and from where. */
+/* Fields of the source and destination of a frame. */
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port);
 /* Fills in a receive from a work request. */
 void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr);
 
 /* srq.c */
 extern const struct ib_device_ops soft_srq_ops;
-/* Takes the next receive; false: there is none. CONTEXT: softirq. */
+/* Takes the next receive; returns false if there is none. CONTEXT: softirq. */
 bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv);
 
-/* trunk.c: the cable to another machine, over the network interface of that name. */
+/* trunk.c: connection to another machine, over the network interface of that name. */
 int soft_trunk_start(const char *name);
 void soft_trunk_stop(void);
 
@@ -324,17 +327,17 @@ void soft_trunk_stop(void);
 extern const struct ib_device_ops soft_vf_ops;
 int soft_bus_start(void);
 void soft_bus_stop(void);
-/* The device that the HCA of that number is a function of. */
+/* Device that the HCA of that number is a function of. */
 struct device *soft_add_parent(unsigned int number);
 
 /* netdev.c, netdev_filter.c */
 extern const struct ib_device_ops soft_netdev_ops;
 extern const struct ib_device_ops soft_filter_ops;
-/* The answer to a request for a lower half: 0, or the errno that a knob asks for. */
+/* Result of a request for an rdma_netdev: 0, or the errno that a knob requests. */
 int soft_netdev_may(struct ib_device *ib, enum rdma_netdev_t type);
 /*
- * Makes an IPoIB datagram, which begins with its encapsulation and has 20 bytes before it, what the stack expects: the
- * hard header is a pseudo header, empty here, and the encapsulation.
+ * Turns an IPoIB datagram, which begins with its encapsulation and has 20 bytes of space before it, into the stack's
+ * format: the hard header is a pseudo header, empty here, and the encapsulation.
  */
 void soft_netdev_set_headers(struct sk_buff *skb);
 enum { SOFT_PSEUDO_HEADER_BYTES = 20, SOFT_ENCAPSULATION_BYTES = 4 };
@@ -344,24 +347,24 @@ extern const struct ib_device_ops soft_memory_ops;
 
 /* rc.c */
 void soft_rc_init(struct soft_qp *qp);
-/* Takes in what a modify says of the connection. */
+/* Applies a modify to the connection. */
 void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask);
-/* Afterwards no timer runs; the engine is done with the queue pair. */
+/* Afterwards no timer runs, and the engine does not use the queue pair. */
 void soft_rc_stop(struct soft_qp *qp);
 /*
- * Sends a message of so many bytes on every connection of the kernel's that the HCA's end only receives on, which its
- * consumer never hears of: a peer that breaks the rules.
+ * Sends a message of this many bytes on every kernel connection that the HCA's end uses for receiving only, without
+ * telling its consumer: a peer that breaks the protocol.
  */
 void soft_rc_talk_back(struct soft_hca *hca, u32 bytes);
-/* Breaks every connection of the HCA, as a fault of its own would. */
+/* Breaks every connection of the HCA, as an error of its own would. */
 void soft_rc_kill_all(struct soft_hca *hca);
 
 /* engine.c */
 void soft_engine_init(struct soft_hca *hca);
 void soft_engine_stop(struct soft_hca *hca);
-/* The QP has sends to do, or something to flush. CONTEXT: any. */
+/* Schedules the engine for a QP with sends or flushes. CONTEXT: any. */
 void soft_engine_kick(struct soft_qp *qp);
-/* Delivers a frame as if it had come from the switch. CONTEXT: process. */
+/* Delivers a frame as if from the switch. CONTEXT: process. */
 void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, const void *payload);
 /* Sends the switch's traps, if any. CONTEXT: process. */
 void soft_send_traps(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory that user space registered, and the way from its addresses and keys to the kernel's own: an element of a work
- * request, or what a peer says in an RDMA request, becomes pieces that the engine can copy from and to. Elements of the
- * kernel's own queue pairs need none of this. The pages are pinned as long as the region lasts.
+ * Memory regions of user space, and translation of their addresses and keys to kernel addresses: an element of a work
+ * request, or the target of a peer's RDMA request, becomes pieces that the engine can copy from and to. Elements of the
+ * kernel's own queue pairs need no translation. The pages are pinned as long as the region lasts.
  */
 #include "compat.h"
 #include "engine.h"
@@ -13,7 +13,7 @@ struct soft_mr {
 	struct ib_mr ib;
 	struct ib_pd *pd;
 	struct ib_umem *umem;
-	/* What work requests call its first byte, and where that is in the first page. */
+	/* Address of the first byte in work requests, and its offset in the first page. */
 	u64 address, length;
 	u32 offset;
 	int access;
@@ -22,7 +22,7 @@ struct soft_mr {
 
 static struct soft_mr *to_mr(struct ib_mr *ib) { return container_of(ib, struct soft_mr, ib); }
 
-/* Pieces of the region's bytes, one for each page. Whoever calls has seen that they are within. */
+/* Pieces of the region's bytes, one for each page. The caller has checked the bounds. */
 static bool add_pieces(const struct soft_mr *mr, u64 address, u32 bytes, struct soft_pieces *to)
 {
 	u64 at = address - mr->address + mr->offset;
@@ -125,7 +125,7 @@ static struct ib_mr *reg_user_mr(SOFT_REG_USER_MR_ARGS)
 	mr->length = length;
 	mr->offset = offset_in_page(start);
 	mr->access = access;
-	/* A key is not given out again soon: whoever uses an old one is to see an error. */
+	/* A key is not reused soon: use of an old one must fail. */
 	ret = xa_alloc_cyclic(&hca->regions, &mr->ib.lkey, mr, XA_LIMIT(0x100, 0xffffff), &hca->next_key, GFP_KERNEL);
 	if (ret < 0) {
 		ib_umem_release(umem);

@@ -77,7 +77,7 @@ static void stop(void)
 	}
 	mutex_unlock(&soft_plug_lock);
 	soft_bus_stop();
-	/* Groups that were detached. */
+	/* Waits for the release of detached groups. */
 	rcu_barrier();
 	kfree(soft_slots);
 	vfree(soft_fabric);
@@ -137,7 +137,7 @@ static int __init soft_ib_init(void)
 		pr_err("soft_ib: rdma_netdev=%u is more than %u\n", soft_rdma_netdev, SOFT_NETDEV_KINDS - 1);
 		return -EINVAL;
 	}
-	/* As the HCAs that have such a datapath. */
+	/* As HCAs with such an rdma_netdev. */
 	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
 		soft_have_offloads = false;
 	if (!soft_vectors)

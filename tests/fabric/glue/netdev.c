@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * An accelerated datapath for IPoIB, as some HCAs' drivers have one (RDMA_NETDEV_IPOIB): the lower half of an
- * interface, with a UD queue pair, rings and NAPI of its own. The upper half, ib_ipoib, has joins, paths, neighbours
- * and the interface's life, and calls here to send, to attach groups and where its own net_device_ops come down to
- * this. It does datagrams alone, and offloads nothing.
+ * rdma_netdev for IPoIB, as some HCAs' drivers have one (RDMA_NETDEV_IPOIB): with a UD queue pair, rings and NAPI of
+ * its own. Its client, ib_ipoib, does joins, paths, neighbours and the interface's life, and calls here to send, to
+ * attach groups and for the net_device_ops that this replaces. Datagrams only, without offloads.
  */
 #include "compat.h"
 #include "glue.h"
@@ -12,7 +11,7 @@
 
 enum { SENDS = 128, RECEIVES = 256 };
 
-/* Layout of netdev_priv(). The upper half knows the first member alone; its own memory is at clnt_priv. */
+/* Layout of netdev_priv(). The client knows the first member only; its own memory is at clnt_priv. */
 struct soft_netdev {
 	struct rdma_netdev rn;
 	struct net_device *dev;
@@ -28,7 +27,7 @@ struct soft_netdev {
 	struct sk_buff **sends;
 	u32 send_head, send_tail;
 	u64 tx_packets, tx_bytes, tx_dropped, tx_errors;
-	/* NAPI's, while open. */
+	/* Used by NAPI while open. */
 	struct sk_buff **receives;
 	u64 rx_packets, rx_bytes, rx_multicast, rx_dropped, rx_errors;
 };
@@ -58,8 +57,8 @@ static int send_datagram(struct soft_netdev *nd, struct sk_buff *skb, struct ib_
 }
 
 /*
- * Returns what the upper half takes for a position in a ring: 0 lets it free the address handle at any time, for it is
- * not looked at any more. CONTEXT: under the transmit lock.
+ * Returns the ring position that the client expects: 0 lets it free the address handle at any time, since that is not
+ * accessed any more. CONTEXT: under the transmit lock.
  */
 static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
 {
@@ -113,7 +112,7 @@ static struct sk_buff *new_buffer(struct soft_netdev *nd)
 {
 	struct sk_buff *skb = netdev_alloc_skb(nd->dev, SOFT_PSEUDO_HEADER_BYTES + receive_bytes(nd));
 
-	/* So that the IP header is aligned. */
+	/* Aligns the IP header. */
 	if (skb)
 		skb_reserve(skb, SOFT_PSEUDO_HEADER_BYTES);
 	return skb;
@@ -160,7 +159,7 @@ static void hand_up(struct soft_netdev *nd, struct sk_buff *skb, const struct ib
 	napi_gro_receive(&nd->napi, skb);
 }
 
-/* A copy of what it sent to a group itself. */
+/* Own packet to a group. */
 static bool is_echo(const struct soft_netdev *nd, const struct ib_wc *wc)
 {
 	return wc->slid == port_of(nd)->lid && wc->src_qp == nd->qp->qp_num;
@@ -235,7 +234,7 @@ static int leave(struct net_device *dev, struct ib_device *ib, union ib_gid *mgi
 	return ib_detach_mcast(nd->qp, mgid, mlid);
 }
 
-/* The index of the interface's P_Key: from the next open on. */
+/* Index of the interface's P_Key: used from the next open on. */
 static void set_id(struct net_device *dev, int id)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
@@ -268,7 +267,7 @@ static int start_qp(struct soft_netdev *nd)
 	return ret ?: ib_modify_qp(nd->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
-/* Nothing that was posted completes afterwards; its buffers are free. */
+/* Posted work requests do not complete afterwards; their buffers are free. */
 static void reset_qp(struct soft_netdev *nd)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
@@ -326,7 +325,7 @@ static int lower_open(struct net_device *dev)
 	return 0;
 }
 
-/* The upper half calls it also when it could not open for want of a P_Key. */
+/* Called by the client also if it could not open for lack of a P_Key. */
 static int lower_stop(struct net_device *dev)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
@@ -352,7 +351,7 @@ static void lower_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 {
 	const struct soft_netdev *nd = netdev_priv(dev);
 
-	/* What the upper half dropped itself. */
+	/* Packets that the client dropped itself. */
 	netdev_stats_to_stats64(stats, &dev->stats);
 	stats->rx_packets += nd->rx_packets;
 	stats->rx_bytes += nd->rx_bytes;
@@ -365,7 +364,7 @@ static void lower_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 	stats->tx_errors += nd->tx_errors;
 }
 
-/* Birth and death */
+/* Creation and destruction */
 
 static struct ib_cq *make_cq(struct soft_netdev *nd, int entries)
 {
@@ -388,7 +387,7 @@ static int make_qp(struct soft_netdev *nd)
 	return PTR_ERR_OR_ZERO(nd->qp);
 }
 
-/* No flag for connected mode, and the queue pair's number. */
+/* No connected-mode flag, and the queue pair's number. */
 static void set_address(struct soft_netdev *nd)
 {
 	__be32 first = cpu_to_be32(nd->qp->qp_num);
@@ -417,7 +416,7 @@ static int lower_init(struct net_device *dev)
 	if (ret)
 		goto no_qp;
 	set_address(nd);
-	/* The upper half has set what the HCA can do for others. */
+	/* The client has set the features that the HCA offers to other interfaces. */
 	dev->features &= ~offloads;
 	dev->hw_features &= ~offloads;
 	return 0;
@@ -458,7 +457,7 @@ static void destroy(struct net_device *dev)
 	atomic64_dec(&nd->slot->counters.accelerated_devices);
 }
 
-/* The upper half puts its own operations in the place of these, and keeps these; and so with the destructor. */
+/* The client replaces these operations by its own, and keeps them; likewise the destructor. */
 static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, void *param)
 {
 	struct soft_netdev *nd = netdev_priv(dev);

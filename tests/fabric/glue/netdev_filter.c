@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A lower half that filters the client's own datapath, as Omni-Path's has it. It keeps the net_device_ops that
- * it finds on the netdev, and its own init, open, stop and uninit call those, which make the client's UD queue pair and
- * put it into service. It finds that queue pair by the number in the hardware address, attaches groups to it, and takes
- * the unicast datagrams without a GRH that arrive for it; the client's queue pair receives the others. It sends by
- * itself, from the queue pair's number, by two transmit queues. A client that misuses it is told with a warning.
+ * rdma_netdev that filters the client's own datapath, as Omni-Path's does. It keeps the net_device_ops that it finds on
+ * the netdev, and its own init, open, stop and uninit call those, which create the client's UD queue pair and put it
+ * into service. It finds that queue pair by the number in the hardware address, attaches groups to it, and takes the
+ * unicast datagrams without a GRH that arrive for it; the client's queue pair receives the others. It sends by itself,
+ * from the queue pair's number, by two transmit queues. A client that misuses it gets a warning.
  */
 #include "compat.h"
 #include "engine.h"
@@ -22,7 +22,7 @@ struct filter_queue {
 	struct soft_filter *filter;
 	struct napi_struct napi;
 	unsigned int index;
-	/* head is the transmit lock's, tail NAPI's. */
+	/* head is changed under the transmit lock, tail by NAPI. */
 	u32 head, tail;
 	struct filter_send sends[SENDS];
 };
@@ -30,12 +30,12 @@ struct filter_queue {
 struct soft_filter {
 	struct net_device *dev;
 	struct soft_slot *slot;
-	/* The client's own datapath. */
+	/* Operations of the client's own datapath. */
 	const struct net_device_ops *client;
 	bool calling_client;
 	/* QPN of the client's queue pair since init; 0: none. */
 	u32 qpn;
-	/* While open. */
+	/* Set while open. */
 	struct soft_qp *qp;
 	u32 qkey;
 	u16 pkey_index;
@@ -45,7 +45,7 @@ struct soft_filter {
 	struct napi_struct napi;
 };
 
-/* What netdev_priv() is. */
+/* Layout of netdev_priv(). */
 struct filter_netdev {
 	struct rdma_netdev rn;
 	struct soft_filter *filter;
@@ -103,7 +103,7 @@ static void describe(struct soft_filter *filter, const struct sk_buff *skb, stru
 
 static bool is_full(const struct filter_queue *queue) { return queue->head - READ_ONCE(queue->tail) == SENDS; }
 
-/* Looks at the address handle before it returns, and never again. CONTEXT: under the transmit lock. */
+/* Reads the address handle before it returns, and never again. CONTEXT: under the transmit lock. */
 static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
 {
 	struct soft_filter *filter = filter_of(dev);
@@ -133,7 +133,7 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 	COUNT(filter->slot, accelerated_sends);
 	if (is_full(queue)) {
 		netif_stop_subqueue(dev, index);
-		/* Pairs with poll_sends()'s: either it sees the stopped queue, or we see the room that it made. */
+		/* Pairs with poll_sends()'s: either that sees the stopped queue, or this sees the freed slots. */
 		smp_mb();
 		if (!is_full(queue))
 			netif_start_subqueue(dev, index);
@@ -271,9 +271,9 @@ static void tx_timeout(struct net_device *dev, unsigned int index)
 	netdev_warn(dev, "sends of queue %u are stuck: %u of %u\n", index, queue->head - queue->tail, SENDS);
 }
 
-/* The client's operations, and what is done around them */
+/* The client's operations, and the actions around them */
 
-/* -ELOOP: the client left operations on the netdev that call this lower half again. */
+/* -ELOOP: the client left operations on the netdev that call this rdma_netdev again. */
 static int call_client(struct net_device *dev, int (*operation)(struct net_device *dev))
 {
 	struct soft_filter *filter = filter_of(dev);
@@ -354,7 +354,7 @@ static int filter_stop(struct net_device *dev)
 	return filter->client->ndo_stop(dev);
 }
 
-/* Statistics are the core's where it has them, as Omni-Path's driver leaves them; there is no operation then. */
+/* Statistics are the core's if it supports that, as in Omni-Path's driver; there is no operation then. */
 static const struct net_device_ops filter_ops = {
 	.ndo_init = filter_init,
 	.ndo_uninit = filter_uninit,
@@ -387,7 +387,7 @@ static void statistics_end(struct net_device *dev)
 }
 #endif
 
-/* Birth and death */
+/* Creation and destruction */
 
 static void destroy(struct net_device *dev)
 {

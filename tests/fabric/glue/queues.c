@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Queue pairs, posting, and multicast attachment. Posting only records what is to be done; engine.c does it, in softirq
- * context.
+ * Queue pairs, posting, and multicast attachment. Posting only records work requests; engine.c executes them, in
+ * softirq context.
  */
 #include "compat.h"
 #include "glue.h"
@@ -67,7 +67,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 }
 ALLOW_ERROR_INJECTION(create_qp, ERRNO);
 
-/* Afterwards no engine looks at the QP, or will. */
+/* Afterwards no engine uses the QP. */
 static void qp_retire(struct soft_qp *qp)
 {
 	struct soft_hca *hca = qp->hca;
@@ -113,7 +113,7 @@ static void qp_reset(struct soft_qp *qp)
 	qp->dying = false;
 }
 
-/* What user space may have made up. */
+/* Invalid requests of user space. */
 static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	u8 port_mtu = fabric_hca_port(soft_fabric, qp->hca->slot->index)->mtu;
@@ -148,7 +148,7 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 		qp_reset(qp);
 	else
 		WRITE_ONCE(qp->state, attr->qp_state);
-	/* Sends that waited for RTS, or all there is to flush. */
+	/* Executes sends that waited for RTS, or flushes all. */
 	soft_engine_kick(qp);
 	return 0;
 }
@@ -179,7 +179,7 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port)
 {
 	h->dlid = rdma_ah_get_dlid(attr);
-	/* What is addressed to nobody in particular comes from nobody in particular. */
+	/* Frames to the permissive LID come from the permissive LID. */
 	h->slid = h->dlid == FABRIC_PERMISSIVE_LID ? FABRIC_PERMISSIVE_LID : port->lid;
 	h->sl = rdma_ah_get_sl(attr);
 	h->grh = rdma_ah_get_ah_flags(attr) & IB_AH_GRH;
@@ -205,7 +205,7 @@ static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 byte
 	h->pkey = port->pkeys[pkey_index];
 	h->destination_qpn = ud->remote_qpn;
 	h->source_qpn = qp->ib.qp_num;
-	/* The top bit asks for the QP's own (IBA 10.2.5). */
+	/* The top bit selects the QP's own (IBA 10.2.5). */
 	h->qkey = ud->remote_qkey & 0x80000000 ? qp->qkey : ud->remote_qkey;
 	h->psn = qp->psn++;
 	h->payload_bytes = bytes;
@@ -223,7 +223,7 @@ static bool record_large_send(struct soft_send *send, const struct ib_send_wr *w
 	return true;
 }
 
-/* What is more than the sending of bytes. False: it is nothing that the queue pair can do. */
+/* Fields of other operations than sends. Returns false if the queue pair cannot do the operation. */
 static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const struct ib_send_wr *wr)
 {
 	bool connected = qp->ib.qp_type == IB_QPT_RC;
@@ -317,7 +317,9 @@ static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct
 		soft_engine_kick(qp);
 		return ret;
 	}
-	/* In a process the engine would have to wait for a thread of its own: it runs when this ends instead. */
+	/*
+	 * In a process the engine would have to wait for its own thread: with bottom halves off it runs when this ends.
+	 */
 	local_bh_disable();
 	soft_engine_kick(qp);
 	local_bh_enable();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Reliable connections, by the rules in rc.cpp: messages cut into packets of the path's MTU, and the answers to them.
- * This half of a queue pair, the requester, is worked by its HCA's engine and by the answers that arrive, under
- * sq_lock. The other is in responder.c, what is particular to RDMA in rdma.c. No lock is held while a frame is carried.
+ * Reliable connections, by the rules in rc.cpp: messages split into packets of the path's MTU, and their
+ * acknowledgements. This half of a queue pair, the requester, is driven by its HCA's engine and by arriving
+ * acknowledgements, under sq_lock. The other half is in responder.c, RDMA in rdma.c. No lock is held while a frame is
+ * carried.
  */
 #include "compat.h"
 #include "engine.h"
@@ -32,7 +33,7 @@ static u32 packets_of(const struct soft_qp *qp, const struct soft_send *send)
 
 static struct soft_send *send_at(struct soft_qp *qp, u32 index) { return &qp->sq[index % qp->sq_size]; }
 
-/* Finds the send that the next packet belongs to; NULL: all was sent, or one that failed is to be waited for. */
+/* Finds the send of the next packet; NULL: all were sent, or a failed one is waited for. */
 static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 {
 	struct fabric_requester *requester = &qp->rc.requester;
@@ -66,7 +67,7 @@ static u8 opcode_of(const struct soft_send *send, u32 index)
 	       (index == send->packets - 1 ? FABRIC_RC_SEND_LAST + send->immediate : FABRIC_RC_SEND_MIDDLE);
 }
 
-/* So much of the window is free, and reads that are to be waited for are complete. */
+/* True if the window has space for this many PSNs, and reads that block are complete. */
 static bool may_send(struct soft_qp *qp, const struct soft_send *send, u32 index)
 {
 	struct fabric_requester *requester = &qp->rc.requester;
@@ -77,7 +78,7 @@ static bool may_send(struct soft_qp *qp, const struct soft_send *send, u32 index
 	return fabric_requester_may_send(requester, read ? send->packets - index : 1, read);
 }
 
-/* What packets have of RDMA and of immediate data. */
+/* Headers of a packet for RDMA and immediate data. */
 static void more_of_packet(struct soft_qp *qp, const struct soft_send *send, u32 index, struct fabric_headers *h)
 {
 	if (fabric_has_immediate(h->opcode))
@@ -95,7 +96,7 @@ static void more_of_packet(struct soft_qp *qp, const struct soft_send *send, u32
 	fabric_requester_sent_read(&qp->rc.requester, send->packets - index);
 }
 
-/* Fills in the frame that the packet of a send is. */
+/* Fills in the frame of a send's packet. */
 static void next_packet(struct soft_qp *qp, const struct soft_send *send, u32 index, struct fabric_headers *h,
 			struct frame *frame)
 {
@@ -116,7 +117,7 @@ static void next_packet(struct soft_qp *qp, const struct soft_send *send, u32 in
 		more_of_packet(qp, send, index, h);
 }
 
-/* Once those before it are complete, it ends the connection. */
+/* Ends the connection once earlier sends are complete. */
 static void fail_send(struct soft_qp *qp, struct soft_send *send, enum ib_wc_status status)
 {
 	send->status = status;
@@ -141,7 +142,7 @@ static void watch_for_answer(struct soft_qp *qp)
 		start_timer(qp, ns);
 }
 
-/* Sends whose last packet was acknowledged are done. */
+/* Completes sends whose last packet was acknowledged. */
 static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 {
 	u32 before = qp->rc.requester.unacknowledged;
@@ -163,14 +164,14 @@ static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 	}
 }
 
-/* Does what the protocol says next. True: there are packets to be sent. */
+/* Applies the protocol's next step. Returns true if there are packets to be sent. */
 static bool take_step(struct soft_qp *qp, struct fabric_step step)
 {
 	if (step.failure != FABRIC_NO_FAILURE) {
 		qp->rc.failure = failures[step.failure];
 		return true;
 	}
-	/* Sends before this one are complete, so a retransmission is found from here. */
+	/* Earlier sends are complete, so a retransmission starts from here. */
 	qp->rc.sq_next = qp->sq_tail;
 	if (step.wait_us) {
 		qp->rc.waiting = true;
@@ -192,7 +193,7 @@ static enum hrtimer_restart timer_over(struct hrtimer *timer)
 		rc->waiting = false;
 		kick = true;
 	} else if (rc->requester.unacknowledged == rc->requester.end || READ_ONCE(qp->state) != IB_QPS_RTS) {
-		/* Nothing is missing. */
+		/* No packet is missing. */
 	} else if (rc->requester.unacknowledged != rc->timed_psn) {
 		start_timer(qp, ack_timeout_ns(qp));
 	} else {
@@ -204,7 +205,7 @@ static enum hrtimer_restart timer_over(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Completes all sends: the first with what went wrong, if anything did, the rest as flushed. */
+/* Completes all sends: the first with the failure, if there is one, the rest as flushed. */
 static void flush_sends(struct soft_qp *qp, struct burst *burst)
 {
 	enum ib_wc_status status = qp->rc.failure ?: IB_WC_WR_FLUSH_ERR;
@@ -221,7 +222,7 @@ static void flush_sends(struct soft_qp *qp, struct burst *burst)
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 }
 
-/* The message under way will not be finished, and a shared queue gives this queue pair no more. */
+/* The message in progress will not be finished, and a shared queue gives this queue pair no more receives. */
 static void flush_message(struct soft_qp *qp, struct burst *burst)
 {
 	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
@@ -289,7 +290,7 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	COUNT(slot, rc_sent);
 	if (again)
 		COUNT(slot, rc_sent_again);
-	/* Only the engine ends sends without an answer, so the memory stays while the frame is on its way. */
+	/* Only the engine ends sends without an answer, so the memory stays while the frame is in flight. */
 	if (!qp->user)
 		soft_carry(slot, &frame, burst);
 	else
@@ -303,7 +304,7 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	return true;
 }
 
-/* A packet of the response to a read: what was asked for goes into the read's elements. */
+/* A packet of the response to a read: writes its data to the read's elements. */
 static struct fabric_step take_response(struct soft_qp *qp, const struct frame *frame)
 {
 	u32 psn = frame->headers->psn, at;
@@ -352,7 +353,7 @@ static void answer_arrived(struct soft_qp *qp, const struct frame *frame, struct
 		soft_engine_kick(qp);
 }
 
-/* Arrival */
+/* Arriving packets */
 
 void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
@@ -416,7 +417,7 @@ void soft_rc_stop(struct soft_qp *qp)
 	rc->failure = IB_WC_SUCCESS;
 }
 
-/* An IPv4 packet by its encapsulation, and nothing that IPv4 knows. */
+/* An IPv4 packet by its encapsulation, with an invalid IP version. */
 static u8 uncalled_for[SOFT_MOST_FRAME] = { 0x08 };
 
 void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
@@ -427,11 +428,11 @@ void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
 	struct soft_qp *qp;
 	unsigned long index;
 
-	/* Destroying one waits for us. */
+	/* Destruction waits for this. */
 	rcu_read_lock();
 	xa_for_each(&hca->qps, index, qp)
 	{
-		/* Made to receive: it has room for one send. */
+		/* A queue pair for receiving: it has space for one send. */
 		if (qp->ib.qp_type == IB_QPT_RC && !qp->user && qp->cap.max_send_wr == 1)
 			hca->ib.ops.post_send(&qp->ib, &wr, &bad);
 	}
@@ -443,7 +444,7 @@ void soft_rc_kill_all(struct soft_hca *hca)
 	struct soft_qp *qp;
 	unsigned long index;
 
-	/* Destroying one waits for us. */
+	/* Destruction waits for this. */
 	rcu_read_lock();
 	xa_for_each(&hca->qps, index, qp)
 	{

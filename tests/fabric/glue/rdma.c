@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * RDMA of reliable connections: the peer's requests to write and read our memory, and the responses to our own reads.
- * The packet rules are in rc.cpp, the messages in rc.c, which calls; keys and bounds are looked at in memory.c. A
- * response is sent by the engine of the HCA that was asked, and so are answers to what follows it on the connection.
+ * RDMA of reliable connections: the peer's requests to write and read this memory, and the responses to reads of this
+ * side. The packet rules are in rc.cpp, the messages in rc.c, which calls this; keys and bounds are checked in
+ * memory.c. The engine of the responding HCA sends responses, and answers to later packets of the connection.
  */
 #include "engine.h"
 
-/* What the peer did not get permission for ends the connection. */
+/* An access without permission ends the connection. */
 static enum fabric_verdict refuse(struct soft_qp *qp, enum fabric_nak reason, struct fabric_answer *answer)
 {
 	*answer = fabric_responder_nak(&qp->rc.responder, reason);
@@ -15,7 +15,7 @@ static enum fabric_verdict refuse(struct soft_qp *qp, enum fabric_nak reason, st
 
 static bool may_access(struct soft_qp *qp, const struct ib_sge *memory, int access)
 {
-	/* Of nothing the key does not matter (IBA 9.7.4.1.1). */
+	/* The key of a zero-length access is ignored (IBA 9.7.4.1.1). */
 	return !memory->length || soft_may_access(qp->hca, qp->ib.pd, memory, access);
 }
 
@@ -29,7 +29,7 @@ enum fabric_verdict soft_rdma_read(struct soft_slot *slot, struct soft_qp *qp, c
 		return refuse(qp, FABRIC_NAK_INVALID_REQUEST, answer);
 	if (!may_access(qp, &memory, IB_ACCESS_REMOTE_READ))
 		return refuse(qp, FABRIC_NAK_REMOTE_ACCESS, answer);
-	/* Who asks again asks for all that follows, too. */
+	/* A repeated request also repeats all later ones. */
 	while (again && rc->reading_count &&
 	       fabric_psn_distance(h->psn, rc->readings[rc->reading_count - 1].psn) < FABRIC_PSN_MASK / 2)
 		rc->reading_count--;
@@ -48,7 +48,7 @@ enum fabric_verdict soft_rdma_read(struct soft_slot *slot, struct soft_qp *qp, c
 	return FABRIC_DISCARD;
 }
 
-/* The next packet's headers and place. Under rq_lock. */
+/* Headers and position of the next packet. Under rq_lock. */
 static struct fabric_headers next_response(struct soft_qp *qp, struct ib_sge *memory)
 {
 	struct soft_connection *rc = &qp->rc;
@@ -93,7 +93,7 @@ bool soft_rdma_answer(struct soft_qp *qp, struct burst *burst)
 
 	burst->frames++;
 	if (!soft_carry_mapped(qp, qp->ib.pd, &frame, IB_ACCESS_REMOTE_READ, burst)) {
-		/* The region went while it was read. */
+		/* The region was removed during the read. */
 		answer = fabric_responder_nak(&rc->responder, FABRIC_NAK_REMOTE_ACCESS);
 		answer.psn = h.psn;
 		soft_rc_reply(qp, FABRIC_REFUSE, answer, burst);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The responder's half of reliable connections: messages put together again, by the rules in rc.cpp. It is worked by
- * whoever brings a packet, under rq_lock.
+ * The responder's half of reliable connections: messages reassembled by the rules in rc.cpp. Runs in the context of the
+ * arriving packet, under rq_lock.
  */
 #include "engine.h"
 
@@ -19,7 +19,7 @@ void soft_rc_reply(struct soft_qp *qp, enum fabric_verdict verdict, struct fabri
 		soft_rc_raise(qp, IB_EVENT_QP_ACCESS_ERR);
 }
 
-/* An answer is not to come before the responses to what was asked earlier. Under rq_lock. */
+/* An answer must not precede the responses to earlier requests. Under rq_lock. */
 static enum fabric_verdict hold_back(struct soft_qp *qp, enum fabric_verdict verdict, struct fabric_answer answer)
 {
 	struct soft_connection *rc = &qp->rc;
@@ -77,7 +77,7 @@ static void complete_receive(struct soft_slot *slot, struct soft_qp *qp, const s
 		COUNT(slot, drop_length);
 }
 
-/* False: the receive's elements are not in memory that it may be in. */
+/* Returns false if the receive's elements are not in permitted memory. */
 static bool place(struct soft_qp *qp, u32 at, const struct frame *frame)
 {
 	struct elements to = { .sge = qp->rc.recv.sge, .sges = qp->rc.recv.sges, .offset = at };
@@ -88,7 +88,7 @@ static bool place(struct soft_qp *qp, u32 at, const struct frame *frame)
 	return true;
 }
 
-/* Puts the next packet of a message in its place. Under rq_lock. */
+/* Writes the next packet of a message to its position. Under rq_lock. */
 static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
 				struct fabric_answer *answer, struct burst *burst)
 {
@@ -97,7 +97,7 @@ static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, cons
 	u32 offset = fabric_begins(h->opcode) ? 0 : responder->received;
 	bool writes = fabric_in(h->opcode, FABRIC_WRITES);
 
-	/* Of writes only immediate data takes a receive. */
+	/* A write takes a receive only for immediate data. */
 	if (writes ? fabric_has_immediate(h->opcode) : fabric_begins(h->opcode)) {
 		if (soft_every(READ_ONCE(slot->rnr_every), &slot->rnr_of) || !take_receive(qp)) {
 			COUNT(slot, rnr_nak);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The trunk: a cable between this machine's switch and another's, over an ordinary network interface. A frame goes as
- * one Ethernet packet of a type for local experiments (IEEE 802, clause 9.2.4): a byte that says what it is, then the
- * frame from its LRH on, without ICRC and VCRC. Each side says every HELLO_MS that it is there; a side that was not
- * heard of for SILENCE_MS is a cable that was pulled.
+ * The trunk: a link between this machine's switch and another's, over an ordinary network interface. A frame is one
+ * Ethernet packet of a type for local experiments (IEEE 802, clause 9.2.4): a byte with its kind, then the frame from
+ * its LRH on, without ICRC and VCRC. Each side sends a hello every HELLO_MS; silence for SILENCE_MS counts as a
+ * disconnected cable.
  *
  * Frames wait in a queue for a tasklet, since they are sent from under locks that disable interrupts.
  */
@@ -18,7 +18,7 @@ enum {
 	TRUNK_ETHERTYPE = 0x88b5,
 	HELLO_MS = 200,
 	SILENCE_MS = 5000,
-	/* More than a link holds: what comes then is dropped, as by a switch without credits. */
+	/* More than a link holds: later frames are dropped, as by a switch without credits. */
 	MOST_QUEUED = 4096,
 };
 
@@ -168,7 +168,7 @@ void soft_trunk_stop(void)
 	cancel_delayed_work_sync(&hello);
 	dev_remove_pack(&trunk_type);
 	set_trunk(false);
-	/* An engine may have looked before. */
+	/* An engine may have read the pointer before. */
 	synchronize_rcu();
 	tasklet_kill(&drainer);
 	skb_queue_purge(&queued);

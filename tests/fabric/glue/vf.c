@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * What an HCA is told, and tells, of its virtual functions. They exist only here: what was set is remembered for as
- * long as the module lasts, and nothing else comes of it.
- */
+/* Virtual functions of an HCA. They have no effect: their settings are kept for as long as the module lasts. */
 #include "glue.h"
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 
-/* NULL: there is no such function. */
+/* NULL: the function does not exist. */
 static struct soft_vf *vf_of(struct ib_device *ib, int vf)
 {
 	return vf >= 0 && vf < soft_vf_count ? &to_hca(ib)->slot->vfs[vf] : NULL;
@@ -33,7 +30,7 @@ static int get_vf_config(struct ib_device *ib, int number, u32 port, struct ifla
 	return 0;
 }
 
-/* Numbers by which functions and fields can be told apart. */
+/* Numbers that tell functions and fields apart. */
 static int get_vf_stats(struct ib_device *ib, int number, u32 port, struct ifla_vf_stats *stats)
 {
 	u64 base = 1000 * (number + 1);
@@ -86,7 +83,7 @@ const struct ib_device_ops soft_vf_ops = {
 	.set_vf_guid = set_vf_guid,
 };
 
-/* The HCAs' parents are on a bus of their own, for rtnetlink asks the bus how many functions a device has. */
+/* Bus of the HCAs' parents, since rtnetlink asks the bus for a device's number of functions. */
 
 static int num_vf(struct device *dev) { return soft_vf_count; }
 

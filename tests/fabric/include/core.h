@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The boundary between the fabric's protocol logic (C++, also built on the host for its tests) and the glue that
- * makes it HCAs of the running kernel (C). The logic knows nothing of queue pairs, memory or time: it answers MADs,
- * routes frames and keeps the state of ports. Calls that change state are serialised by the caller; routing and
- * counting are not, and read what they find, as a switch would.
+ * The boundary between the fabric's protocol logic (C++, also built on the host for its tests) and the glue that makes
+ * it HCAs of the running kernel (C). The logic is independent of queue pairs, memory and time: it answers MADs, routes
+ * frames and keeps the state of ports. Calls that change state are serialised by the caller; routing and counting are
+ * not, and read the current state, as a switch would.
  *
  * HCA i (from 0) has one port, which is joined to port i + 1 of a switch. The switch's own port is 0. With two subnets,
  * HCAs of even numbers are at one switch, the others at another, and the two are not joined. The first switch may have
@@ -18,7 +18,7 @@ extern "C" {
 #include <linux/types.h>
 #endif
 
-/* What tables are made from at compile time. */
+/* Limits of tables at compile time. */
 #ifdef __cplusplus
 #define FABRIC_INLINE constexpr
 #else
@@ -42,16 +42,16 @@ enum {
 	FABRIC_PSN_MASK = 0xffffff,
 	FABRIC_PERMISSIVE_LID = 0xffff,
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
-	/* As ingress: what came by the trunk. */
+	/* Ingress of frames that arrived by the trunk. */
 	FABRIC_TRUNK = 0xffff,
-	/* RDMA READs that a connection has under way, and bytes of a message. */
+	/* RDMA READs in flight on a connection, and bytes of a message. */
 	FABRIC_MOST_READS = 16,
 	FABRIC_MOST_MESSAGE_BYTES = 1 << 30,
 };
 
 struct fabric;
 
-/* What a HCA's driver is to be told; bits. */
+/* Events for an HCA's driver, as bits. */
 enum fabric_events {
 	FABRIC_LID_CHANGE = 1 << 0,
 	FABRIC_SM_CHANGE = 1 << 1,
@@ -63,7 +63,7 @@ enum fabric_events {
 };
 
 struct fabric_port {
-	/* The first is the port's own, others are aliases; 0: none. A GID is the prefix and one of them. */
+	/* The first is the port's own, others are aliases; 0: none. A GID is the prefix and one GUID. */
 	uint64_t guids[FABRIC_GUIDS];
 	uint64_t subnet_prefix;
 	uint32_t capabilities;
@@ -76,7 +76,7 @@ struct fabric_port {
 	uint8_t mtu;
 };
 
-/* What a packet is: the BTH's opcode (IBA 9.2.1). */
+/* Kind of a packet: the BTH's opcode (IBA 9.2.1). */
 enum fabric_opcode {
 	FABRIC_RC_SEND_FIRST = 0x00,
 	FABRIC_RC_SEND_MIDDLE = 0x01,
@@ -115,7 +115,7 @@ enum fabric_opcode_set {
 			1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
 	FABRIC_RESPONSES = 1 << FABRIC_RC_READ_RESPONSE_FIRST | 1 << FABRIC_RC_READ_RESPONSE_MIDDLE |
 			   1 << FABRIC_RC_READ_RESPONSE_LAST | 1 << FABRIC_RC_READ_RESPONSE_ONLY,
-	/* What follows the BTH: a RETH, an AETH, immediate data. */
+	/* Headers behind the BTH: a RETH, an AETH, immediate data. */
 	FABRIC_WITH_RETH = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_ONLY |
 			   1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
 	FABRIC_WITH_AETH = (FABRIC_RESPONSES & ~(1 << FABRIC_RC_READ_RESPONSE_MIDDLE)) | 1 << FABRIC_RC_ACKNOWLEDGE,
@@ -143,18 +143,18 @@ struct fabric_headers {
 	uint8_t traffic_class, hop_limit;
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
-	/* An enum fabric_opcode. */
+	/* Value of enum fabric_opcode. */
 	uint8_t opcode;
 	bool solicited, ack_request;
 	uint32_t destination_qpn, psn;
-	/* In a DETH, of datagrams only. */
+	/* DETH, of datagrams only. */
 	uint32_t source_qpn, qkey;
 	/*
-	 * An AETH, of acknowledgements and of responses to reads: syndrome in the top 8 bits, message sequence number
-	 * below (IBA 9.7.5.1.2).
+	 * AETH of acknowledgements and of responses to reads: syndrome in the top 8 bits, message sequence number below
+	 * (IBA 9.7.5.1.2).
 	 */
 	uint32_t aeth;
-	/* A RETH: the peer's memory that is to be written or read (IBA 9.3.3). */
+	/* RETH: the peer's memory to be written or read (IBA 9.3.3). */
 	uint64_t remote_address;
 	uint32_t remote_key, remote_bytes;
 	uint32_t immediate;
@@ -162,8 +162,7 @@ struct fabric_headers {
 };
 
 /*
- * Where a frame goes: to HCAs (bit i is HCA i), to the switch's own port, to the trunk, or nowhere. sent: it leaves its
- * HCA.
+ * Destinations of a frame: HCAs (bit i is HCA i), the switch's own port, the trunk, or none. sent: it leaves its HCA.
  */
 struct fabric_route {
 	uint64_t hcas;
@@ -171,7 +170,7 @@ struct fabric_route {
 };
 
 struct fabric_plan {
-	/* The numbers of HCAs and switches go into their GUIDs: those of joined machines must differ. */
+	/* The numbers of HCAs and switches are part of their GUIDs: those of joined machines must differ. */
 	unsigned int hcas, first_hca, subnets;
 	/* As in PortInfo. */
 	uint8_t mtu;
@@ -179,14 +178,14 @@ struct fabric_plan {
 };
 
 ENTRY size_t fabric_bytes(void);
-/* In memory of fabric_bytes(). All links are down. */
+/* Initialises the fabric, in memory of fabric_bytes(). All links are down. */
 ENTRY void fabric_construct(struct fabric *fabric, const struct fabric_plan *plan);
 
-/* Of the HCA with that number, on whichever machine. */
+/* GUID of the HCA with that number, on any machine. */
 ENTRY uint64_t fabric_guid(unsigned int number);
 ENTRY const struct fabric_port *fabric_hca_port(const struct fabric *fabric, unsigned int hca);
 ENTRY void fabric_set_capabilities(struct fabric *fabric, unsigned int hca, uint32_t set, uint32_t clear);
-/* Another HCA takes this one's place: its port knows nothing of the subnet. */
+/* Replaces the HCA by another one: its port has no configuration. */
 ENTRY void fabric_renew_hca(struct fabric *fabric, unsigned int hca);
 /* The HCA's name, up to 63 characters, for NodeDescription. */
 ENTRY void fabric_set_description(struct fabric *fabric, unsigned int hca, const char *text);
@@ -194,54 +193,56 @@ ENTRY void fabric_set_description(struct fabric *fabric, unsigned int hca, const
 /* Gives the port an alias, or takes it away (0). Returns events for the HCA. The index is 1 to FABRIC_GUIDS - 1. */
 ENTRY unsigned int fabric_set_alias(struct fabric *fabric, unsigned int hca, unsigned int index, uint64_t guid);
 
-/* Plugs or pulls the cable. Returns events for the HCA. */
+/* Connects or disconnects the cable. Returns events for the HCA. */
 ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool up);
-/* The other machine was heard of, or no more. */
+/* The other machine is reachable, or not any more. */
 ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
 
 /*
- * A MAD that arrived at a HCA. True: reply holds the answer to be sent. False: it is for somebody else (the subnet
- * manager, an agent in user space). events: bits for the HCA.
+ * Handles a MAD that arrived at an HCA. Returns true if reply holds the answer to be sent; false: it is for another
+ * agent (the subnet manager, an agent in user space). events: bits for the HCA.
  */
 ENTRY bool fabric_hca_mad(struct fabric *fabric, unsigned int hca, const uint8_t *mad, uint8_t *reply,
 			  unsigned int *events);
 /*
- * A MAD frame that arrived at its switch, from HCA ingress (or FABRIC_TRUNK). True: mad and headers have become a frame
- * to be sent where route says, be it the answer or the same, forwarded.
+ * Handles a MAD frame that arrived at its switch, from HCA ingress (or FABRIC_TRUNK). Returns true if mad and headers
+ * have become a frame to be sent to route: the answer, or the same frame, forwarded.
  */
 ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct fabric_headers *headers, uint8_t *mad,
 			     struct fabric_route *route);
-/* A trap that a switch wants to tell its subnet manager, as above; false: none is pending. */
+/* Returns a trap of a switch for its subnet manager, as above; false: none is pending. */
 ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
 			      struct fabric_route *route);
 
-/* Frames to wire bytes and back. Both return the number of bytes; parse returns 0 when they are none of ours. */
+/* Converts frames to wire bytes and back. Both return the number of bytes; parse returns 0 for other packets. */
 ENTRY unsigned int fabric_build_headers(const struct fabric_headers *headers, uint8_t *wire);
 ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);
 
 /*
- * Where a frame from HCA ingress goes, by the switch's tables; SMPs by directed route go to the switch. Counts it as
- * sent, unless it never leaves the HCA. The bit of ingress itself: to its own queue pairs.
+ * Routes a frame from HCA ingress, by the switch's tables; SMPs by directed route go to the switch. Counts it as sent,
+ * unless it never leaves the HCA. The bit of ingress itself: to its own queue pairs.
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
 					     const struct fabric_headers *headers);
-/* Where a frame goes that came by the trunk. Counts it. */
+/* Routes a frame that arrived by the trunk. Counts it. */
 ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, const struct fabric_headers *headers);
-/* The HCA's link is up, the frame's DLID is its own, a group's or permissive, and so is the DGID if it has one. */
+/*
+ * True if the HCA's link is up, the frame's DLID is its own, a group's or permissive, and so is the DGID if it has one.
+ */
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
-/* Counts a frame that came by cable, at both ends. */
+/* Counts a frame that arrived by cable, at both ends. */
 ENTRY void fabric_count_received(struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 
-/* PSNs count modulo 2^24: how far b is ahead of a. */
+/* PSNs count modulo 2^24: distance from a to b. */
 static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
 
 /*
  * Reliable connections (IBA 9.7). The requester is the half of a queue pair that sends messages in packets of the
- * path's MTU, numbered by PSN, and keeps them until they are acknowledged; the responder is the half that takes them
- * in order. Neither knows time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.
+ * path's MTU, numbered by PSN, and keeps them until they are acknowledged; the responder is the half that accepts them
+ * in order. Neither handles time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.
  *
- * A request to read is one packet, and has the PSNs of all packets of its response, which acknowledge it. Whoever asks
- * again for the rest of it asks from the PSN that is missing.
+ * A request to read is one packet, and has the PSNs of all packets of its response, which acknowledge it. A request for
+ * the rest of it starts at the PSN that is missing.
  */
 struct fabric_reading {
 	/* PSNs of the response: the next to come, and the one after its last. */
@@ -251,11 +252,11 @@ struct fabric_reading {
 struct fabric_requester {
 	/* The oldest packet that is not acknowledged, the next to be sent, and the first that never was. */
 	uint32_t unacknowledged, next, end;
-	/* Retries allowed (IBA 9.7.6; 7 RNR retries mean no limit), and used since something was acknowledged. */
+	/* Retries allowed (IBA 9.7.6; 7 RNR retries mean no limit), and used since the last acknowledgement. */
 	uint8_t retry_limit, rnr_limit, retries, rnr_retries;
-	/* Reads that may be under way at once, and those that are, oldest first. */
+	/* Maximum number of reads in flight, and the present ones, oldest first. */
 	uint8_t read_limit, read_count;
-	/* A gap in a response was seen, and since then nothing came that was missing. */
+	/* A gap in a response was seen, and no missing packet has arrived since. */
 	bool asked_again;
 	struct fabric_reading reads[FABRIC_MOST_READS];
 };
@@ -269,7 +270,7 @@ enum fabric_failure {
 	FABRIC_REMOTE_OPERATION_ERROR,
 };
 
-/* What the requester is to do next: go on at next, at once or after wait_us; or give the connection up. */
+/* Next step of the requester: continue at next, at once or after wait_us; or end the connection. */
 struct fabric_step {
 	uint32_t wait_us;
 	enum fabric_failure failure;
@@ -277,7 +278,10 @@ struct fabric_step {
 
 ENTRY void fabric_requester_start(struct fabric_requester *requester, uint32_t psn, uint8_t retry_limit,
 				  uint8_t rnr_limit);
-/* What takes so many PSNs may be sent now: PSNs are no more than half of them under way, reads as many as allowed. */
+/*
+ * True if a request of this many PSNs may be sent now: at most half of the PSNs are in flight, and as many reads as
+ * allowed.
+ */
 static inline bool fabric_requester_may_send(const struct fabric_requester *requester, uint32_t packets, bool read)
 {
 	return requester->next != requester->end ||
@@ -286,32 +290,32 @@ static inline bool fabric_requester_may_send(const struct fabric_requester *requ
 }
 /* The packet next was sent. */
 ENTRY void fabric_requester_sent(struct fabric_requester *requester);
-/* A request to read was sent, with next as its PSN and a response of so many packets. */
+/* A request to read was sent, with next as its PSN and a response of this many packets. */
 ENTRY void fabric_requester_sent_read(struct fabric_requester *requester, uint32_t packets);
-/* An acknowledgement, good or bad, came. */
+/* An ACK or a NAK arrived. */
 ENTRY struct fabric_step fabric_requester_answered(struct fabric_requester *requester, uint32_t psn, uint32_t aeth);
-/* A packet of a response came. take: it is the next one, and now acknowledged. */
+/* A packet of a response arrived. take: it is the next one, and now acknowledged. */
 ENTRY struct fabric_step fabric_requester_response(struct fabric_requester *requester, uint32_t psn, bool *take);
-/* None came for as long as the local ACK timeout. */
+/* No answer arrived within the local ACK timeout. */
 ENTRY struct fabric_step fabric_requester_timed_out(struct fabric_requester *requester);
 
 struct fabric_responder {
 	uint32_t expected, messages;
-	/* Bytes of the message under way, and what an RDMA WRITE announced. */
+	/* Bytes of the message in progress, and announced bytes of an RDMA WRITE. */
 	uint32_t received, announced;
 	bool in_message, writing, nak_sent;
 };
 
 enum fabric_verdict {
-	/* The packet changes nothing and is not answered. */
+	/* The packet changes nothing and gets no answer. */
 	FABRIC_DISCARD,
-	/* It is answered with the AETH, for PSN answer_psn, and not taken. */
+	/* The packet is answered with the AETH, for PSN answer_psn, and not accepted. */
 	FABRIC_ANSWER,
-	/* The peer broke the protocol: answered as above, and the connection is over. */
+	/* The peer broke the protocol: answered as above, and the connection ends. */
 	FABRIC_REFUSE,
-	/* It is the next of a message: to be taken, or refused by one of the calls below. */
+	/* The next packet of a message: to be accepted, or refused by one of the calls below. */
 	FABRIC_TAKE,
-	/* A request to read that was taken before: its response is to be sent again, from the request's PSN on. */
+	/* A repeated request to read: its response is to be sent again, from the request's PSN on. */
 	FABRIC_READ_AGAIN,
 };
 
@@ -326,57 +330,57 @@ ENTRY enum fabric_verdict fabric_responder_look(struct fabric_responder *respond
 /* The packet's bytes are in place, at offset received. */
 ENTRY struct fabric_answer fabric_responder_take(struct fabric_responder *responder,
 						 const struct fabric_headers *headers);
-/* The request to read will be answered, by packets of this AETH from this PSN on. */
+/* The request to read will be answered, by packets with this AETH from this PSN on. */
 ENTRY struct fabric_answer fabric_responder_take_read(struct fabric_responder *responder,
 						      const struct fabric_headers *headers, uint32_t path_mtu);
 /* The AETH of a response that is sent again. */
 ENTRY struct fabric_answer fabric_responder_read_again(const struct fabric_responder *responder,
 						       const struct fabric_headers *headers);
-/* No receive is posted for the message that begins; rnr_timer is the queue pair's (IBA 9.7.5.2.8, as encoded). */
+/* No receive is posted for the new message; rnr_timer is the queue pair's (IBA 9.7.5.2.8, as encoded). */
 ENTRY struct fabric_answer fabric_responder_not_ready(const struct fabric_responder *responder, uint8_t rnr_timer);
 enum fabric_nak { FABRIC_NAK_INVALID_REQUEST = 1, FABRIC_NAK_REMOTE_ACCESS = 2, FABRIC_NAK_REMOTE_OPERATION = 3 };
 ENTRY struct fabric_answer fabric_responder_nak(const struct fabric_responder *responder, enum fabric_nak reason);
-/* An AETH that is such a NAK, for remote access. */
+/* AETH of such a NAK, for remote access. */
 static inline bool fabric_refuses_access(uint32_t aeth) { return aeth >> 24 == (0x60 | FABRIC_NAK_REMOTE_ACCESS); }
 
-/* The packets of a message, or of a response. */
+/* Number of packets of a message, or of a response. */
 static inline uint32_t fabric_packets(uint32_t bytes, uint32_t path_mtu)
 {
 	return bytes <= path_mtu ? 1 : (bytes - 1) / path_mtu + 1;
 }
 
 /*
- * Offloads: what is done to the IPv4 packet inside an IPoIB datagram, whose payload begins with the encapsulation.
- * fill: the checksum of its TCP or UDP; false: it is no such packet, and stays as it is.
+ * Offloads for the IPv4 packet inside an IPoIB datagram, whose payload begins with the encapsulation. fill: completes
+ * the checksum of TCP or UDP; returns false for other packets, which are unchanged.
  */
 ENTRY bool fabric_fill_checksums(uint8_t *payload, uint32_t bytes);
-/* It is such a packet, no fragment, and the checksums of IP and of TCP or UDP are right. */
+/* True if it is such a packet, no fragment, and the checksums of IP and of TCP or UDP are correct. */
 ENTRY bool fabric_checksums_hold(const uint8_t *payload, uint32_t bytes);
 /*
- * The payload has a large TCP packet's headers and the part of its data that begins at offset: makes it the segment of
- * that index, checksums included.
+ * The payload has a large TCP packet's headers and the part of its data that begins at offset: turns it into the
+ * segment of that index, checksums included.
  */
 ENTRY void fabric_make_segment(uint8_t *payload, uint32_t bytes, uint32_t index, uint32_t offset, bool last);
 
-/* Captures: a packet as a record of an ERF file, type InfiniBand. */
+/* Capture: a packet as a record of an ERF file, type InfiniBand. */
 enum {
 	FABRIC_RECORD_HEADER_BYTES = 16,
 	/* The record's own header, the packet's, pad, ICRC and VCRC. */
 	FABRIC_MOST_AROUND_PAYLOAD = FABRIC_RECORD_HEADER_BYTES + FABRIC_MOST_HEADER_BYTES + 3 + 4 + 2,
 };
 struct fabric_sighting {
-	/* Since 1970. */
+	/* Nanoseconds since 1970. */
 	uint64_t nanoseconds;
-	/* Packets that there was no room for since the last record. */
+	/* Packets dropped for lack of space since the last record. */
 	uint16_t lost;
-	/* No HCA here put it on the wire: ERF's interface 1, otherwise 0. */
+	/* Sent by the switch, not by an HCA here: ERF's interface 1, otherwise 0. */
 	bool by_switch;
 };
-/* In memory of FABRIC_MOST_AROUND_PAYLOAD and the payload. Returns the record's bytes. */
+/* Writes a record to memory of FABRIC_MOST_AROUND_PAYLOAD and the payload. Returns its bytes. */
 ENTRY uint32_t fabric_make_record(const struct fabric_sighting *sighting, const struct fabric_headers *headers,
 				  const uint8_t *payload, uint8_t *record);
 
-/* Two P_Keys of one partition, one of them a full member's (IBA 10.9.3). */
+/* True for two P_Keys of one partition, at least one of them a full member's (IBA 10.9.3). */
 ENTRY bool fabric_pkeys_match(uint16_t a, uint16_t b);
 
 #ifdef __cplusplus

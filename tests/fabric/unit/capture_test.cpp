@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Records of a capture: the sample packet of the specification, and packets made by hand, byte by byte.
+// Records of a capture: the specification's sample packet, and packets constructed byte by byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Bytes part(const Bytes& from, std::size_t at, std::size_t bytes)
 Bytes icrc_of(const Bytes& record) { return part(record, record.size() - 6, 4); }
 Bytes vcrc_of(const Bytes& record) { return part(record, record.size() - 2, 2); }
 
-// By polynomial division, one bit after the other, each byte's lowest first; the rest in the same order, inverted.
+// Polynomial division, bit by bit, each byte's lowest first; the remainder in the same order, inverted.
 Bytes divide(const Bytes& bytes, std::uint64_t polynomial, unsigned int width)
 {
     std::uint64_t rest = (std::uint64_t{1} << width) - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Checksum and segmentation offload, against packets whose checksums were worked out by a plain sum of their own.
+// Checksum and segmentation offload, against checksums computed by a separate plain sum.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -22,7 +22,8 @@ std::uint16_t plain_sum(const std::uint8_t* at, std::size_t count, std::uint32_t
     return static_cast<std::uint16_t>(total);
 }
 
-// An encapsulated packet of the protocol with data bytes 0, 1, 2, ...; the IP checksum is right, the other one is not.
+// An encapsulated packet of the protocol with data bytes 0, 1, 2, ...; the IP checksum is correct, the other one is
+// not.
 Bytes packet(std::uint8_t protocol, std::size_t data)
 {
     const std::size_t header = protocol == 6 ? 20 : 8;

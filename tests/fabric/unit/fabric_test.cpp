@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The fabric's logic on the host: what a subnet manager asks and sets, how management and data find their way. Each
-// test has a fabric of three HCAs.
+// The fabric's logic on the host: Gets and Sets of a subnet manager, routes of management and data frames. Each test
+// has a fabric of three HCAs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,7 +35,7 @@ protected:
     }
     struct fabric* f() { return memory.get(); }
 
-    // Asks the switch; the answer is in mad.
+    // Sends an SMP to the switch; the answer is in mad.
     bool ask_switch(std::array<std::uint8_t, 256>& mad, unsigned int ingress = 0)
     {
         fabric_headers h{};
@@ -49,7 +49,7 @@ protected:
         std::memcpy(mad.data() + 64, data.data(), 64);
         return ask_switch(mad, ingress);
     }
-    // The port of an HCA, and of the switch towards it, as a subnet manager sets them up.
+    // Configures the port of an HCA, and of the switch towards it, as a subnet manager does.
     unsigned int activate(unsigned int hca, std::uint16_t lid)
     {
         unsigned int events = 0, all = 0;
@@ -94,7 +94,7 @@ protected:
     fabric_route route{};
 };
 
-TEST_F(FabricTest, switch_answers_a_directed_route_smp_and_sends_it_back)
+TEST_F(FabricTest, switch_answers_and_returns_a_directed_route_smp)
 {
     auto mad = directed(Method::get, node_info, 0, {});
     ASSERT_TRUE(ask_switch(mad, 1));
@@ -114,7 +114,7 @@ TEST_F(FabricTest, directed_route_smp_hops_to_another_hca_and_its_answer_hops_ba
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 2);
     EXPECT_EQ(mad[6], 2);
     EXPECT_EQ(mad[192 + 1], 1); // it came by port 1
-    // The HCA's ib_mad turns it round.
+    // The HCA's ib_mad turns the SMP round.
     mad[4] = 0x80;
     mad[6] = 2;
     ASSERT_TRUE(fabric_switch_mad(f(), 2, &h, mad.data(), &route));
@@ -181,7 +181,7 @@ TEST_F(FabricTest, pkey_table_is_set_and_read)
     ASSERT_TRUE(fabric_hca_mad(f(), 1, mad.data(), reply.data(), &events));
     EXPECT_EQ(events, unsigned(FABRIC_PKEY_CHANGE));
     EXPECT_EQ(fabric_hca_port(f(), 1)->pkeys[1], 0x8001);
-    // The last block, and one that there is not.
+    // The last block, and one that does not exist.
     auto block = mad;
     store<std::uint32_t>(block.data() + 20, 3);
     ASSERT_TRUE(fabric_hca_mad(f(), 1, block.data(), reply.data(), &events));
@@ -334,7 +334,7 @@ TEST_F(FabricTest, two_subnets_are_separate)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 2);
     h.dlid = 2;
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, 0U) << "HCA 1 is in the other subnet";
-    // A group of all ports has a member of each subnet.
+    // A group of all ports has members in both subnets.
     std::array<std::uint8_t, 64> table{};
     store<std::uint16_t>(table.data(), 1 << 1 | 1 << 2 | 1 << 3);
     ASSERT_TRUE(set_on_switch(multicast_table, 0, table, 0));
@@ -355,7 +355,7 @@ TEST_F(FabricTest, each_subnet_has_its_own_switch)
     }
     EXPECT_NE(guids[0], guids[1]);
     EXPECT_EQ(guids[0], guids[2]);
-    // No route leads from one to the other.
+    // No route connects the subnets.
     fabric_headers h{};
     auto mad = directed(Method::get, node_info, 0, {2});
     EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
@@ -368,7 +368,7 @@ TEST_F(FabricTest, link_change_is_reported_to_its_subnets_manager)
     construct(2);
     for (unsigned int i = 0; i < hcas; ++i)
         activate(i, static_cast<std::uint16_t>(i + 1));
-    // Both switches know a manager: HCA 0 (LID 1) and HCA 1 (LID 2).
+    // Both switches have a manager: HCA 0 (LID 1) and HCA 1 (LID 2).
     for (unsigned int i = 0; i < 2; ++i) {
         std::array<std::uint8_t, 64> data{};
         store<std::uint64_t>(data.data() + 8, default_subnet_prefix);
@@ -467,13 +467,13 @@ TEST_F(FabricTest, short_or_foreign_wire_bytes_are_rejected)
     fabric_headers back{};
     for (unsigned int cut = 0; cut < bytes; ++cut)
         EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
-    wire[8] = 0x13; // an atomic operation, which nobody here does
+    wire[8] = 0x13; // an atomic operation, which is not implemented
     EXPECT_FALSE(fabric_parse_headers(wire, bytes, &back));
 }
 
 TEST_F(FabricTest, headers_of_every_opcode_survive_the_wire)
 {
-    // By opcode, what follows LRH and BTH: RETH 16, AETH 4, immediate data 4, DETH 8.
+    // By opcode, bytes of headers behind LRH and BTH: RETH 16, AETH 4, immediate data 4, DETH 8.
     const std::map<unsigned int, unsigned int> extensions = {
         {0x00, 0}, {0x01, 0}, {0x02, 0}, {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16},
         {0x07, 0}, {0x08, 0}, {0x09, 4}, {0x0a, 16}, {0x0b, 20}, {0x0c, 16}, {0x0d, 4},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What tests of the fabric share: its memory, and the SMPs of a subnet manager.
+// Helpers of the fabric's tests: its memory, and the SMPs of a subnet manager.
 #pragma once
 #include <array>
 #include <cstdint>

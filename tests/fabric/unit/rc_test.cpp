@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The rules of reliable connections: what a requester does with every kind of answer, what a responder with every
-// kind of packet, and both together over a link that loses frames.
+// The rules of reliable connections: a requester with every kind of answer, a responder with every kind of packet, and
+// both together over a link that loses frames.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -185,8 +185,7 @@ TEST_F(Responder, missing_receive_gets_an_rnr_nak)
     EXPECT_EQ(syndrome(), rnr | 14);
 }
 
-// Messages of all sizes over a link that loses and a receiver that is at times not ready: everything arrives, once,
-// in order.
+// Messages of all sizes over a link with losses and a receiver that is not always ready: each arrives once, in order.
 TEST(Connection, every_message_is_delivered_once_in_order_despite_loss)
 {
     for (unsigned int seed = 1; seed <= 50; ++seed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// RDMA READ and WRITE by the rules of reliable connections: what a requester does with responses, what a responder with
-// requests, and both together over a link that loses frames.
+// RDMA READ and WRITE by the rules of reliable connections: a requester with responses, a responder with requests, and
+// both together over a link that loses frames.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -100,7 +100,7 @@ TEST_F(ReadRequester, gap_in_a_response_is_requested_again_once)
     answer(105, good);
     EXPECT_EQ(r.retries, 1) << "what came after it says nothing new";
     EXPECT_EQ(r.unacknowledged, 102U);
-    // The rest of the read is one request again.
+    // One request for the rest of the read.
     fabric_requester_sent_read(&r, 3);
     EXPECT_EQ(r.next, 105U);
     EXPECT_EQ(r.read_count, 1);
@@ -226,7 +226,7 @@ TEST_F(RdmaResponder, unknown_requests_are_refused)
     EXPECT_EQ(look(h), FABRIC_REFUSE) << "a read with a payload";
 }
 
-// A peer's half as its owner keeps it: responses wait for their turn, and answers wait for the responses before them.
+// Half of a peer as its owner keeps it: responses wait for their turn, and answers wait for earlier responses.
 struct Peer {
     struct Reading {
         std::uint32_t psn, left;
@@ -235,7 +235,7 @@ struct Peer {
     fabric_responder responder{};
     std::deque<Reading> readings;
     std::optional<fabric_answer> late;
-    // Messages done, by their first PSN.
+    // Completed messages, by their first PSN.
     std::vector<std::uint32_t> done;
 
     void arrive(const fabric_headers& h)
@@ -270,8 +270,8 @@ struct Peer {
     }
 };
 
-// Messages and reads of all sizes over a link that loses: everything is done once, in order, and every packet of every
-// response is taken once, in order.
+// Messages and reads of all sizes over a link with losses: each is done once, in order, and every packet of every
+// response is accepted once, in order.
 TEST(RdmaConnection, every_operation_is_done_once_in_order_despite_loss)
 {
     for (unsigned int seed = 1; seed <= 50; ++seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Two machines, one HCA each, whose switches a trunk joins: port 1 is the HCA's, port 2 the trunk's.
+// Two machines, one HCA each, with a trunk between their switches: port 1 is the HCA's, port 2 the trunk's.
 #include <array>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ public:
     }
     struct fabric* f() const { return fabric_.get(); }
 
-    // An SMP to this machine's switch, which is not on the way to anywhere.
+    // Sends an SMP to this machine's switch, with an empty path.
     void set(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data) const
     {
         MadBytes mad = directed(Method::set, attribute, modifier, {});
@@ -34,7 +34,8 @@ public:
         fabric_route route{};
         ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     }
-    // All ports ACTIVE, LID 1 here at port 1 and the other machine's, 2, behind the trunk, or the other way round.
+    // Activates all ports with LID 1 here at port 1 and the other machine's, 2, behind the trunk, or the other way
+    // round.
     void activate(std::uint16_t own_lid) const
     {
         for (const PortState state : {PortState::armed, PortState::active}) {
@@ -66,7 +67,7 @@ protected:
     Machine a{0}, b{1};
     fabric_route route{};
 
-    // Asks who is at the end of the path.
+    // Queries the node at the end of the path.
     static MadBytes ask(std::initializer_list<std::uint8_t> path) { return directed(Method::get, node_info, 0, path); }
     static fabric_headers frame(std::uint16_t slid, std::uint16_t dlid)
     {
@@ -95,7 +96,7 @@ TEST_F(TrunkTest, manager_queries_the_other_machines_switch)
     EXPECT_EQ(mad[64 + 2], 2) << "a switch";
     EXPECT_EQ(mad[64 + 3], 2) << "of two ports";
     EXPECT_EQ(mad[64 + 36], trunk_port) << "asked by that port";
-    // Not the GUID of the first machine's.
+    // A GUID other than the first machine's.
     MadBytes own = ask({});
     ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, own.data(), &route));
     EXPECT_NE(std::memcmp(own.data() + 64 + 12, mad.data() + 64 + 12, 8), 0);
@@ -165,7 +166,7 @@ TEST_F(TrunkTest, inactive_trunk_passes_no_frames)
 
 TEST_F(TrunkTest, trap_reaches_the_manager_across_the_trunk)
 {
-    // Its manager is the other machine's LID 1.
+    // The manager is the other machine's LID 1.
     b.activate(2);
     std::array<std::uint8_t, 64> data{};
     store(data.data() + 8, default_subnet_prefix);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Puts ARP requests (RFC 4391, 9.1.1) into an HCA of the fabric, each from another hardware address that nobody has: its
-GID is the number of the request. They ask for one IP address, in the name of another."""
+"""Injects ARP requests (RFC 4391, 9.1.1) into an HCA of the fabric, each from another unused hardware address, whose
+GID is the number of the request. They request one IP address, with another as the sender's."""
 import argparse
 import ipaddress
 import os
 
-# Of all senders' addresses: flags, queue pair, subnet prefix.
+# Common part of all senders' addresses: flags, queue pair, subnet prefix.
 PREFIX = "00abcdef" "fe80000000000000"
 
 
@@ -21,7 +21,7 @@ def main():
     arguments = parser.parse_args()
 
     address = bytes.fromhex(arguments.to.replace(":", ""))
-    # What comes behind the sender's address.
+    # Bytes behind the sender's address.
     rest = (arguments.sender.packed + bytes(20) + arguments.asking_for.packed).hex()
     before = f"dqpn={int.from_bytes(address[1:4], 'big')} sqpn={0xabcdef} qkey=0x0b1b hex=080600000020080014040001"
     inject = os.open(f"/sys/kernel/debug/soft_ib/{arguments.hca}/inject", os.O_WRONLY)

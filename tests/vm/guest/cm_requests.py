@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Puts connection requests (IBA 12.6.5) into an HCA of the fabric, as if they had come from a port that exists and a
-host that does not: each with a communication id, a queue pair and a private UD QPN of its own; or all in the name of a
-host that exists, by its address."""
+"""Injects connection requests (IBA 12.6.5) into an HCA of the fabric, from the LID of an existing port and the
+address of a host that does not exist: each with its own communication id, queue pair and UD QPN; or all with the
+address of an existing host."""
 import argparse
 import struct
 
@@ -16,7 +16,7 @@ def request(number, local_lid, remote_lid, address, peer, private):
     mad = struct.pack("!BBBBHHQHHI", 1, 7, 2, 3, 0, 0, 0x5500000000 + number, 0x0010, 0, 0)
     message = struct.pack("!IIQQII", 0x77000000 + number, 0, service, 0x0002C903000F0010, 0, 0)
     message += struct.pack("!III", (0x400000 + number) << 8 | 4, 0, 20 << 3)  # transport: RC
-    message += struct.pack("!I", 24 << 3)  # PSN 0, response timeout 24: no REP comes again within a minute, no retries
+    message += struct.pack("!I", 24 << 3)  # PSN 0, response timeout 24: no REP is repeated within a minute, no retries
     message += struct.pack("!HBB", 0xFFFF, 4 << 4, 15 << 4 | 1 << 3)  # MTU 2048, SRQ
     message += struct.pack("!HH", remote_lid, local_lid) + peer + gid
     message += struct.pack("!IBBBB", 7, 0, 1, 1 << 3, 18 << 3)  # rate, hop limit, subnet local
@@ -45,7 +45,7 @@ def main():
             "ones": b"\xff" * 92,
             "short_mtu": struct.pack("!II", number, 4),
         }[options.private]
-        # A communication id is used once.
+        # A communication id is used only once.
         unique = number + ("good", "zeros", "ones", "short_mtu").index(options.private) * 100000 + (500000 if name else 0)
         mad = request(unique, options.to, options.sender, address, name[4:] if name else NOBODY, private)
         with open(f"/sys/kernel/debug/soft_ib/{options.hca}/inject", "w", encoding="ascii") as inject:

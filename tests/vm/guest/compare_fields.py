@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""compare_fields.py STOCK OURS: two directories of what ip and ethtool said of two drivers, compared field by field.
+"""compare_fields.py STOCK OURS: compares two directories with the output of ip and ethtool for two drivers, field by
+field.
 
-Prints every difference, and whether it is one of those below; fails when one is not.
+Prints every difference, with its reason if it is listed below; fails if one is not.
 """
 import re
 import sys
 from pathlib import Path
 
-# File and field, why they differ, and maybe the values "stock / ours": all but the reason are regular expressions.
-# Documentation/conformance.md says more.
+# File and field, reason of the difference, and optionally the values "stock / ours": all but the reason are regular
+# expressions. Documentation/conformance.md says more.
 QPN = "..:..:.."
 EXPECTED = [
     (r"(link|statistics)\..*", r"0\.ifindex", "another interface"),
@@ -28,7 +29,7 @@ EXPECTED = [
 
 
 def fields(path):
-    """Lines of "name: value"; a file that is not there has none."""
+    """Lines of "name: value"; a missing file has none."""
     if not path.exists():
         return {}
     pairs = (re.split(r":\s*", line.strip(), maxsplit=1) for line in path.read_text().splitlines() if ":" in line)

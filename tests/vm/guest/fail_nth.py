@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Does something with its first memory allocation failing, undoes it, does it with the second failing, and so on until all
-of them have failed once (/proc/thread-self/fail-nth; the kernel is told elsewhere which allocations those are); with
-STRIDE=n only each nth fails. Prints how many did, and how often the whole was refused for it; another error than "out of
-memory" is a failure, as is anything that can't be done or undone once memory is there. Expects that it was refused at least
-once, unless UNREPORTED=1: where the driver does without, or can't tell the caller."""
+"""Performs an operation with its first memory allocation failing, undoes it, repeats it with the second failing, and
+so on until all of them have failed once (/proc/thread-self/fail-nth; fault injection is configured by the suite);
+with STRIDE=n only each nth fails. Prints the number of failed allocations, and of operations refused for that; an
+error other than "out of memory" is a failure, as is an operation that cannot be done or undone once memory is
+available. Expects at least one refused operation, unless UNREPORTED=1: where the driver does without the memory, or
+cannot report its lack."""
 import array
 import errno
 import fcntl
@@ -13,8 +14,8 @@ import socket
 import struct
 import sys
 
-# EINVAL: netdev_register_kobject() does not look whether the device's name found memory, and device_add() wants one. Whatever
-# says it more often is no such name: that one is met a few times, as often as allocations before it come and go.
+# EINVAL: netdev_register_kobject() ignores that the device's name found no memory, and device_add() needs one. This
+# error comes a few times, since the number of allocations before the name's varies; more often is a fault.
 MOST_NAMELESS = 5
 REFUSALS = {errno.ENOMEM, errno.ENOBUFS, errno.EINVAL}
 
@@ -76,7 +77,7 @@ class Rings:
 
 
 class Link:
-    """Makes a child by rtnetlink, and deletes it."""
+    """Creates a child by rtnetlink, and deletes it."""
     NEWLINK, DELLINK, REQUEST, ACK, CREATE, EXCLUSIVE = 16, 17, 1, 4, 0x400, 0x200
     IFNAME, PARENT, LINKINFO, KIND, DATA, PKEY = 3, 5, 18, 1, 2, 1
 
@@ -91,7 +92,7 @@ class Link:
     def ask(self, kind, flags, attributes):
         body = struct.pack("BxHiII", 0, 0, 0, 0, 0) + self.attribute(self.IFNAME, self.name.encode() + b"\0") + attributes
         self.socket.send(struct.pack("IHHII", 16 + len(body), kind, self.REQUEST | self.ACK | flags, 1, 0) + body)
-        # The answer has the error; without memory for an answer there is none, and the socket says so.
+        # The response has the error; without memory for a response there is none, and the socket reports that.
         error = struct.unpack_from("i", self.socket.recv(65536), 16)[0]
         if error:
             raise OSError(-error, os.strerror(-error))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034
-# For suites on offloads: features as ethtool shows and changes them, and bytes to be carried by TCP.
+# Functions for suites on offloads: features as ethtool shows and changes them, and data carried by TCP.
 
 feature() { on "$1" ethtool -k "$(interface_of "$1")" | sed -nE "s/^\s*$2: (\S+).*/\1/p"; }           # HOST NAME
 set_feature() { on "$1" ethtool -K "$(interface_of "$1")" "$2" "$3" >/dev/null 2>&1 || fail "$2 of host $1 was not set $3"; } # HOST NAME on|off
@@ -24,7 +24,7 @@ without_wrong_checksums() { # COMMAND...
     [ "$(wrong_checksums)" = "$before" ]
 }
 
-# What is the same whoever offloads.
+# Tests that are the same for HCA and driver offloads.
 
 bytes_count_as_on_the_wire() {
     local packets bytes
@@ -33,11 +33,11 @@ bytes_count_as_on_the_wire() {
     packets=$(($(statistic 1 tx_packets) - packets)) bytes=$(($(statistic 1 tx_bytes) - bytes))
     echo "# $packets packets, $bytes bytes"
     [ $packets -ge 5000 ]
-    # 52 bytes of headers in each.
+    # 52 bytes of headers in each segment.
     [ $bytes -ge $((10 * 1048576 + 5000 * 52)) ]
     [ $bytes -le $((10 * 1048576 + packets * 60)) ]
 }
-# So many changed segments arrive that some are seen, and TCP sends them again.
+# Enough changed segments arrive for some to be seen, and TCP retransmits them.
 corrupted_segments_are_dropped() {
     local before
     before=$(wrong_checksums)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Frames by packet socket: see IF TYPE prints the first that comes, in hexadecimal; send IF HEX sends one."""
+"""Frames by packet socket: see IF TYPE prints the first that arrives, in hexadecimal; send IF HEX sends one."""
 import socket
 import sys
 

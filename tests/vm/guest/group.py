@@ -48,7 +48,7 @@ if command == "listen":
 elif command == "send":
     sender(*arguments[:2]).sendto(arguments[2].encode(), (arguments[0], PORT))
 elif command == "listen-many":
-    # A socket may join so many groups only: some for each.
+    # A socket may join a limited number of groups: a part of them for each.
     sockets = []
     for i in range(int(arguments[0])):
         if i % 15 == 0:

@@ -21,9 +21,9 @@
 #  eth0 of both (192.0.2.1, 192.0.2.2). SM_HOST names the host whose port, and VM, OpenSM has.
 debug=/sys/kernel/debug/soft_ib
 
-# What the in-tree driver logs in any test: its transmit poll may return a full budget after it completed; its files in debugfs
-# have the interface's name without its namespace; it complains of each path that it can't ask for while no subnet manager is
-# known, and of each connection that ends by an error, which this driver logs for debugging only.
+# Messages that the in-tree driver may log in any test: its transmit poll may return a full budget after completion; its
+# files in debugfs have the interface's name without its namespace; it logs each path that it cannot query while no
+# subnet manager is known, and each connection that ends by an error, which this driver logs for debugging only.
 if [ "$DRIVER" = stock ]; then
     KNOWN_FAULTS='Budget exhausted after napi|debugfs: File .* in directory .ipoib. already present|ib_sa_path_rec_get failed: -11'
     KNOWN_FAULTS+='|failed cm send event'
@@ -35,11 +35,11 @@ fail() {
     return 1
 }
 
-# Whether its input says so. Unlike grep -q it reads to the end: a writer that finds nobody reading any more fails, which
-# with pipefail is the pipe's failure, and the success of its negation.
+# True if standard input has a line with the pattern. Unlike grep -q it reads to the end: a writer whose reader has
+# exited fails, which with pipefail is the pipe's failure, and the success of its negation.
 says() { [ "$(grep -c "$@")" -gt 0 ]; } # [grep option] PATTERN
 
-# The kernel log is never cleared: run-suite looks at all of it. What was logged since the last mark_log:
+# The kernel log is never cleared: run-suite reads all of it. Messages since the last mark_log:
 mark_log() { # in this shell or a caller's
     log_mark="mark $BASHPID.$RANDOM$RANDOM"
     echo "test: $log_mark" >/dev/kmsg
@@ -47,16 +47,16 @@ mark_log() { # in this shell or a caller's
 log_since_mark() { dmesg | awk -v mark="test: $log_mark" 'index($0, mark) { n = 0; next } { line[n++] = $0 } END { for (i = 0; i < n; i++) print line[i] }'; }
 logged() { log_since_mark | says -E "$1"; } # PATTERN
 
-# Names a fault in the kernel log that the test provokes: neither here nor on the console does it count.
+# Names a fault in the kernel log that the test provokes: it counts neither here nor on the console.
 expect_in_log() { # PATTERN
     echo "# expects in the kernel log: $1"
     echo "$1" >>/run/expected_in_log
 }
-# The kernel removes each GID of a port from its table while it reads the table anew: joins and readings find none now and then
-# where ports must reregister again and again, or are unplugged.
+# The kernel removes each GID of a port from its table while it reads the table anew: joins and reads may find none if
+# ports must reregister repeatedly, or are unplugged.
 expect_missing_gids() { expect_in_log 'ib_address_create failed.* -?(61|ENODATA)|failed to read the GID table of port ., error -2'; }
 
-# A suite that takes over another's tests by ". suites/other.sh" leaves some out.
+# Leaves out tests of another suite that this one includes by ". suites/other.sh".
 without() { # TEST...
     local name
     for name in "$@"; do
@@ -65,8 +65,8 @@ without() { # TEST...
     done
 }
 
-# How many times longer than on an idle machine of two processors things take here and now: the kernel may check itself,
-# the machine be slow or busy. The measure is the start of programs, which is most of what suites do.
+# Factor by which programs are slower than on an idle machine of two processors: the kernel may have checkers, the
+# machine be slow or busy. Measured by the start of programs, which is most of the suites' work.
 patience=${patience:-1}
 measure_patience() {
     local started=$EPOCHREALTIME i
@@ -92,13 +92,13 @@ repeat_for() { # SECONDS COMMAND...
 }
 
 two_machines() { [ "${MACHINES:-1}" = 2 ]; }
-# Where host i is: here, or, with MACHINES=2 and i=2, on the other machine, which does what it is told (serve).
+# Host i is here, or, with MACHINES=2 and i=2, on the other machine, which executes requests (serve).
 at() { # HOST COMMAND...: outside of the host's namespace
     local host=$1
     shift
     if two_machines && [ "$host" = 2 ]; then there "$@"; else "$@"; fi
 }
-# ip enters a namespace by itself, and does not take the time that `ip netns exec` takes to mount the /sys of another program.
+# ip enters a namespace without a program that mounts another /sys, as `ip netns exec` is, and so is faster.
 on() { # HOST COMMAND...
     if [ "$2" = ip ] && [ "${3:-}" != vrf ]; then at "$1" ip -n "h$1" "${@:3}"; else at "$1" ip netns exec "h$1" "${@:2}"; fi
 }
@@ -112,7 +112,7 @@ trunk_up() { # ADDRESS
     ip link set eth0 mtu 9000 txqueuelen 10000 up
     ip addr add "$1/24" dev eth0
 }
-# Has the other machine run a command of its shell, with the functions of this file and of the suite.
+# Executes a command of the other machine's shell, which has the functions of this file and of the suite.
 there() { # COMMAND...
     local line first=1 status=255
     while IFS= read -r line; do
@@ -131,7 +131,7 @@ all_ports_active() {
 }
 
 lid() { echo $(($(at "$1" cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/lid"))); } # HOST
-# How many ports OpenSM knows as members of a group; it tells whoever has its key.
+# Number of ports that OpenSM has as members of a group; needs OpenSM's SM_Key.
 members_of() { saquery --smkey 1 -m 2>/dev/null | awk -v m="MGID.*[.]$1\$" '$0 ~ /MGID/ { in_it = $0 ~ m } in_it && /PortGid/ { n++ } END { print n + 0 }'; }
 
 # The code of an MTU (IBA 14.2.5.6): 3 for 1024, 4 for 2048, 5 for 4096.
@@ -144,20 +144,20 @@ write_partitions() {
         [ -z "${PARTITIONS:-}" ] || echo "$PARTITIONS"
     } >/etc/opensm/partitions.conf
 }
-# By the first port, or that of host SM_HOST.
+# Uses the first port, or that of host SM_HOST.
 start_opensm() { # extra arguments
     write_partitions
     opensm --guid "$(printf '0x0002c9030000%02x10' $((${SM_HOST:-1} - 1)))" --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
 }
-# Whether all hosts, or so many, are members of the broadcast group.
+# True if all hosts, or COUNT, are members of the broadcast group.
 all_are_members() { [ "$(members_of ff12:401b:ffff::ffff:ffff)" = "${1:-$PORTS}" ]; } # [COUNT]
 # Starts OpenSM if an earlier test stopped it, and waits until all hosts have joined.
 ensure_opensm() {
     ! opensm_is_gone || start_opensm
     wait_for 30 all_are_members
 }
-# By name: a test is a shell of its own, so whoever started it is not always who stops it.
+# Found by name: a test is a shell of its own, and may stop an OpenSM that another one started.
 opensm_is_gone() { ! pgrep -x -r D,R,S opensm >/dev/null; }
 stop_opensm() {
     pkill -x opensm || true
@@ -186,8 +186,8 @@ counter() { at "$1" awk -v name="$2" '$1 == name { print $2; found = 1 } END { e
 write() { echo "$2" >"$1"; }                                                                     # FILE TEXT
 knob() { at "$1" write "$debug/$(($1 - 1))/$2" "$3"; }                                           # HOST NAME VALUE
 
-# Captures of everything on the fabric's wire (tests/fabric/README.md); the host's check-captures judges what is handed
-# out. What runs on in the background is to be started before, or it holds the capture open.
+# Captures of everything on the fabric's wire (tests/fabric/README.md); the host's check-captures checks the handed-out
+# ones. Start background processes before, or they hold the capture open.
 start_capture() { exec {capture}<$debug/capture; }
 end_capture() { # NAME
     mkdir -p "$(dirname "/run/captures/$1")"
@@ -212,7 +212,7 @@ load_drivers() { load_driver && { ! two_machines || there load_driver; }; }
 unload_driver() { rmmod ib_ipoib; }
 parameter() { cat "/sys/module/ib_ipoib/parameters/$1"; }
 
-# What a suite has done before each of its tests, which may be run alone: nothing, unless it says so itself.
+# Runs before each test, so that tests can run alone: nothing, unless a suite defines it.
 before_each() { :; }
 
 # Hosts
@@ -225,7 +225,7 @@ no_carrier() { ! carrier "$@"; }
 lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]
 addresses_ready() { ! on "$1" ip -6 addr show dev "$(interface_of "$1")" | says tentative && carrier "$1"; }
 
-# The name, in the initial namespace, of the interface on a host's HCA.
+# Name, in the initial namespace, of the interface on a host's HCA.
 born_as() {
     local devices=("/sys/devices/soft_ib.$(($1 - 1))/net"/*)
     [ -e "${devices[0]}" ] || return 1
@@ -239,7 +239,7 @@ add_host_here() {
     [ -e "/run/netns/h$1" ] || ip netns add "h$1"
     wait_for 5 born_as "$1"
     born=$(born_as "$1")
-    # A HCA that was replugged gets the lowest number that is free here.
+    # A replugged HCA gets the lowest free number here.
     ip link set "$born" netns "h$1" name "$dev"
     {
         echo link set lo up
@@ -258,7 +258,7 @@ mode() { on "$1" cat "/sys/class/net/$(interface_of "$1")/mode"; }
 mtu() { on "$1" cat "/sys/class/net/$(interface_of "$1")/mtu"; }
 set_mode() { on "$1" sh -c "echo $2 >/sys/class/net/$(interface_of "$1")/mode"; } # HOST connected|datagram
 set_mtu() { on "$1" ip link set "$(interface_of "$1")" mtu "$2"; }                # HOST MTU
-# A suite's MODE: that of all hosts.
+# Sets a suite's MODE on all hosts.
 set_modes() {
     local i
     for i in $(seq 1 "$PORTS"); do [ -z "${MODE:-}" ] || set_mode "$i" "$MODE" || return 1; done
@@ -275,8 +275,9 @@ none_was_lost() { # HOST COUNT
     grep -q ' [1-9][0-9]* received, [0-9.]*% packet loss' /run/ping.out || return 1
     wait_for 5 no_more_unanswered "$1" "$2"
 }
-# Pings of which not one is lost. Once it had an answer, ping itself waits for the last ones no longer than two round
-# trips, and takes for lost what a path lookup delays or its socket has no room for: the kernel's counters decide then.
+# Pings without loss. After a first answer, ping itself waits for the last ones no longer than two round trips, and
+# counts as lost the packets that a path lookup delays or its socket has no space for: the kernel's counters decide
+# then.
 lossless() { # HOST ping arguments
     local host=$1 before
     before=$(unanswered "$host")
@@ -284,10 +285,10 @@ lossless() { # HOST ping arguments
     grep -q ' 0% packet loss' /run/ping.out || none_was_lost "$host" "$before" || { sed 's/^/# /' /run/ping.out; return 1; }
 }
 ping_ok() { lossless "$1" -W 2 -c 3 -i 0.1 "${@:3}" "$2"; } # FROM ADDRESS [ping arguments]
-# As fast as answers come.
+# Flood ping, as fast as answers come.
 flood() { lossless "$1" -f -c "$3" "${@:4}" "$2"; } # FROM ADDRESS COUNT [ping arguments]
 reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
-# Hosts 1 and 2, whatever was done to them, have carrier and all their addresses, and lose nothing between them.
+# Hosts 1 and 2 get all their addresses and carrier, in whatever state they were, and lose nothing between them.
 both_work() {
     on 1 ip addr replace fd00::1/64 dev ib0
     on 2 ip addr replace fd00::2/64 dev ib1
@@ -313,8 +314,8 @@ iperf() { # FROM TO arguments...
     echo "# $(grep -E 'receiver' /run/iperf.out | tail -n 1 | tr -s ' ')"
 }
 
-# UDP from one host to another, of which less than one in a hundred is lost: the sockets' buffers hold what comes while
-# the reader waits for a processor, so what is lost the driver or the link lost.
+# UDP from one host to another with a loss below 1 %: the sockets' buffers hold the packets that arrive while the reader
+# waits for a processor, so losses are the driver's or the link's.
 udp() { # FROM TO BITRATE arguments...
     local from=$1 to=$2 rate=$3
     shift 3
@@ -324,8 +325,8 @@ udp() { # FROM TO BITRATE arguments...
     grep receiver /run/iperf.out | says -E '\(0(\.[0-9]+)?%\)'
 }
 
-# TCP from one host to another until end_stream, with a look at each byte; one at a time to each host. What came so far is in
-# /run/stream.<TO>.
+# TCP from one host to another until end_stream, with each byte compared; one stream at a time to each host. The number
+# of bytes so far is in /run/stream.<TO>.
 declare -A stream_sender stream_receiver
 start_stream() { # FROM TO [BYTES A SECOND [ADDRESS]]
     local address=${4:-10.0.0.$2}
@@ -340,7 +341,7 @@ start_stream() { # FROM TO [BYTES A SECOND [ADDRESS]]
 }
 streamed() { cat "/run/stream.$1"; } # TO
 streamed_more_than() { [ "$(streamed "$1")" -gt "$2" ]; }
-# 300 KB more arrive.
+# Waits for 300 KB more.
 stream_goes_on() { # TO [SECONDS]
     wait_for "${2:-30}" streamed_more_than "$1" $(($(streamed "$1") + 300000)) ||
         fail "$(cat "/run/stream.$1.sent" "/run/stream.$1.received")"
@@ -367,8 +368,8 @@ four_pairs_of_iperf() {
     for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host" || return 1; done
 }
 
-# systemd-networkd on a host, with the files in /run/network.<HOST>. It would wait for udev, which knows the initial
-# namespace alone, were /sys not read-only.
+# systemd-networkd on a host, with the files in /run/network.<HOST>. With a read-only /sys, networkd does not wait for
+# udev, which knows the initial namespace only.
 start_networkd() { # HOST
     mkdir -p "/run/network.$1"
     [ -s /etc/machine-id ] || echo 000102030405060708090a0b0c0d0e0f >/etc/machine-id
@@ -385,19 +386,19 @@ stop_networkd() {
     wait_for 10 networkd_is_gone
 }
 
-# By whole command lines: one that `ip netns exec` is about to become goes too. It would look for a host that may be gone by
-# then, and hold its namespace for two minutes.
+# Matches whole command lines, so that processes of `ip netns exec` before the program starts end too. Such a process
+# would look for a host that may be gone by then, and hold its namespace for two minutes.
 no_traffic() { ! pkill -f '(^|[ /])(iperf3|ping) -'; }
 stop_traffic() {
-    # The sender ends the stream before it exits, for which the peer has to answer.
+    # The sender ends the stream before it exits, which the peer has to answer.
     pkill -KILL -f '[/]stream.py ' || true
     wait_for 10 no_traffic
 }
 
 # The end
 
-# kmemleak, which KERNEL=debug has, finds no memory that was allocated and that nothing points to. It reports objects that are
-# 5 s old, and whose content two scans found unchanged.
+# kmemleak, which KERNEL=debug has, finds no allocated memory without a pointer to it. It reports objects that are 5 s
+# old, and whose content two scans found unchanged.
 no_memory_is_leaked() {
     local file=/sys/kernel/debug/kmemleak
     [ -e $file ] || return 0
@@ -426,8 +427,9 @@ nothing_left_anywhere() {
     ! two_machines || there nothing_left
 }
 
-# The first socket that wants packets stamped, and the end of the last, have the kernel patch its receive path. QEMU's
-# translator may run the breakpoint of such a patch when it is long gone ("Oops: int3"): one socket keeps it as it is.
+# The kernel patches its receive path for the first socket with SO_TIMESTAMP, and after the last one is closed. QEMU's
+# translator may run the breakpoint of such a patch when it is long gone ("Oops: int3"): one open socket prevents
+# patches.
 hold_timestamps() {
     python3 -c 'import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2317
-# For suites with two OpenSMs on one subnet: the one on host 1 is to be the master, that on host 2 stands by.
+# Functions for suites with two OpenSMs on one subnet: the one on host 1 is to be the master, that on host 2 the
+# standby.
 
-# The names of lib.sh, for the set-up of any suite.
+# Replaces lib.sh's function of this name, for the set-up of any suite.
 start_opensm() {
     start_sm 1 15
-    # Had both to find out, the lower priority might be master first, and stay so until its next heavy sweep.
+    # If both started at once, the one of lower priority might become master first, and stay so until its next heavy
+    # sweep.
     wait_for 20 state_is 1 MASTER
     start_sm 2 5
 }
-# An OpenSM of its own on a host's port. One that stands by asks after the master each second, not each 10, and takes over
-# after three questions, or SM_QUESTIONS, without an answer.
+# Starts another OpenSM on a host's port. A standby polls the master each second, not each 10, and takes over after
+# three polls, or SM_QUESTIONS, without an answer.
 start_sm() { # HOST PRIORITY
     local run=/run/sm$1
     mkdir -p "$run"
@@ -19,7 +21,7 @@ start_sm() { # HOST PRIORITY
     OSM_CACHE_DIR=$run OSM_TMP_DIR=$run opensm --config "$run/opensm.conf" --guid "$(guid "$1")" --priority "$2" \
         --Pconfig /etc/opensm/partitions.conf --log_file "$run/log" >"$run/out" 2>&1 &
     echo $! >"$run/pid"
-    disown  # or bash tells of its end
+    disown  # otherwise bash prints its end
 }
 guid() { printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))); }
 sm_is_gone() { ! kill -0 "$(cat "/run/sm$1/pid")" 2>/dev/null; } # HOST
@@ -27,7 +29,7 @@ kill_sm() { # HOST
     kill -9 "$(cat "/run/sm$1/pid")"
     wait_for 10 sm_is_gone "$1"
 }
-# Whom host 3's port takes for the master, or that of host WITNESS, and that it answers as such.
+# The master, according to host 3's port, or that of host WITNESS; true if it answers as master.
 sm_guid() { sminfo -C "soft_ib$((${WITNESS:-3} - 1))" 2>/dev/null | grep SMINFO_MASTER | sed -nE 's/.*sm guid (0x[0-9a-f]+),.*/\1/p'; }
 master_is() { [ $(($(sm_guid))) = $(($(guid "$1"))) ]; } # HOST
 state_is() { grep -oE 'Entering [A-Z]+ state|STANDBY|MASTER' "/run/sm$1/out" | tail -n 1 | says "$2"; } # HOST WORD

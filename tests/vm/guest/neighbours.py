@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""neighbours.py COUNT INTERFACE LLADDR PACKETS: sends to so many neighbours in turns, which are queue pairs that nobody has,
-behind the port of the link-layer address; with "groups" for an address, to so many groups that nobody listens to. Prints
-the nanoseconds that a packet took, once each was met."""
+"""neighbours.py COUNT INTERFACE LLADDR PACKETS: sends to COUNT neighbours in turns, unused queue pair numbers behind
+the port of the link-layer address; with "groups" for an address, to COUNT groups without listeners. Prints the
+nanoseconds per packet, after a first packet to each."""
 import ipaddress
 import socket
 import subprocess
@@ -39,7 +39,7 @@ def send(many):
 
 
 send(max(count, 1000))
-# The path is asked for once, a group each, and what waits for it is bounded.
+# The path is queried once, a group each, and the number of waiting packets is limited.
 time.sleep(1)
 while groups and not all_joined():
     time.sleep(0.1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""reregister.py HCA COUNT INTERVAL: in the subnet manager's name, asks a port of this machine so many times to register
-again (PortInfo:ClientReregister, IBA 14.2.5.6), every so many seconds."""
+"""reregister.py HCA COUNT INTERVAL: in the subnet manager's name, makes a port of this machine reregister COUNT times
+(PortInfo:ClientReregister, IBA 14.2.5.6), every INTERVAL seconds."""
 import fcntl
 import os
 import struct

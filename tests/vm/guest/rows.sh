@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
-# Rows of the bench that need a peer and no fabric of ours, as "name value" lines. Who sources this defines PEER, an
+# Rows of the bench that need a peer and not the fabric, as "name value" lines. The sourcing script defines PEER, an
 # address, and:
 #   here COMMAND...                   runs it where the peer is reached
 #   serve PROGRAM                     iperf3 or qperf answers at the peer, or fails
 #   watched NAME OUTPUT COMMAND...    runs it, with its output there, and may count meanwhile
-#   counted NAME                      prints what was counted
-# and may set ROWS, names of those that are wanted.
+#   counted NAME                      prints the counts
+# and may set ROWS, the names of selected rows.
 
 row() { printf '%s %s\n' "$1" "$2"; } # NAME VALUE
 wanted() { [ -z "${ROWS:-}" ] || [[ " $ROWS " == *" $1 "* ]]; }
 scratch=$(mktemp -d)
 
-# What a row's command is told: how long it takes, or, with LENGTH=short or long, how much it does.
+# Length of a row's command: its duration, or, with LENGTH=short or long, its amount of work.
 amount() { # FOR-BENCH SHORT LONG
     case ${LENGTH:-} in
     "") echo "$1" ;;
@@ -32,7 +32,7 @@ repeated() { # COUNT COMMAND...
     for ((i = 0; i < $1; ++i)); do "${@:2}"; done
 }
 
-# Several connections, one after another: each settles at one of TCP's speeds.
+# Several connections, one after another: each settles at one of TCP's speeds (development.md).
 tcp() { # NAME [iperf3's arguments]
     wanted "$1" || return 0
     serve iperf3

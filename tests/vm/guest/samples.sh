@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2009,SC2154,SC2317
-# What the kernel has, to be compared; and all that there is to say of a host.
+# Samples of the kernel's objects and memory, for comparison; and a full report of a host's state.
 samples=/run/samples
 
-# Memory that is neither free, nor a program's or a file's, nor kept by a processor for who comes next.
+# Memory that is neither free, nor a program's or a file's, nor on a processor's list of free pages.
 kernel_kb() {
     awk '$1 == "MemTotal:" { n += $2 } $1 ~ /^(MemFree|Buffers|Cached|AnonPages|SReclaimable|PageTables):$/ { n -= $2 }
         $1 == "count:" { n -= 4 * $2 } END { print n }' /proc/meminfo /proc/zoneinfo
 }
-# Objects in slabs, less those of the kernel's checkers. What was freed is not counted, though processors keep it for
-# themselves, KASAN for a while, and files that are closed in a cache.
+# Objects in slabs, without those of the kernel's checkers. Freed objects are not counted, though processors keep them,
+# KASAN quarantines them for a while, and closed files are cached.
 slab_kb() {
     local shrink
     echo 3 >/proc/sys/vm/drop_caches
     for shrink in /sys/kernel/slab/*/shrink; do echo 1 >"$shrink"; done
     awk 'NR > 2 && $1 !~ /^(kmemleak|debug_objects)_/ { n += $2 * $4 } END { print int(n / 1024) }' /proc/slabinfo
 }
-# A size in KiB, once it has settled: memory that was given back is freed with a delay.
+# A size in KiB, once settled: memory is freed with a delay.
 settled() { # COMMAND...
     local last now=0
     for _ in $(seq 20); do

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""A TCP stream that lasts until it is told to stop: stream.py listen ADDRESS PORT FILE | send ADDRESS PORT RATE. The
-sender sends RATE bytes a second (0: as many as it can) until SIGTERM, then ends the stream and prints how many it sent.
-The receiver holds each byte against what was sent, has in FILE how many came so far, and prints at the end how many
-came; a byte that is wrong is a failure."""
+"""A TCP stream that lasts until SIGTERM: stream.py listen ADDRESS PORT FILE | send ADDRESS PORT RATE. The sender
+sends RATE bytes a second (0: as many as possible), then ends the stream and prints the number of bytes. The receiver
+compares each byte with the sent one, keeps the number so far in FILE, and prints it at the end; a wrong byte is a
+failure."""
 import random
 import signal
 import socket
@@ -11,7 +11,7 @@ import sys
 import time
 
 BLOCK = random.Random(1).randbytes(1 << 20)
-# Two blocks: a part that starts anywhere in the first is contiguous.
+# Two blocks, so that a part that starts anywhere in the first is contiguous.
 TWICE = BLOCK + BLOCK
 PART = 1 << 16
 

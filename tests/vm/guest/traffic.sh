@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154,SC2317
-# Traffic that lasts whatever happens: of each host a TCP (odd ones) or UDP stream to the next, pings of changing sizes to
-# the one after that, and a listener of a group, to which host 1 talks. All is short, and begun again and again.
+# Continuous traffic: from each host a TCP (odd ones) or UDP stream to the next, pings of changing sizes to the one
+# after that, and a listener of a group, to which host 1 sends. Each program is short, and restarted again and again.
 traffic=/run/traffic
 
 next() { echo $(($1 % PORTS + 1)); }
@@ -13,7 +13,7 @@ each_host() { # COMMAND...: with the host as its last argument
 again_and_again() { # COMMAND...
     while :; do "$@" >/dev/null 2>&1 || sleep 0.5; done &
     loops+=($!)
-    disown  # or bash tells of its end
+    disown  # otherwise bash prints its end
 }
 stream() { # HOST [iperf3 option...]
     on "$1" timeout 20 iperf3 -c "10.0.0.$(next "$1")" -t 8 "${@:2}" && echo >>"$traffic/streams.$1"
@@ -41,10 +41,10 @@ end_traffic() {
     stop_traffic
 }
 
-streams() { wc -l <"$traffic/streams.$1"; }        # HOST: how many came to their end
+streams() { wc -l <"$traffic/streams.$1"; }        # HOST: number that ended well
 heard() { stat -c %s "$traffic/heard.$1"; }        # HOST: bytes for the group
 more_streams() { [ "$(streams "$1")" -gt "$2" ]; } # HOST COUNT
-more_streams_of_each() { # one comes to its end from each host to the next
+more_streams_of_each() { # one ends well from each host to the next
     local host before
     mapfile -t before < <(each_host streams)
     for host in $(seq "$PORTS"); do

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Does things by user-space verbs, from a HCA of the fabric to another, rightly or wrongly in a way that ready-made
-programs never do; by the kernel's interface alone, without libibverbs. Prints of each how the works of both sides
-completed ("-": not at all), and if the data got there."""
+"""Executes work requests of user-space verbs, from an HCA of the fabric to another, valid ones and errors that
+ready-made programs never make; by the kernel's interface alone, without libibverbs. Prints the completions of both
+sides for each ("-": none), and whether the data arrived."""
 import argparse
 import array
 import glob
@@ -14,14 +14,14 @@ import time
 LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ = 1, 2, 4
 STATUS = {0: "success", 1: "length", 4: "protection", 5: "flushed", 9: "invalid-request", 10: "remote-access",
           11: "remote-operation", 12: "no-answer", 13: "not-ready"}
-# What a queue pair breaks over that says it to the other: all it has completes then.
+# Errors that break a queue pair and are reported to the peer: all work requests are completed then.
 REFUSALS = {"invalid-request", "remote-access", "remote-operation"}
 # IB_USER_VERBS_CMD_*, IB_WR_*, IB_QPS_*
 GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_CQ, POLL_CQ, CREATE_QP, MODIFY_QP, POST_SEND, POST_RECV = \
     0, 3, 9, 13, 18, 21, 24, 26, 28, 29
 OPERATIONS = {"write": 0, "write-immediate": 1, "send": 2, "send-immediate": 3, "read": 4}
 INIT, RTR, RTS = 1, 2, 3
-# As its bytes go over the wire.
+# In the byte order of the wire.
 IMMEDIATE, = struct.unpack("I", b"\x01\x02\x03\x04")
 
 
@@ -66,7 +66,7 @@ class Region:
         self.handle, self.key = struct.unpack("II", hca.command(REG_MR, body, 12)[:8])
 
     def withdraw(self):
-        # The one command without an answer.
+        # The only command without a response.
         os.write(self.hca.file, struct.pack("IHHI", DEREG_MR, 3, 0, self.handle))
 
 
@@ -81,7 +81,7 @@ class Qp:
         body = dest + bytes(32) + struct.pack("IIIIIII", self.handle, mask | 1, 0, 0, 0, peer.number if peer else 0,
                                               self.access)
         body += struct.pack("HHBBBBBBBBBBBBBB2x", 0, 0, state, 0, 4, 0, 0, 4, 4, 12, 1, 15, 7, 7, 0, 0)
-        # No answer is asked for: no address of one.
+        # No response is requested: no address of one.
         os.write(self.hca.file, struct.pack("IHH", MODIFY_QP, len(body) // 4 + 2, 0) + body)
 
     def connect(self, peer):
@@ -133,10 +133,10 @@ def run(operation, size, wrong, hold):
     if wrong == "remote-withdrawn":
         there.withdraw()
 
-    # What goes before and behind is right: it says that only this one was wrong.
+    # The work requests before and after are valid, which shows that only this one was wrong.
     good_here, good_there = Region(near, b"before", LOCAL_WRITE), Region(far, bytes(6), LOCAL_WRITE)
     theirs.receive(1, [(good_there.address, 6, good_there.key)])
-    # Key 1 is the kernel's own, with which it has all memory.
+    # Key 1 is the kernel's own, for all of its memory.
     theirs.receive(2, cut(there, 11, size - (wrong == "receive-length"), 1 if wrong == "receive-key" else None))
     theirs.receive(3, [])
     mine.send(1, "send", [(good_here.address, 6, good_here.key)])
@@ -149,7 +149,7 @@ def run(operation, size, wrong, hold):
         time.sleep(1e6)
     done, immediates = ({}, {}), []
     deadline = time.monotonic() + 20
-    # The last to complete is looked for once more on the other side.
+    # The last completion is awaited on the other side too.
     while time.monotonic() < deadline:
         refused = not REFUSALS.isdisjoint(done[0].values())
         last = len(done[0]) == 3 and (not refused or len(done[1]) == 3)

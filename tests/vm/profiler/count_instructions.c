@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A QEMU plugin that counts the instructions that the guest executes, by translated block: at the end it writes lines
- * of "address count" (hexadecimal, decimal) to the file out=. What user space executes is one line, address 1.
+ * QEMU plugin that counts the instructions that the guest executes, by translated block: at the end it writes lines of
+ * "address count" (hexadecimal, decimal) to the file out=. All user-space instructions are one line, address 1.
  */
 #include <inttypes.h>
 #include <stdbool.h>

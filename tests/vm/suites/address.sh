@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The hardware address: an alias GUID set by the administrator, and how it comes into the port's table. Its bytes are
-# flags (1), QPN (3), subnet prefix (8) and GUID (8).
+# Hardware address: an alias GUID set by the administrator, and its way into the port's GID table. The address is flags
+# (1 byte), QPN (3), subnet prefix (8) and GUID (8).
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -25,7 +25,8 @@ gid_is() { [ "$(cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/gids/$2")"
 gid_of() { sed -E 's/0x(....)(....)(....)(....)/fe80:0000:0000:0000:\1:\2:\3:\4/' <<<"$1"; } # GUID
 no_gid=0000:0000:0000:0000:0000:0000:0000:0000
 
-# Asks OpenSM, in the port's name, for an alias (SubnAdmSet of a GUIDInfoRecord, IBA 15.2.5.18); it sets the port's table.
+# Requests an alias from OpenSM, in the port's name (SubnAdmSet of a GUIDInfoRecord, IBA 15.2.5.18); OpenSM sets the
+# port's table.
 ask_for_alias() { # HOST INDEX GUID
     local header record
     header=$(printf '01030202%08x%016x00300000%08x%024x%016x%08x%016x' 0 "$RANDOM" 0 0 0 0 $((1 << 0 | 1 << 1 | 1 << (4 + $2))))
@@ -44,7 +45,7 @@ test_alias_guids_are_in_the_gid_table() {
     ! knob 2 alias_guid "8 $other" 2>/dev/null || return 1
     knob 2 alias_guid "3 0"
     wait_for 5 gid_is 2 3 $no_gid
-    # None of it is the interface's concern.
+    # The interface is not affected.
     guid_is 2 "$(own_guid 2)" ib1
     ping_ok 1 10.0.0.2
 }
@@ -63,15 +64,15 @@ test_frames_are_accepted_for_an_alias_and_dropped_for_other_gids() {
     knob 2 alias_guid "1 0"
 }
 
-# Sends a datagram from host 2 to host 1 through ib_umad, with a GRH: from its GID of an index, to a GID. Prints the GID
-# that it came from, and the index of the one that it came to.
+# Sends a datagram from host 2 to host 1 through ib_umad, with a GRH: from its GID of an index, to a GID. Prints the
+# source GID of the received datagram, and the index of its destination GID.
 send_with_grh() { # FROM_INDEX TO_GID
     python3 - "$1" "$2" "$(lid 1)" <<'END'
 import fcntl, os, struct, sys
 
 def agent(number):
     file = os.open(f"/dev/infiniband/umad{number}", os.O_RDWR)
-    # For method 1 of class 9, a vendor's, on QP1.
+    # Registers for method 1 of class 9, a vendor class, on QP1.
     request = bytearray(struct.pack("=I4IBBB3sBx", 0, 2, 0, 0, 0, 1, 9, 1, b"", 0))
     fcntl.ioctl(file, 0xC01C1B01, request)
     return file, struct.unpack_from("=I", request)[0]
@@ -120,17 +121,17 @@ test_only_the_guid_can_be_set() {
         grep -q 'Invalid argument' /run/refusal || fail "$(cat /run/refusal)"
     done
     [ "$(lladdr 2)" = "$address" ]
-    # What it is already may be said.
+    # The present address is accepted.
     on 2 ip link set ib1 address "$address"
     up 2
     wait_for 20 reaches 1 10.0.0.2
 }
 
 port_is_unknown() { ! saquery NR | says "$(own_guid "$1")"; } # HOST
-# Host 2 has the alias for its address, and its port does not know it.
+# Gives host 2 the alias as its address, which its port does not have.
 use_unknown_alias() {
     down 2
-    # A subnet manager that sees the port go forgets the alias that it was asked for. One that does not sends none again.
+    # A subnet manager that sees the port go down loses the requested alias, and does not set it again.
     knob 2 link 0
     wait_for 20 port_is_unknown 2
     knob 2 alias_guid '1 0'
@@ -140,7 +141,7 @@ use_unknown_alias() {
     guid_is 2 $alias ib1
     up 2
 }
-# Host 2 has the alias for its address, and is a member by it.
+# Gives host 2 the alias as its address, and joins with it.
 use_alias() {
     case $(lladdr 2) in *:"$(bytes_of $alias)") ! carrier 2 || return 0 ;; esac
     down 2
@@ -153,13 +154,13 @@ use_alias() {
 
 test_guid_absent_from_the_port_prevents_carrier() {
     use_unknown_alias
-    # A join takes no longer than this one.
+    # Longer than a join takes.
     down 1
     up 1
     wait_for 20 carrier 1
     no_carrier 2
     [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 1 ]
-    # Neither does another's coming help.
+    # Another alias does not help either.
     knob 2 alias_guid "5 $other"
     wait_for 5 gid_is 2 5 "$(gid_of $other)"
     down 1
@@ -170,7 +171,7 @@ test_guid_absent_from_the_port_prevents_carrier() {
     knob 2 alias_guid "5 0"
 }
 
-# ib_core keeps a GID_CHANGE of an InfiniBand port to itself: who wants to know has to look again.
+# ib_core does not pass on a GID_CHANGE of an InfiniBand port: the driver has to query again.
 xfail_stock_guid_added_to_the_table_brings_the_carrier='it waits for another event of the port'
 test_guid_added_to_the_table_brings_the_carrier() {
     use_unknown_alias
@@ -183,7 +184,7 @@ test_unreported_guid_brings_the_carrier_at_the_next_event() {
     ask_for_alias 2 1 $alias
     knob 2 link 0
     knob 2 link 1
-    # A manager that saw the port go has forgotten its alias, which it is asked for again.
+    # A subnet manager that saw the port go down has lost its alias, which is requested again.
     wait_for 20 port_state_is 1 "4: ACTIVE"
     ask_for_alias 2 1 $alias
     wait_for 30 carrier 2
@@ -245,7 +246,7 @@ test_child_is_created_with_a_guid() {
     on 2 ip link add link ib1 name blue address "$(with_guid "$(lladdr 2)" $other)" type ipoib pkey 0x8001
     guid_is 2 $other blue
     guid_is 2 "$(own_guid 2)" ib1
-    # The QPN is its own.
+    # The child has a QPN of its own.
     [ "$(lladdr 2 blue | cut -d: -f2-4)" != "$(lladdr 2 | cut -d: -f2-4)" ]
     on 1 ip addr add 10.1.0.1/24 dev blue
     on 2 ip addr add 10.1.0.2/24 dev blue

@@ -7,8 +7,8 @@ PORTS=3
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-bond=bond0      # the one that is looked at
-peer=10.9.0.1   # as seen from it
+bond=bond0      # address of the bond under test
+peer=10.9.0.1   # address of the peer
 self=10.9.0.2
 peer_dev=ib0
 
@@ -35,8 +35,8 @@ make_bond() { # SLAVE SLAVE
 is_active() { [ "$(option active_slave)" = "$(slave "$(($1 - 1))")" ]; }
 peer_knows() { on 1 ip neigh show $self dev $peer_dev | says "lladdr $1 "; }
 
-# What waits for a connection that is being made comes when its request gets through, what a connection held when the cable
-# was pulled when its HCA tries again: seconds after the cable is back.
+# Packets that wait for a new connection arrive when its REQ gets through; those in flight on a connection when the
+# cable was pulled arrive when the HCA retries: seconds after the cable is back.
 peer_holds_nothing() {
     [ "$(on 1 cat /sys/class/net/$peer_dev/queues/tx-0/byte_queue_limits/inflight)" = 0 ] &&
         ! at 1 cat /sys/kernel/debug/ipoib/${peer_dev}_cm 2>/dev/null | says -E 'queue +[1-9]'
@@ -59,7 +59,7 @@ settles_on() { # HCA
     [ $(($(counter $other delivered) - before_other)) -lt 40 ] || fail "some of it arrives at the other port"
 }
 activate() { on 2 ip link set $bond type bond active_slave "$(slave $(($1 - 1)))"; }   # HCA
-# The cable of the active port is pulled and, when traffic has moved, plugged in again.
+# Pulls the cable of the active port and, when traffic has moved, plugs it in again.
 plug_both() {
     knob 2 link 1
     knob 3 link 1
@@ -72,12 +72,12 @@ pull() { # HCA
     wait_for 30 up 2 "$(slave $(($1 - 1)))"
 }
 
-# TCP both ways; after each failover it must go on.
+# Carries TCP both ways; after each failover it must continue.
 goes_on() {
     stream_goes_on 1
     stream_goes_on 2
 }
-# Slow, so that emulation has time for the rest.
+# Limited rate, so that emulation has time for the rest.
 start_tcp() {
     start_stream 1 2 2500000 $self
     start_stream 2 1 2500000 $peer
@@ -129,8 +129,8 @@ test_active_slave_can_be_changed_repeatedly() {
     ping_ok 2 fd09::1
 }
 
-# Away and back, before and after the peer has sent something to the other port: nothing that it keeps of the old path
-# may be used.
+# Changes the active port and back, before and after the peer has sent a packet to the other port: its cached state of
+# the old path must not be used.
 test_traffic_follows_quick_changes_of_the_active_slave() {
     for _ in 1 2 3; do
         activate 2
@@ -174,7 +174,7 @@ test_tcp_continues_through_failovers() {
     settles_on 2
 }
 
-# Other rings would be another queue pair, which is part of the address, and the bond would go on with the old one.
+# Changed rings would be another queue pair, which is part of the address, and the bond would keep the old address.
 test_ring_change_of_a_slave_is_refused() {
     activate 2
     settles_on 2
@@ -192,7 +192,7 @@ test_both_ports_down_and_up() {
     ! reaches 1 $self || return 1
     knob 3 link 1
     wait_for 30 up 2 $bond
-    # The peer has forgotten it meanwhile.
+    # The peer has removed its neighbour entry meanwhile.
     wait_for 20 reaches 1 $self
     settles_on 3
     knob 2 link 1

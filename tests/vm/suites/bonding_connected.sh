@@ -6,12 +6,12 @@ MODE=connected
 . suites/bonding.sh
 without active_slave_can_be_changed_repeatedly link_down_fails_over_repeatedly \
     both_ports_down_and_up children_can_be_slaves released_ports_work_alone || return 1
-# One queue serves all peers. Where the cable is pulled under a full ring, what the connection to that port holds (113 of 128
-# sends were seen) completes after its ACK timeout, seconds later, and the queue is stopped until then: NETDEV WATCHDOG on the
-# peer, whose patience is 1 s in 6.1.
+# One queue serves all peers. If the cable is pulled under a full ring, the sends in flight on that connection (113 of
+# 128 were seen) complete after its ACK timeout, seconds later, and the queue is stopped until then: NETDEV WATCHDOG on
+# the peer, whose timeout is 1 s in 6.1.
 may_fail_stock_tcp_continues_through_failovers='sends to a pulled port keep the queue of all peers stopped for seconds'
 
-# Its slaves are given the bond's MTU, which is Ethernet's at first.
+# Slaves get the bond's MTU, which is Ethernet's at first.
 test_full_mtu_passes_through_each_port() {
     local hca
     on 2 ip link set bond0 mtu 65520

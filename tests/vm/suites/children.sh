@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# P_Key children, made by file and by rtnetlink. Partition blue has all ports, red the first two, the second of them as a
-# limited member; green comes later.
+# P_Key children, created through sysfs and rtnetlink. Partition blue has all ports, red the first two, the second of
+# them as a limited member; green is added later.
 PORTS=3
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : 0x0002c90300000010=full, 0x0002c90300000110=limited;'
 
 write_to() { on "$1" sh -c "echo $4 >/sys/class/net/$2/$3"; }    # HOST INTERFACE FILE VALUE
-# A child by file; the kernel's own driver makes it in the initial namespace.
+# Creates a child through sysfs; the kernel's own driver creates it in the initial namespace.
 make_child() { # HOST PARENT PKEY NAME
     write_to "$1" "$2" create_child "$3"
     [ "$DRIVER" = ours ] || ip link set "$4" netns "h$1"
@@ -24,7 +24,8 @@ address() { # HOST INTERFACE SUBNET
     on "$1" ip link set "$2" up
     wait_for 20 carrier "$1" "$2"
 }
-# Children that many tests use: ib0.8001 of host 1, made by file, and blue of host 2, by rtnetlink, at 10.1.0.1 and 10.1.0.2.
+# Children that many tests use: ib0.8001 of host 1, created through sysfs, and blue of host 2, by rtnetlink, at 10.1.0.1
+# and 10.1.0.2.
 make_blue_children() {
     on 1 test -e /sys/class/net/ib0.8001 || {
         make_child 1 ib0 0x8001 ib0.8001
@@ -36,7 +37,7 @@ make_blue_children() {
     }
     wait_for 20 reaches 1 10.1.0.2
 }
-# A child of host 1 that was made in a namespace, and one that was moved there while it was up.
+# A child of host 1 that was created in a namespace, and one that was moved there while up.
 make_children_elsewhere() {
     ip netns add elsewhere
     on 1 ip link add link ib0 name red netns elsewhere type ipoib pkey 0x8002
@@ -69,7 +70,7 @@ test_sysfs_and_rtnetlink_children_reach_each_other() {
     on 1 ip link show ib0.8001 | says 'brd 00:ff:ff:ff:ff:12:40:1b:80:01:'
     ping_ok 1 10.1.0.2
     ping_ok 2 10.1.0.1 -s 10000
-    # The parent is another network.
+    # The parent's network is another one.
     ping_ok 1 10.0.0.2
 }
 
@@ -112,7 +113,7 @@ test_invalid_pkeys_are_refused() {
     for key in 0 0x8000 65536 -1 nonsense; do
         ! write_to 1 ib0 create_child "$key" 2>/dev/null || fail "$key was taken" || return 1
     done
-    # There is one already; and the parent's own.
+    # A second child of the partition; and the parent's own P_Key.
     ! write_to 1 ib0 create_child 0x8001 2>/dev/null || return 1
     ! write_to 1 ib0 create_child 0xffff 2>/dev/null || return 1
     ! write_to 1 ib0 delete_child 0x8055 2>/dev/null || return 1
@@ -207,7 +208,7 @@ test_host_outside_the_partition_gets_no_carrier() {
     on 3 ip link add link ib2 name red type ipoib pkey 0x8002
     on 3 ip addr add 10.2.0.3/24 dev red
     on 3 ip link set red up
-    # A second passes, in which a join would have been answered.
+    # One second, in which a join would have been answered.
     ! reaches 2 10.2.0.3 || return 1
     no_carrier 3 red
     on 2 ip link del red
@@ -226,7 +227,7 @@ green=0x0003, ipoib : ALL=full;' write_partitions
     address 3 green 3
     wait_for 20 carrier 1 ib0.8003
     ping_ok 1 10.3.0.3
-    # And goes again.
+    # The P_Key is removed again.
     write_partitions
     pkill -HUP -x opensm
     wait_for 20 no_carrier 1 ib0.8003
@@ -239,7 +240,7 @@ test_children_are_deleted_through_sysfs_and_rtnetlink() {
     drop_child 1 ib0 0x8001 ib0.8001
     on 2 ip link del blue
     ! on 2 test -e /sys/class/net/blue || return 1
-    # A parent stays.
+    # A parent cannot be deleted.
     on 1 ip link del ib0 || true
     on 1 test -e /sys/class/net/ib0
 }
@@ -247,7 +248,7 @@ test_children_are_deleted_through_sysfs_and_rtnetlink() {
 test_children_are_created_and_deleted_under_traffic() {
     local i
     ! on 1 test -e /sys/class/net/ib0.8001 || drop_child 1 ib0 0x8001 ib0.8001
-    # Without -4 it has an ICMPv6 socket too, which it never reads, and which keeps the neighbour solicitations that
+    # Without -4 ping has an ICMPv6 socket too, which it never reads, and which keeps the neighbour solicitations that
     # children receive: a page of each child that is gone.
     on 1 ping -4 -q -f 10.0.0.2 >/dev/null 2>&1 &
     for i in $(seq 30); do

@@ -4,7 +4,7 @@
 # 126 children on one port, each with a partition of its own.
 PORTS=2
 HOSTS=1
-# Whose HCA stays.
+# The first HCA stays plugged in.
 SM_HOST=2
 PARTITIONS=$(for i in $(seq 126); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "$i" $((0x100 + i)); done)
 
@@ -15,12 +15,12 @@ children() { on 1 sh -c 'ls -d /sys/class/net/ib0.*' 2>/dev/null | wc -l; }
 make_children() {
     local i
     on 1 sh -c "for i in \$(seq 126); do printf '0x%04x\n' \$((0x8100 + i)) >/sys/class/net/ib0/create_child || exit 1; done"
-    # The kernel's own driver makes them in the initial namespace.
+    # The kernel's own driver creates them in the initial namespace.
     [ "$DRIVER" = ours ] || for i in $(seq 126); do ip link set "ib0.$(printf '%04x' $((0x8100 + i)))" netns h1; done
     on 1 sh -c "for i in \$(seq 126); do ip link set \$(printf 'ib0.%04x' \$((0x8100 + i))) up || exit 1; done"
     wait_for 60 all_up
 }
-# A peer of one of them, which is made if it is not there.
+# A peer of one of them, created if absent.
 make_peer() { # NUMBER
     local name
     name=ib0.$(printf '%04x' $((0x8100 + $1)))

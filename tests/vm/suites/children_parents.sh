@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Parents of children: which ones are taken, and what becomes of a child with its parent's namespace. The numbers are rows of
-# Documentation/past-faults.md.
+# Parents of children: which devices are accepted, and a child's fate when its parent's namespace ends. The numbers are
+# rows of Documentation/past-faults.md.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -35,18 +35,18 @@ test_parents_without_an_ipoib_interface_are_refused() {
     for parent in lo other one; do refuses_parent "$parent"; done
     on 1 ip link del other
     on 1 ip link del one
-    # Interface numbers that no interface has, in either namespace.
+    # Indexes that no interface has, in either namespace.
     ip netns add elsewhere
     for parent in if99 "if$(on 1 cat /sys/class/net/ib0/ifindex)"; do
         ! ip -n elsewhere link add link "$parent" name x type ipoib pkey 0x8001 2>/run/refusal || return 1
         grep -qE 'No such device|does not exist' /run/refusal || fail "$(cat /run/refusal)"
     done
-    # A link's namespace without a link.
+    # link-netns without a link.
     ! ip link add link-netns elsewhere name x type ipoib pkey 0x8001 2>/dev/null || return 1
     ip netns del elsewhere
 }
 test_bond_is_refused_as_parent() {
-    # The kernel's own takes whatever lies in the private area for its own.
+    # The kernel's own driver takes any private area for its own.
     [ "$DRIVER" = ours ] || return 77
     modprobe bonding max_bonds=0
     on 1 ip link add bond9 type bond mode active-backup

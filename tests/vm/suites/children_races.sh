@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Children made and deleted by many at once, with wrong input, under their parent's and their namespace's end.
+# Children created and deleted concurrently, with invalid input, and while their parent or their namespace ends.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -51,7 +51,7 @@ test_megabyte_of_input_is_refused() {
         grep -q 'Invalid argument' /run/refusal || fail "$file: $(cat /run/refusal)"
     done
     no_children
-    # Here such a text is no error, and no number: 0.
+    # For umcast such a text is accepted as 0.
     head -c 1M /dev/zero | tr '\0' 'z' | write_in_one umcast
     [ "$(on 1 cat "$(file_of umcast)")" = 0 ]
     [ "$(mode 1)" = datagram ]
@@ -70,7 +70,7 @@ raise SystemExit("it was allowed")'
     no_children
 }
 
-# One of eight: makes and deletes, by both ways.
+# One of eight processes: creates and deletes children through sysfs and rtnetlink.
 maker() { # NUMBER ROUNDS
     local done=0 made=0
     while [ $done -lt "$2" ]; do
@@ -88,7 +88,7 @@ maker() { # NUMBER ROUNDS
 test_eight_processes_create_and_delete_children_320_times() {
     local i pids=() children
     export -f maker
-    # What the kernel's own driver makes by file is in the initial namespace, where ib0 is host 1's no more.
+    # Children of the kernel's own driver through sysfs are in the initial namespace, where host 1's ib0 is not.
     for i in 1 2 3 4 5 6 7 8; do
         on 1 bash -c "maker $i 40" &
         pids+=($!)
@@ -106,7 +106,7 @@ test_eight_processes_create_and_delete_children_320_times() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# Of host 2: the subnet manager is on host 1's HCA.
+# On host 2: the subnet manager is on host 1's HCA.
 test_parents_hca_is_unplugged_while_children_are_created() {
     local pid dev
     for _ in 1 2 3; do
@@ -163,21 +163,21 @@ test_module_is_unloaded_with_children_up() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# Who deletes a child that is held waits for it, and takes RTNL each second to tell its holders; who removes the HCA holds
-# RTNL while it waits for writers to the parent's files.
+# A deletion of a referenced child waits, and takes RTNL each second to notify the holders; a removal of the HCA holds
+# RTNL while it waits for writers of the parent's files.
 test_hca_is_unplugged_while_a_deleted_child_is_referenced() {
     local pid
     gone() { ! kill -0 "$1"; }
     home() { if [ "$DRIVER" = ours ]; then on 2 "$@"; else "$@"; fi; }
     child_is_gone() { ! home test -e /sys/class/net/ib1.8001; }
     on 2 sh -c 'echo 0x8001 >/sys/class/net/ib1/create_child'
-    # Its own /sys has no debugfs.
+    # The namespace's /sys has no debugfs.
     home sh -c 'echo ib1.8001 >&9' 9>"$debug/held_netdev"
     on 2 sh -c 'echo 0x8001 >/sys/class/net/ib1/delete_child' &
     pid=$!
     wait_for 10 child_is_gone
     knob 2 plugged 0 &
-    # So that the second has passed when it is let go.
+    # The second has passed when the reference is released.
     sleep 3
     echo >"$debug/held_netdev"
     wait_for 20 gone $!
@@ -187,7 +187,7 @@ test_hca_is_unplugged_while_a_deleted_child_is_referenced() {
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     wait_for 30 carrier 2
-    # It asks first: the other may believe in the former HCA's address still.
+    # Host 2 sends first: host 1 may still have the former HCA's address.
     wait_for 20 reaches 2 10.0.0.1
     both_work
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Children are deleted while their HCA is unplugged. Row 23 of Documentation/past-faults.md; a suite of its own, as RTNL stays held
-# for good where the fault is.
+# Children are deleted while their HCA is unplugged. Row 23 of Documentation/past-faults.md; a suite of its own, as RTNL
+# stays held for good if the driver has the fault.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -23,11 +23,11 @@ test_children_are_deleted_while_their_hca_is_unplugged() {
             echo 0x8002 >/sys/class/net/ib1/delete_child
         done' >/dev/null 2>&1 &
         pid=$!
-        # So that there are flushes to wait for; it ends with the HCA.
+        # Causes flushes to wait for; ends with the HCA.
         /test/reregister.py 1 1000000 0.01 2>/dev/null &
         wait_for 20 test -e /run/made
         knob 2 plugged 0 &
-        # A deadlock would keep whoever waits for it.
+        # A deadlock would block this process for ever.
         wait_for 30 gone $!
         wait_for 30 gone $pid
         rm /run/made

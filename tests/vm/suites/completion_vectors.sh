@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Which completion vectors of an HCA, and so which processors, serve its interfaces.
+# Distribution of interfaces over an HCA's completion vectors, and so over processors.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -13,7 +13,7 @@ four=0x0004, ipoib : ALL=full;'
 
 # The completion queues on each vector of a host's HCA, those of ib_core's management queue pairs included.
 queues_of() { awk '/^cqs_on_vector/ { printf "%s ", $2 }' "$debug/$(($1 - 1))/counters"; } # HOST
-# How many more there are on each than before.
+# Increase of each vector's count.
 more_than() { # BEFORE AFTER
     local -a before after
     local i
@@ -43,7 +43,7 @@ test_children_are_spread_over_all_vectors() {
     used=$(more_than "$(cat /run/queues.1)" "$(queues_of 1)")
     echo "# four interfaces, eight vectors: $used"
     [ "$used" = '1 1 1 1 1 1 1 1 ' ]
-    # A fifth is on vectors that others have: it is on two of them all the same.
+    # A fifth child shares vectors, and still has two.
     ip link add link "$(born_as 1)" name child1.4 type ipoib pkey 0x8004
     used=$(more_than "$(cat /run/queues.1)" "$(queues_of 1)")
     echo "# five: $used"

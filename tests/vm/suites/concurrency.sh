@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Many users at once, a subnet administrator that does not answer, and a packet at the moment when its connection is made. The
-# numbers are rows of Documentation/past-faults.md.
+# Concurrent users, a subnet administrator that does not answer, and a packet at the moment when its connection is
+# established. The numbers are rows of Documentation/past-faults.md.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -60,7 +60,7 @@ test_flushes_child_changes_and_reopens_run_at_once() {
 }
 
 # 10
-# Sends one packet, and no other, at the moment when a connection is made.
+# Sends one packet, and no other, at the moment when a connection is established.
 one_packet() {
     set_mode 1 datagram
     set_mode 1 connected
@@ -92,7 +92,7 @@ test_interface_goes_down_while_the_sa_is_silent() {
     started=$SECONDS
     for _ in 1 2 3; do
         on 2 ip link set ib1 down
-        # Joins and, from neighbour discovery, path queries are under way.
+        # Joins and, from neighbour discovery, path queries are in progress.
         on 2 ip link set ib1 up
         on 2 ip neigh replace 10.0.0.1 lladdr "$(lladdr 1)" dev ib1 nud permanent
         on 2 ping -q -c 1 -W 1 10.0.0.1 >/dev/null || true
@@ -112,7 +112,7 @@ test_interface_goes_down_while_the_sa_is_silent() {
 
 # a, 13
 test_concurrent_mode_changes_by_rtnetlink_and_sysfs() {
-    # The kernel's own may come back without RTNL, which its caller then gives up.
+    # The kernel's own driver may return without RTNL, which its caller then releases.
     [ "$DRIVER" = ours ] || return 77
     local pids=() n
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001

@@ -10,7 +10,7 @@ MODE=connected
 test_mode_is_connected_and_mtu_65520() {
     [ "$(mode 1)" = connected ]
     [ "$(mtu 1)" = 65520 ]
-    # The address says that it takes connections.
+    # The address has the connected-mode flag.
     on 1 ip link show ib0 | says 'link/infiniband 80:'
 }
 
@@ -64,7 +64,7 @@ test_multicast_is_sent_as_datagrams() {
     on 1 ping -q -c 3 -i 0.2 -W 10 -I ib0 ff02::1%ib0 >/dev/null
     on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
     lossless 1 -b -c 3 -i 0.2 -W 10 10.0.0.255
-    # Without answers no connection carries anything.
+    # Without answers, connections carry no packets.
     on 2 sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=1
     sent=$(counter 1 rc_sent) received=$(statistic 2 rx_packets)
     on 1 ping -q -b -c 20 -i 0.02 -W 1 10.0.0.255 >/dev/null || true
@@ -92,7 +92,7 @@ test_interface_down_and_up() {
 
 test_broken_connection_is_reestablished() {
     local before
-    # The numbers of its queue pairs.
+    # Numbers of its queue pairs.
     connections() { rdma resource show qp | sed -nE 's/.* lqpn ([0-9]+) .*type RC .*/\1/p' | sort; }
     ping_ok 1 10.0.0.2
     for _ in 1 2 3; do

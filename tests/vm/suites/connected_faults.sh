@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What goes wrong with connections, and that nothing is lost for good or left behind.
+# Faults of connections: no permanent loss, and nothing is left behind.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -17,10 +17,10 @@ objects() {
 }
 vmalloc_kb() { awk '/^VmallocUsed/ { print $2 }' /proc/meminfo; }
 
-# Runs the named function and expects as many objects and as much memory after it as before, within 30 s. The kernel keeps
-# some memory for itself: up to 90 kB in slabs and 80 in vmalloc were seen. At once slabs have grown by up to 400 kB:
-# /proc/slabinfo shows inodes of /proc and dentries of programs that have ended, which are freed within seconds. Five times
-# 500 switches of modes grew them by 6 kB.
+# Runs the named function and expects equal object counts and memory after it as before, within 30 s. The kernel keeps
+# some memory for itself: up to 90 kB in slabs and 80 in vmalloc were seen. Immediately afterwards slabs have grown by
+# up to 400 kB: /proc/slabinfo shows inodes of /proc and dentries of programs that have ended, which are freed within
+# seconds. Five times 500 switches of modes grew them by 6 kB.
 without_leak() {
     local before slab vm
     ping_ok 1 10.0.0.2 -s 60000
@@ -80,7 +80,7 @@ test_tcp_survives_an_rnr_storm() { without_leak rnr_storm; }
 
 test_retransmission_recovers_lost_packets() {
     local again
-    # Connections that are made from now on retry.
+    # New connections retry.
     knob 1 least_retries 7
     knob 2 least_retries 7
     knob 1 kill_rc 1
@@ -89,7 +89,7 @@ test_retransmission_recovers_lost_packets() {
     again=$(counter 1 rc_sent_again)
     knob 2 drop_rc_every 100
     iperf 1 2 -n 10M
-    # One by one: with an answer seen, ping waits for no more than two round trips, and a retry takes seconds.
+    # One ping at a time: after a first answer, ping waits for no more than two round trips, and a retry takes seconds.
     for _ in 1 2 3 4 5; do on 1 ping -q -c 1 -W 40 -s 60000 10.0.0.2 >/dev/null || fail "a ping was lost"; done
     knob 2 drop_rc_every 0
     [ "$(counter 1 rc_sent_again)" -gt "$again" ]
@@ -112,7 +112,7 @@ test_tcp_survives_loss_without_retries() {
 test_request_for_an_unknown_service_id_is_rejected() {
     local address
     address=$(on 2 cat /sys/class/net/ib1/address)
-    # The neighbour had another queue pair once.
+    # A former queue pair number of the neighbour.
     on 1 ip neigh replace 10.0.0.2 lladdr "80:12:34:56${address:11}" dev ib0
     ! reaches 1 10.0.0.2 || return 1
     ! reaches 1 10.0.0.2 || return 1
@@ -125,8 +125,8 @@ test_request_for_an_unknown_service_id_is_rejected() {
     fi
 }
 
-# Of REQs that host 2 was sent, sets taken and turned_away to what its driver did, and seen to these and those that its HCA had
-# no receive for.
+# For REQs sent to host 2, sets taken and turned_away to the driver's counts, and seen to their sum and the REQs that
+# its HCA had no receive for.
 count_requests() {
     read -r _ _ _ _ _ _ _ _ _ taken _ turned_away _ </sys/kernel/debug/ipoib/ib1_cm
     seen=$((taken + turned_away + $(counter 2 drop_no_receive)))
@@ -143,7 +143,7 @@ forget_connections() {
     on 2 ip link set ib1 up
     wait_for 30 carrier 2
 }
-# More requests than may be taken in the time that they need. A machine that is busy needs longer, and is given another try.
+# More requests than the rate limit allows in this time. A busy machine takes longer, and is given another try.
 request_more_than_is_taken() {
     local attempt started taken turned_away seen taken_before turned_away_before most
     for attempt in 0 1; do
@@ -152,7 +152,7 @@ request_more_than_is_taken() {
         taken_before=$taken turned_away_before=$turned_away
         request $((attempt * 4000 + 1)) 4000
         wait_for 60 all_are_seen $((seen + 4000))
-        # So many at once, and so many a second.
+        # Limit of a burst, and limit per second.
         most=$((1024 + 256 * (${EPOCHREALTIME/./} - started) / 1000000))
         taken=$((taken - taken_before)) turned_away=$((turned_away - turned_away_before))
         echo "# $taken of 4000 requests were taken, $turned_away turned away; $most may be taken"
@@ -165,14 +165,14 @@ request_more_than_is_taken() {
 }
 flood_of_requests() {
     if [ "$DRIVER" = ours ]; then request_more_than_is_taken; else request 1 4000; fi
-    # Who asked is not there; and whoever was connected before still is, or is again.
+    # The requester does not exist; earlier connections still work, or work again.
     forget_connections
 }
 skippable_request_flood_is_limited='the machine is too slow to ask for more than is taken'
 test_request_flood_is_limited() { without_leak flood_of_requests; }
 
 broken() { sed -nE '1s/.* broken ([0-9]+) .*/\1/p' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; }
-# From the LID of the host in whose name they come, and from another.
+# From the LID of the host whose address the REQs have, and from another.
 requests_in_the_name_of_host_1() {
     local from
     for from in "$(lid 1)" 77; do
@@ -189,7 +189,7 @@ test_forged_requests_end_no_connection() {
     kill $pinger
     wait $pinger || true
     [ "$DRIVER" = stock ] || [ "$(broken 1)" = "$before" ] || fail "connections broke: $before -> $(broken 1)"
-    # Who was turned away for their number asks again when there are fewer.
+    # A rejected host connects after the flood.
     wait_for 20 reaches 2 10.0.0.1
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs whose shared receive queues take four elements: four pages, less 16 bytes.
+# HCAs whose shared receive queues take four SGEs: four pages, less 16 bytes.
 PORTS=2
 HOSTS=1
 MODE=connected

@@ -9,7 +9,7 @@ before_each() {
     set_mode 1 connected
     set_mode 3 connected
 }
-learned_pmtu() { # FROM ADDRESS: what tracepath finds out
+learned_pmtu() { # FROM ADDRESS: the path MTU that tracepath finds
     on "$1" timeout 30 tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
 }
 
@@ -24,13 +24,13 @@ test_hosts_of_different_modes_communicate() {
 }
 
 test_tracepath_learns_the_pmtu_to_a_datagram_peer() {
-    # The address of host 2 says that it takes connections, so host 1 makes one, and 64 KiB arrive.
+    # The address of host 2 has the connected-mode flag, so host 1 connects, and 64 KiB arrive.
     ping_ok 1 10.0.0.2 -s 60000
-    # What comes back is the other's MTU.
+    # Replies use the other host's MTU.
     [ "$(learned_pmtu 2 10.0.0.1)" = 2044 ] || fail "$(cat /run/tracepath)"
 }
 
-# A peer whose address has no RC flag, as another implementation's may have.
+# A peer whose address has no RC flag, as another implementation's may.
 test_peer_without_the_connected_flag_gets_datagrams_and_the_pmtu_is_learned() {
     local address
     address=$(on 2 cat /sys/class/net/ib1/address)
@@ -39,7 +39,7 @@ test_peer_without_the_connected_flag_gets_datagrams_and_the_pmtu_is_learned() {
     [ "$(learned_pmtu 1 10.0.0.2)" = 2044 ] || fail "$(cat /run/tracepath)"
     ping_ok 1 10.0.0.2 -M "do" -s 2016
     ! on 1 ping -q -c 1 -W 1 -M "do" -s 2017 10.0.0.2 >/dev/null || return 1
-    # In fragments.
+    # Sent in fragments.
     on 1 /test/ping_sizes.py 10.0.0.2 0-64 1000-2020/17 2017 5000 20000 60000
     on 1 ip neigh replace fd00::2 lladdr "00${address#80}" dev ib0
     [ "$(learned_pmtu 1 fd00::2)" = 2044 ] || fail "$(cat /run/tracepath)"

@@ -15,7 +15,7 @@ say_what_was_lost() {
             awk -v host="$host" '/drop|fail|refus|lost/ && $2 > 0 { print "# host", host, $1, $2 }'
     done
 }
-# Every host to every other, all at the same time; not one may be missing.
+# Pings from every host to every other, all at the same time, without loss.
 all_pairs() { # ping arguments
     local from to pids=()
     own_answers_only
@@ -32,7 +32,8 @@ all_pairs() { # ping arguments
         return 1
     }
 }
-# Ping's raw sockets each get every answer, and their buffers hold three long ones; its datagram sockets get their own.
+# Ping's raw sockets each get every reply, and their buffers hold three long ones; its datagram sockets get their own
+# only.
 own_answers_only() {
     local host
     for host in $(seq "$PORTS"); do on "$host" sysctl -qw net.ipv4.ping_group_range='0 0'; done

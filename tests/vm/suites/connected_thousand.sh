@@ -36,17 +36,17 @@ each_pings_each() {
 all_are_connected() { connections_are $((PORTS * (PORTS - 1))); }
 
 before_each() {
-    # One table for the neighbours of all namespaces, of 1024 by default.
+    # One table, of 1024 entries by default, holds the neighbours of all namespaces.
     sysctl -qw net.ipv4.neigh.default.gc_thresh{1,2,3}=8192
-    # A connection that is unused for two such intervals ends, and a slow kernel takes its time to use all of them.
+    # A connection that is unused for two such intervals ends, and a slow kernel takes long to use all of them.
     sysctl -qw net.ipv4.neigh.default.gc_interval=240
 }
 
 test_1056_connections_are_made_and_their_memory_measured() {
     local host before queues made
-    # Each host has one connection of each direction, and with it the buffers that all share.
+    # Each host has one connection of each direction, and so the shared buffers.
     for host in $(seq "$PORTS"); do reaches "$host" "10.0.0.$((host % PORTS + 1))"; done
-    # And knows its neighbours' addresses.
+    # Neighbours' addresses are known too.
     wait_for 20 connections_are $((2 * PORTS))
     before=$(free_kb) queues=$(queue_kb)
     each_pings_each
@@ -61,7 +61,7 @@ test_1056_connections_carry_traffic() {
     wait_for 10 all_are_connected
 }
 
-# The kernel says of each queue that is left when its HCA goes.
+# The kernel logs each queue that is left when its HCA is removed.
 may_fail_stock_1056_connections_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
 may_fail_stock_both_modules_unload_and_leave_nothing='what was left above'
 test_1056_connections_end_at_once() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Two hosts, datagram mode, 2048-byte MTU: what everybody does first.
+# Two hosts, datagram mode, 2048-byte MTU: basic operation.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -26,7 +26,7 @@ test_port_counters_count_traffic() {
     on 1 ping -q -f -c 500 10.0.0.2 >/dev/null
     after=$(perfquery -x -C soft_ib0 | sed -nE 's/^PortXmitPkts:\.*([0-9]+)/\1/p')
     [ $((after - before)) -ge 500 ]
-    # The switch, port 2.
+    # Port 2 of the switch.
     perfquery "$(ibswitches | sed -nE 's/.*lid ([0-9]+) .*/\1/p')" 2 | says 'PortXmitPkts'
 }
 
@@ -98,7 +98,7 @@ test_statistics_add_up() {
     done
     wait "${pids[@]}"
     wait_for 5 eval "[ \$((\$(statistic 1 tx_packets) - $tx)) -ge $((parallel * each)) ]"
-    # What one sent the other received; neighbour discovery in between may add a few.
+    # Packets sent equal packets received; neighbour discovery in between may add a few.
     tx=$(($(statistic 1 tx_packets) - tx)) rx=$(($(statistic 2 rx_packets) - rx))
     [ $((tx - rx)) -le 20 ]
     [ $((rx - tx)) -le 20 ]
@@ -147,7 +147,7 @@ test_sniffers_see_the_link_header() {
     wait_for 5 grep -q 'listening on ib1' /run/tcpdump.says
     on 1 ping -q -c 5 -i 0.3 10.0.0.2 >/dev/null
     wait $sniffer
-    # Cooked: the kernel tells the hardware type, 0x20, and the ethertype; what follows is the packet.
+    # Cooked capture: the kernel gives the hardware type, 0x20, and the ethertype; the rest is the packet.
     tcpdump -r /run/capture.pcap -ne 2>/run/tcpdump.says | says 'ethertype IPv4 (0x0800).*: 10.0.0.1 > 10.0.0.2: ICMP echo' ||
         fail "$(tcpdump -r /run/capture.pcap -ne)"
     grep -q 'link-type LINUX_SLL ' /run/tcpdump.says
@@ -158,7 +158,7 @@ test_sniffers_see_the_link_header() {
 test_unsupported_ethertypes_are_not_sent() {
     local before
     before=$(statistic 1 tx_dropped)
-    # A raw frame for everybody, with the ethertype of LLDP.
+    # A raw broadcast frame with the ethertype of LLDP.
     on 1 python3 -c '
 import socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What the driver shows of itself: debugfs, tracepoints, reasons of drops, debug levels.
+# The driver's debugging interfaces: debugfs, tracepoints, drop reasons, debug levels.
 PORTS=2
 HOSTS=1
 
@@ -47,7 +47,7 @@ test_debugfs_files_follow_renames() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# The names that it has before and after, in /sys/kernel/debug/ipoib.
+# Checks for files of its new name, and for no files of the former one, in /sys/kernel/debug/ipoib.
 files_are_of() { # NAME NOT-OF
     ls "/sys/kernel/debug/ipoib/$1_path" "/sys/kernel/debug/ipoib/$1_mcg" >/dev/null
     ! ls "/sys/kernel/debug/ipoib/$2_path" "/sys/kernel/debug/ipoib/$2_mcg" 2>/dev/null
@@ -57,7 +57,7 @@ test_debugfs_files_follow_moves_between_namespaces() {
     ip netns add elsewhere
     on 1 ip link set ib0 netns elsewhere name moved
     files_are_of moved ib0
-    # Where its namespace ends it comes back, and there its name is taken.
+    # When its namespace ends the interface returns to the initial one, where its name is taken.
     ip link add moved type dummy
     ip netns del elsewhere
     wait_for 10 born_as 1
@@ -134,7 +134,7 @@ test_tracepoints_report_state_changes() {
 
 xfail_stock_tracepoint_reports_a_full_ring='it has none'
 test_tracepoint_reports_a_full_ring() {
-    # Byte queue limits would keep it from ever being full.
+    # Byte queue limits would keep the ring from filling.
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before
     before=$(on 1 cat $limit)
     on 1 sh -c "echo 1000000 >$limit"

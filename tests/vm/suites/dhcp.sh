@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# DHCP over IPoIB (RFC 4390): the request has no hardware address but a client identifier, and asks for a broadcast as the
-# answer. dnsmasq serves on host 1; the client is systemd-networkd on host 2, whose packet socket has 20-byte addresses.
-# Debian's dhclient cannot do it, with any driver: 'Unsupported device type 32'.
+# DHCP over IPoIB (RFC 4390): the request has no hardware address but a client identifier, and requests a broadcast
+# response. dnsmasq serves on host 1; the client is systemd-networkd on host 2, whose packet socket has 20-byte
+# addresses. Debian's dhclient cannot do it, with any driver: 'Unsupported device type 32'.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -11,13 +11,13 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 serve() { # INTERFACE SUBNET
     on 1 ip addr replace "10.$2.0.1/24" dev "$1"
     # A lease takes two minutes at least, but may be renewed before. The address is not pinged first, which takes 3 s of
-    # the client's patience.
+    # the client's timeout.
     on 1 dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --port=0 --no-ping --log-facility=- --log-dhcp \
         --interface="$1" --bind-interfaces --dhcp-range="10.$2.0.10,10.$2.0.19,2m" --dhcp-leasefile="/run/leases.$1" \
         --dhcp-option=option:T1,4 --dhcp-option=option:T2,60 >"/run/dnsmasq.$1" 2>&1 &
     wait_for 10 grep -q 'sockets bound' "/run/dnsmasq.$1"
 }
-request() { # INTERFACE: host 2 is to get its address there from DHCP
+request() { # INTERFACE: host 2 gets its address there from DHCP
     printf '%s\n' '[Match]' "Name=$1" '[Network]' 'DHCP=ipv4' 'LinkLocalAddressing=no' >"/run/network.2/$1.network"
 }
 leased() { on 2 ip -4 -o addr show dev "$1" dynamic | sed -nE 's,.* inet ([0-9.]+)/.*,\1,p'; }   # INTERFACE
@@ -28,11 +28,11 @@ gets_lease() {                                               # INTERFACE SUBNET 
     return 1
 }
 has_no_lease() { [ -z "$(leased "$1")" ]; }
-said() { grep -c "$2" "/run/dnsmasq.$1"; }                   # INTERFACE WORDS: how often the server did
+said() { grep -c "$2" "/run/dnsmasq.$1"; }                   # INTERFACE WORDS: number of the server's messages
 said_more_than() { [ "$(said "$1" "$2")" -gt "$3" ]; }
 stop_servers() { pkill -x dnsmasq || true; }
 
-# Host 2 has asked for a lease of ib1, and its first request is in /run/discover.
+# Obtains a lease for ib1 of host 2, with the first request in /run/discover.
 before_each() {
     networkd_is_gone || return 0
     mkdir -p /run/network.2
@@ -65,7 +65,7 @@ test_lease_is_renewed() {
     wait_for 20 said_more_than ib0 DHCPACK "$acks"
     wait_for 20 said_more_than ib0 DHCPACK $((acks + 1))
     [ "$(leased ib1)" = "$before" ]
-    # No discovery is needed for that.
+    # A renewal needs no discovery.
     [ "$(said ib0 DHCPDISCOVER)" -lt 3 ]
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What ethtool shows and sets.
+# Settings and information of ethtool.
 PORTS=2
 HOSTS=1
 
@@ -39,7 +39,7 @@ test_statistics_count_traffic() {
     [ "$DRIVER" = stock ] || [ "$(statistic_of 1 tx_doorbells)" -gt 0 ]
 }
 
-# One for each packet that comes; what was sent is reaped with it.
+# One event for each received packet; sends are reaped by the same poll.
 test_ping_pong_raises_one_event_per_packet() {
     [ "$DRIVER" = ours ] || return 77
     local events
@@ -48,12 +48,12 @@ test_ping_pong_raises_one_event_per_packet() {
     events=$(($(counter 1 cq_event) - events))
     echo "# $events events for 500 pings"
     [ "$events" -le 600 ]
-    # One event is for at most a few packets where the machine is busy.
+    # On a busy machine one event is for a few packets.
     [ "$events" -ge 100 ]
 }
 
-# 1024 frames for host 2's stack to drop, one after the other. Sets frames and events to what came to its HCA, and us to the
-# time that it took.
+# Sends 1024 frames for host 2's stack to drop, one after the other. Sets frames and events to the counts of its HCA,
+# and us to the elapsed time.
 send_burst() {
     local qpn started=${EPOCHREALTIME/./} packets
     qpn=$(lladdr 2 | awk -F: '{ print "0x" $2 $3 $4 }')
@@ -68,13 +68,13 @@ test_receive_moderation() {
     wait_for 20 reaches 1 10.0.0.2
     on 2 ethtool -C ib1 rx-usecs 0 rx-frames 0
     send_burst
-    # One event is for several frames now and then, where a softirq was put off.
+    # One event may be for several frames, if a softirq was delayed.
     [ "$events" -ge 512 ]
     on 2 ethtool -C ib1 rx-usecs 65535 rx-frames 64
     on 2 ethtool -c ib1 | says -E 'rx-usecs:\s+65535'
     on 2 ethtool -c ib1 | says -E 'rx-frames:\s+64'
     send_burst
-    # Each event has had 64 frames or that time. What the host itself sends, and is asked by OpenSM, raises a few more.
+    # Each event had 64 frames or that time. Packets of the host itself, and of OpenSM, raise a few more.
     [ "$events" -le $((frames / 64 + us / 65535 + 10)) ]
     on 2 ethtool -C ib1 rx-usecs 0 rx-frames 0
 }
@@ -130,7 +130,7 @@ test_rings_change_in_connected_mode() {
 xfail_stock_replaced_rings_free_their_memory='rings have the size they were loaded with'
 test_replaced_rings_free_their_memory() {
     local before i
-    # With what the processors keep for themselves: 6.7 and later let each have up to an eighth of the memory.
+    # With free pages on the processors' lists: in 6.7 and later each may have up to an eighth of the memory.
     free_kb() { awk '$1 == "MemAvailable:" { kb += $2 } $1 == "count:" { kb += 4 * $2 } END { print kb }' /proc/meminfo /proc/zoneinfo; }
     set_rings 1 128 256
     wait_for 20 reaches 1 10.0.0.2
@@ -140,7 +140,7 @@ test_replaced_rings_free_their_memory() {
         set_rings 1 128 256
     done
     wait_for 20 reaches 1 10.0.0.2
-    # What the kernel frees later, it frees in seconds.
+    # Memory freed later by the kernel is freed in seconds.
     memory_is_back() { [ $(($1 - $(free_kb))) -lt 16384 ]; }
     wait_for 30 memory_is_back "$before"
     echo "# $before kB free before, $(free_kb) kB after"
@@ -162,15 +162,15 @@ test_interface_has_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
 
-# Looks at what the library has chosen: its profile's values alone, or none yet.
-moderation_changes() { # HOST COUNT: it has so often, since moderation_was and moderation_changed were set
+# Checks the library's choice: its profile's values alone, or none yet.
+moderation_changes() { # HOST COUNT: that many changes since moderation_was and moderation_changed were set
     local now
     now=$(moderation "$1" rx-usecs)
     case $now in 0 | 1 | 8 | 64 | 128 | 256) ;; *) fail "rx-usecs $now" || return 1 ;; esac
     [ "$now" = "$moderation_was" ] || { moderation_was=$now; moderation_changed=$((moderation_changed + 1)); }
     [ "$moderation_changed" -ge "$2" ]
 }
-# For a second nothing comes, and the library chooses nothing else.
+# One second without packets, in which the library makes no other choice.
 is_still() { # HOST
     local before
     before="$(statistic_of "$1" rx_packets) $(moderation "$1" rx-usecs)"
@@ -191,7 +191,7 @@ test_adaptive_moderation_follows_the_traffic() {
     wait_for 60 moderation_changes 2 2
     stop_traffic
     wait_for 20 is_still 2
-    # The library decides once in 64 events: what lacked one event is decided upon, and nothing after it.
+    # The library decides once in 64 events: after one more event it decides, and not again.
     moderation_was=$(moderation 2 rx-usecs) moderation_changed=0 events=$(statistic_of 2 rx_cq_events)
     for _ in $(seq 20); do
         reaches 1 10.0.0.2

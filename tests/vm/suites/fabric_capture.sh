@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The fabric's capture itself, of frames that are put into an HCA. What drivers send is suites/wire.sh.
+# The fabric's capture, of injected frames. suites/wire.sh captures the drivers' packets.
 PORTS=2
 
 inject_frame() { knob 1 inject "dqpn=2 bytes=$1"; } # PAYLOAD-BYTES
@@ -18,7 +18,7 @@ test_capture_is_read_while_recording() {
     wait_for 5 bytes_captured 4000
     echo >"$debug/capture"
     wait $reader
-    # Nothing is kept from before.
+    # Earlier frames are not kept.
     start_capture
     end_capture nothing
     [ "$(stat -c %s /run/captures/nothing.erf)" -lt 4000 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Events of the fabric at the same time as requests of users: requests to register again, changed paths. The numbers are rows of
+# Events of the fabric concurrent with requests of users: reregistrations, changed paths. The numbers are rows of
 # Documentation/past-faults.md.
 PORTS=2
 PROCESSORS=2
@@ -9,7 +9,7 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-# From now on the subnet manager asks a host's port to register again and again, until calm.
+# The subnet manager makes a host's port reregister again and again, until calm.
 storm() { # HOST
     expect_missing_gids
     /test/reregister.py $(($1 - 1)) 1000000 0.03 2>/run/storm.err &
@@ -27,7 +27,7 @@ test_module_unloads_right_after_many_neighbours() {
     local i address
     address=$(lladdr 2)
     for i in 1 2; do
-        # Neighbours of queue pairs that are not there, behind the other port.
+        # Neighbours with unused queue pair numbers, behind the other port.
         on 1 python3 -c 'import sys
 for n in range(400):
     print("neigh replace 10.0.%d.%d lladdr 00:00:%02x:%02x:%s dev ib0 nud permanent" % (2 + n // 200, 1 + n % 200, 0x40 + n // 200, n % 200, sys.argv[1]))
@@ -97,7 +97,7 @@ test_groups_are_sent_to_during_rejoins() {
     repeat_for 6 send_to_many
     calm
     both_work
-    # They are joined for sending, all of them.
+    # All of them are joined send-only.
     send_to_many
     thirty() { [ "$(saquery --smkey 1 -g 2>/dev/null | grep -ci 'ff12:401b:ffff::f14:')" -ge 30 ]; }
     wait_for 20 thirty

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Memory that is not to be had and verbs that fail, on kernels that can have it so: what was asked for is refused or
-# done, and when the faults are over everything works.
+# Failing allocations and verbs, on kernels with fault injection: requests are refused or done, and when the faults are
+# over everything works.
 DEBUG_KERNEL=1
 PORTS=2
 PROCESSORS=2
@@ -12,7 +12,7 @@ memory=(failslab fail_page_alloc)
 fail_function=/sys/kernel/debug/fail_function
 setting() { echo "$3" >"/sys/kernel/debug/$1/$2"; } # KIND NAME VALUE
 
-# Faults hit what is asked for beneath the driver's code alone: ib_mad does not recover from receives that were refused.
+# Faults hit requests beneath the driver's code only: ib_mad does not recover from refused receives.
 before_each() {
     local first last kind
     read -r first last < <(awk '$4 == "[ib_ipoib]" && $2 ~ /[tT]/ { print $1 }' /proc/kallsyms | sort | sed -n '1p;$p' | xargs)
@@ -23,11 +23,11 @@ before_each() {
         setting "$kind" require-end "0x$last"
     done
     setting fail_page_alloc min-order 0
-    # What the driver says of what it was refused.
+    # The driver's messages for refused requests.
     expect_in_log '(error|status|failed:?) -?(12|22|ENOMEM)'
     expect_in_log "no memory for|couldn't attach QP"
 }
-each_allocation_fails_once() { on 1 python3 /test/fail_nth.py "$@"; } # what to do: see there
+each_allocation_fails_once() { on 1 python3 /test/fail_nth.py "$@"; } # arguments: see there
 # The kernel counts down how many faults are left.
 most_times=1000000
 sometimes() { # KIND PERCENT
@@ -68,14 +68,14 @@ test_rings_change_despite_failed_allocations() {
 
 test_hca_is_added_despite_failed_allocations() {
     at 2 write "$debug/1/plugged" 0
-    # Seconds each: a few of them only. The HCA is there with or without an interface.
+    # Each attempt takes seconds: a few of them only. The HCA is there with or without an interface.
     STRIDE=7 UNREPORTED=1 at 1 python3 /test/fail_nth.py write "$debug/1/plugged" 1 "$debug/1/plugged" 0
     at 2 write "$debug/1/plugged" 1
     add_host 2
     both_work
 }
 
-# What the driver's work, polls and timers ask for, too.
+# Allocations of the driver's work, polls and timers too.
 test_traffic_recovers_from_scarce_memory() {
     local kind mode end=$((SECONDS + 30))
     serve_iperf 2
@@ -102,7 +102,7 @@ test_traffic_recovers_from_scarce_memory() {
     both_work
 }
 
-# Brings the interface up, adds a child, changes the mode and pings.
+# Brings the interface up, creates a child, changes the mode and pings.
 call_all_verbs() { # VERB: the one that fails
     on 1 ip link set ib0 down
     on 1 ip link set ib0 up || echo "# $1 fails: the interface stays down"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs that have network namespaces of their own (rdma system set netns exclusive): an interface is made where its HCA is.
-# Drivers learn of it since Linux 6.17.
+# HCAs with network namespaces of their own (rdma system set netns exclusive): an interface is created in its HCA's
+# namespace. Drivers can read that since Linux 6.17.
 PORTS=2
 
 drivers_learn_of_it() { printf '6.17\n%s\n' "$(uname -r)" | sort -VC; }
@@ -13,7 +13,7 @@ has_one_in() { [ "$(interfaces_in "$1" | wc -l)" = 1 ]; }
 has_here() { [ "$(interfaces_here | wc -l)" = "$1" ]; }
 carries() { [ "$("$@" cat /sys/class/net/ib0/carrier 2>/dev/null)" = 1 ]; } # [COMMAND...]
 
-# The second HCA is in h2. Exclusive they can be while there is but one namespace.
+# Moves the second HCA to h2. Exclusive mode can be set only while there is one namespace.
 before_each() {
     drivers_learn_of_it || return 77
     [ "$(rdma system | grep -c 'netns exclusive')" = 1 ] || rdma system set netns exclusive

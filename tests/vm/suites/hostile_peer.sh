@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# A peer that sends messages on connections that the driver made to send. Row o of Documentation/past-faults.md.
+# A peer that sends messages on active connections of the driver. Row o of Documentation/past-faults.md.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -9,15 +9,15 @@ MODE=connected
 
 test_messages_on_active_connections_are_refused() {
     local before bytes
-    # It takes the structure of one kind of connection for that of the other, and writes to it.
+    # The in-tree driver takes one kind of connection for the other, and writes to its structure.
     [ "$DRIVER" = ours ] || return 77
-    # Both ways: what host 1 receives on others' connections goes into the buffers that all share.
+    # Both ways, so that host 1's shared buffers exist.
     ping_ok 1 10.0.0.2 -s 60000
     ping_ok 2 10.0.0.1 -s 60000
     before=$(counter 1 rnr_nak)
     for bytes in 4 8 100 1000 4000 8 8 8; do
         knob 2 talk_back $bytes
-        # The HCA of the peer ends the connection, with what was on its way.
+        # The peer's HCA ends the connection, with the packets in flight.
         wait_for 20 reaches 1 10.0.0.2
     done
     echo "# refused $(($(counter 1 rnr_nak) - before)) messages"

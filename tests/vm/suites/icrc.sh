@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The private flag icrc-as-checksum, which the in-tree driver has not: connections whose both ends have it carry no
+# Private flag icrc-as-checksum, which the in-tree driver does not have: connections between two ends with it carry no
 # checksums of TCP and UDP.
 PORTS=2
 PROCESSORS=2
@@ -11,7 +11,7 @@ MODE=connected
 . ./features.sh
 
 trust() { on "$1" ethtool --set-priv-flags "$(interface_of "$1")" icrc-as-checksum "$2"; } # HOST on|off
-# What most tests begin with, whatever one before has left.
+# Starting state of most tests, whatever the state before.
 both_trust() {
     trust 1 on
     trust 2 on
@@ -22,7 +22,7 @@ before_each() {
 }
 connections_trust() { cat /sys/kernel/debug/ipoib/ib0_cm /sys/kernel/debug/ipoib/ib1_cm | says ' icrc$'; }
 listens_to_udp() { on 2 ss -lun | says ":9000 "; }
-# What tcpdump at host 2 says of the checksum of a UDP packet of host 1 to an address.
+# tcpdump's line at host 2 on the checksum of a UDP packet of host 1 to an address.
 checksum_of() { # ADDRESS [SOCAT-OPTION]
     on 2 timeout $((30 * patience)) tcpdump -i ib1 -n -vv -c 1 udp port 9000 >/run/seen 2>/run/tcpdump.err &
     wait_for 10 grep -q 'listening on' /run/tcpdump.err

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Debian's ifup and ifdown on ib0 and its children, in the initial namespace; host 2 is the peer. A child with a stanza
-# is made by ifup itself, through create_child, and its key is in its name; another one by a command of ib0's stanza.
+# Debian's ifup and ifdown on ib0 and its children, in the initial namespace; host 2 is the peer. ifup itself creates a
+# child that has a stanza, through create_child, with the P_Key in its name; a command of ib0's stanza creates another
+# one.
 PORTS=2
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
@@ -41,7 +42,7 @@ peer_child() { # NAME PKEY ADDRESS
 }
 
 is_configured() { ifquery --state | says "^$1="; } # INTERFACE
-# The peer is there, and ib0 is up.
+# Sets up the peer and ib0.
 before_each() {
     [ -e /sys/module/ib_ipoib ] || {
         load_driver

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Two machines, each with its driver: host 1 here, host 2 on the other.
+# Two machines, each with its own driver: host 1 here, host 2 on the other.
 MACHINES=2
 PORTS=2
 PROCESSORS=2
@@ -64,12 +64,12 @@ test_broadcast_both_ways() {
     both_ways answers
 }
 
-# By create_child: with the in-tree driver only those have a mode.
+# Uses create_child: in the in-tree driver only such children have a mode.
 add_child() { # HOST
     local parent
     parent=$(interface_of "$1")
     on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/create_child"
-    # The in-tree driver's is in the first namespace, wherever its parent is.
+    # The in-tree driver creates it in the initial namespace, not in its parent's.
     at "$1" ip link set "$parent.8001" netns "h$1" 2>/dev/null || true
     on "$1" ip link set "$parent.8001" name blue
     on "$1" ip addr add "10.1.0.$1/24" dev blue
@@ -99,10 +99,10 @@ test_connected_mode() {
     both_ways streams
     iperf 1 2 -t 3 --bidir
     both_ways hears
-    # They were connections, not datagrams.
+    # The packets were messages on connections, not datagrams.
     [ "$(counter 1 rc_sent)" -gt 1000 ] && [ "$(counter 2 rc_sent)" -gt 1000 ]
 }
-# It is offered in private data that the other driver does not read.
+# The offer is in private data that the other driver ignores.
 test_icrc_flag_keeps_checksums_for_a_peer_without_an_offer() {
     on 1 ethtool --set-priv-flags ib0 icrc-as-checksum on
     to_mode connected connected
@@ -124,8 +124,8 @@ test_connected_children() {
     on 2 ip link del blue
 }
 
-# A host in datagram mode takes connections too, so long packets arrive; back go datagrams, as tracepath finds out. A
-# host whose address has no flag of connected mode gets none, and the other learns what fits.
+# A host in datagram mode accepts connections too, so long packets arrive; replies are datagrams, whose path MTU
+# tracepath finds. A host whose address has no connected-mode flag gets no connection, and the other learns its MTU.
 learned_pmtu() { # FROM TO
     on "$1" timeout 30 tracepath -n -m 3 "$(address_of "$2")" >/run/tracepath 2>&1
     sed -nE 's/.*pmtu ([0-9]+)$/\1/p' /run/tracepath | tail -n 1
@@ -155,7 +155,7 @@ test_path_mtu_is_learned_between_modes() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# The driver of a host goes while the other sends, and comes back.
+# Unloads the driver of a host while the other sends, and loads it again.
 reload() { # HOST OTHER
     local pid
     on "$2" ping -q -i 0.05 -c 400 "$(address_of "$1")" >/run/ping.out &
@@ -166,7 +166,7 @@ reload() { # HOST OTHER
     at "$1" load_driver
     add_host "$1"
     wait_for 30 addresses_ready "$1"
-    # Nobody tells the other of the new queue pair: ARP trusts what it knows for 45 s at most, then asks for 8.
+    # The new queue pair is not announced: ARP trusts an entry for 45 s at most, then probes for 8.
     wait_for 60 reaches "$2" "$(address_of "$1")"
     wait_for 60 reaches "$2" "fd00::$1"
     wait $pid || true
@@ -186,7 +186,7 @@ test_driver_is_reloaded_under_connected_traffic() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# 1 GB of which both ends have the same digest.
+# 1 GB with the same digest at both ends.
 copies() {
     on "$2" sh -c 'timeout 600 socat -u TCP-LISTEN:9,reuseaddr - | sha256sum >/run/received' &
     wait_for 10 listens "$2" ':9 '
@@ -206,13 +206,13 @@ test_gigabyte_arrives_whole() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# TCP both ways that lasts, with pings, groups and children that come and go beside it.
+# Runs TCP both ways for MINUTES, with pings, groups and short-lived children beside.
 test_mixed_traffic_keeps_its_connection() {
     local seconds=$((60 * MINUTES)) pid sent=0 answered=0
     serve_iperf 2
     on 1 iperf3 -c 10.0.0.2 -t $seconds --bidir -i 60 >/run/long.out 2>&1 &
     pid=$!
-    # Where TCP fills the link a datagram may get lost, but not all of a few.
+    # With the link filled by TCP single datagrams may get lost, but not all of several.
     answers() {
         local counts
         on "$1" ping -q -W 5 -c 3 -i 0.2 "${@:3}" "$2" >/run/ping.out || fail "$(grep transmitted /run/ping.out)"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The life of an interface in each mode: the module is loaded, there is traffic, the rings are replaced, the HCA is unplugged
-# and plugged in, the module is unloaded. A kernel with kmemleak (KERNEL=debug) tells then whether memory was leaked.
+# Life of an interface in each mode: the module is loaded, traffic is sent, the rings are replaced, the HCA is unplugged
+# and plugged in, the module is unloaded. A kernel with kmemleak (KERNEL=debug) reports leaked memory then.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -17,7 +17,7 @@ life_in() { # MODE
     set_mode 1 "$1"
     set_mode 2 "$1"
     traffic
-    # The in-tree driver's rings are of one size.
+    # The in-tree driver's rings cannot be resized.
     if [ "$DRIVER" = ours ]; then
         on 1 ethtool -G ib0 tx 1024 rx 2048
         on 2 ethtool -G ib1 tx 128 rx 32
@@ -28,7 +28,7 @@ life_in() { # MODE
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     set_mode 2 "$1"
-    # It asks first: the other may believe in the former HCA's address still.
+    # Host 2 sends first: host 1 may still have the former HCA's address.
     wait_for 30 reaches 2 10.0.0.1
     traffic
     unload_driver

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Birth and death, under traffic.
+# Creation and destruction, under traffic.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
 
-# Connections that stall are given up and made anew: else there is no traffic for long, and packets that wait in a socket
-# for those before them hold pages of a driver that is gone, for longer than a minute, which the kernel tells.
+# Stalled TCP connections are restarted: otherwise traffic pauses, and packets queued in a socket hold pages of an
+# unloaded driver for longer than a minute, which the kernel reports.
 background_traffic() {
     serve_iperf 2 --rcv-timeout 2000
     (while :; do on 1 timeout 12 iperf3 -c 10.0.0.2 -t 10 --connect-timeout 1000 >/dev/null 2>&1 || sleep 0.2; done) &
@@ -39,7 +39,7 @@ test_driver_reload_50_times_under_traffic() {
     for _ in $(seq 50); do
         unload_driver
         load_driver
-        # Back to their places; half the time not waiting for any of it.
+        # Moves the interfaces to their namespaces; half the time without waiting for them.
         add_host 1
         add_host 2
         [ $((RANDOM % 2)) = 0 ] || wait_for 20 carrier 1
@@ -52,7 +52,7 @@ test_driver_reload_50_times_under_traffic() {
 }
 
 test_module_unloads_right_after_use() {
-    # Neighbours, groups and packets under way when the module goes.
+    # Neighbours, groups and packets in flight when the module is unloaded.
     for _ in $(seq 10); do
         on 1 ping -q -c 100 -f -l 20 10.0.0.2 >/dev/null 2>&1 || true
         on 1 ip link set ib0 down
@@ -91,7 +91,7 @@ test_hca_unplug_20_times() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# A killed program's socket says goodbye to a peer that was unplugged, and keeps its namespace until it is heard.
+# The socket of a killed program sends FIN to an unplugged peer, and keeps its namespace until that is answered.
 no_socket_says_goodbye() { [ -z "$(on 1 ss -Htn exclude time-wait exclude listening)" ]; }
 
 test_namespace_deleted_with_the_interface_inside() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Frames that no good neighbour sends, put into host 2's port by the fabric: counted, dropped, survived.
+# Malformed frames, injected into host 2's port by the fabric: counted, dropped, survived.
 PORTS=2
 HOSTS=1
 
@@ -10,7 +10,7 @@ inject() {
     : "${to:=$(qpn)}"
     knob 2 inject "dqpn=$to qkey=${qkey_in_force:-0x0b1b} $*"
 }
-all_dropped() { # sum of what the interface counts as bad
+all_dropped() { # sum of the interface's counters of bad frames
     echo $(($(statistic 2 rx_errors) + $(statistic 2 rx_dropped)))
 }
 still_works() { ping_ok 1 10.0.0.2; flood 1 10.0.0.2 500; }
@@ -18,7 +18,7 @@ still_works() { ping_ok 1 10.0.0.2; flood 1 10.0.0.2 500; }
 test_well_formed_frame_arrives() {
     local before
     before=$(statistic 2 rx_packets)
-    # An IPv4 packet of 20 bytes, wrong in its checksum: the stack's business.
+    # An IPv4 packet of 20 bytes with a wrong checksum, which is the stack's business.
     inject hex=080000004500001400000000401100000a0000010a000002
     wait_for 5 eval "[ \$(statistic 2 rx_packets) -gt $before ]"
 }
@@ -55,11 +55,11 @@ test_wrong_pkey_is_counted_and_dropped_by_the_hca() {
     [ "$(counter 2 drop_pkey)" = $((before + 1)) ]
 }
 
-# The receive buffer's first 40 bytes are then what was there before: here, the GRH of a frame for the group.
+# The first 40 bytes of a receive buffer keep their former content: here, the GRH of a frame for the group.
 test_group_frame_without_grh_is_not_received_as_multicast() {
     local packets multicast to_all='dlid=0xc000 dgid=ff12401bffff00000000000000000001 hex=080000004500001400000000401100000a0000010a000002'
     packets=$(statistic 2 rx_packets) multicast=$(statistic 2 multicast)
-    # More than a ring of either.
+    # More frames than either ring has buffers.
     for _ in $(seq 300); do inject grh=1 sgid=fe800000000000000002c903000f0010 "$to_all"; done
     wait_for 5 eval "[ \$(statistic 2 multicast) -ge $((multicast + 300)) ]"
     multicast=$(statistic 2 multicast)
@@ -74,7 +74,7 @@ test_oversized_frames_are_counted_and_dropped() {
     local before
     expect_in_log 'ib1: failed recv event'
     before=$(statistic 2 rx_errors)
-    # More than a ring of them.
+    # More frames than the ring has buffers.
     for _ in $(seq 300); do inject bytes=5000 hex=0800; done
     wait_for 5 eval "[ \$(statistic 2 rx_errors) -ge $((before + 300)) ]"
     still_works
@@ -85,7 +85,7 @@ test_random_frames_do_no_harm() {
     seen() { echo $(($(statistic 2 rx_packets) + $(all_dropped))); }
     before=$(seen)
     for i in $(seq 200); do inject "hex=$(head -c $((RANDOM % 300)) /dev/urandom | od -An -v -tx1 | tr -d ' \n')"; done
-    # After the oversized frames the in-tree driver has no receive ring left.
+    # After the oversized frames the in-tree driver's receive ring is empty.
     [ "$DRIVER" = stock ] || wait_for 5 eval "[ \$(seen) -ge $((before + 200)) ]"
     [ "$DRIVER" = stock ] || still_works
 }

@@ -5,7 +5,7 @@
 PORTS=10
 PROCESSORS=2
 HOSTS=1
-# Slab caches that other suites filled would serve the allocations that are measured.
+# Slab caches filled by other suites would serve the allocations that are measured.
 FRESH=1
 PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "$key" "$key"; done)
 
@@ -14,8 +14,8 @@ PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "
 # shellcheck source=/dev/null
 . ./samples.sh
 
-# Memory that the kernel has not taken for itself: free, on the processors' lists of free pages, or of programs, whose heaps are
-# given pages of 2 MiB at a time.
+# Memory not in use by the kernel: free, on the processors' lists of free pages, or of programs, whose heaps are pages
+# of 2 MiB at times.
 free_now_kib() {
     sync
     echo 3 >/proc/sys/vm/drop_caches
@@ -51,18 +51,18 @@ questions_have_ended() {
 test_path_and_neighbour_take_the_documented_memory() {
     [ "$DRIVER" = ours ] || return 77
     local before path neighbour count=4000 first
-    # Neither is forgotten meanwhile. The driver reads it when an interface is started.
+    # No entry is removed meanwhile. The driver reads the setting when an interface is created.
     sysctl -qw net.ipv4.neigh.default.gc_interval=600 net.ipv4.neigh.default.gc_thresh{1,2,3}=20000
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
     wait_for 30 carrier 2
     wait_for 20 reaches 1 10.0.0.2
-    # Paths to GIDs that nobody has, of which OpenSM says so.
+    # Paths to unused GIDs, for which OpenSM returns an error.
     before=$(settled slab_kb)
     for first in $(seq 0 500 $((count - 1))); do wait_for 20 learns_500_paths "$first"; done
     wait_for 20 questions_have_ended
     path=$((($(settled slab_kb) - before) * 1024 / count))
-    # Neighbours behind one port; the kernel has its own of each already.
+    # Neighbours behind one port; the kernel already has its own entry of each.
     on 2 python3 - "$(lladdr 1)" $count <<'END' | on 2 ip -batch -
 import sys
 octets = sys.argv[1].split(":")
@@ -87,7 +87,7 @@ END
 }
 
 queues_kib() { cat "$debug"/*/counters | awk '$1 == "queue_bytes" { n += $2 } END { print int(n / 1024) }'; }
-connect_to() { # STEP: of all hosts, each to the one so many further on
+connect_to() { # STEP: from all hosts, each to the one STEP further on
     local host
     for host in $(seq "$PORTS"); do
         wait_for 20 reaches "$host" "10.0.0.$(((host - 1 + $1) % PORTS + 1))"
@@ -102,7 +102,7 @@ test_connection_takes_the_documented_memory() {
         on "$host" ip -6 addr flush dev "$(interface_of "$host")"
         set_mode "$host" connected
     done
-    # Each has one of each direction, with the buffers that all share, and knows its neighbours.
+    # Each host has one connection of each direction, with the shared buffers, and its neighbours' addresses.
     connect_to 1
     connect_to $((PORTS - 1))
     wait_for 20 connection_ends_are $((4 * PORTS))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Four hosts: groups that are listened to, groups that are only sent to, broadcast.
+# Four hosts: groups with listeners, send-only groups, broadcast.
 PORTS=4
 HOSTS=1
 
@@ -16,7 +16,7 @@ receivers() { # GROUP AS-IN-IP-MADDR
         listen "$host" "$1" >"/run/heard.$host" &
     done
     for host in 2 3; do wait_for 15 listening "$host" "$2"; done
-    # The group is joined some time after the socket asked for it.
+    # The group is joined some time after the socket option.
     both_heard() { send 1 "$1" hello && grep -q hello /run/heard.2 && grep -q hello /run/heard.3; }
     wait_for 15 both_heard "$1"
 }
@@ -32,7 +32,7 @@ test_hosts_outside_a_group_receive_nothing() {
     before=$(statistic 4 rx_packets) heard=$(statistic 2 rx_packets)
     for _ in $(seq 100); do echo 239.9.9.9; done | on 1 python3 /test/group.py send-many ib0
     wait_for 5 eval "[ \$((\$(statistic 2 rx_packets) - $heard)) -ge 100 ]"
-    # A few of IGMP and neighbour discovery may pass.
+    # A few packets of IGMP and neighbour discovery may pass.
     [ $(($(statistic 4 rx_packets) - before)) -lt 15 ]
     nobody_listens
 }
@@ -41,7 +41,7 @@ test_sender_is_a_send_only_member() {
     send 1 239.7.7.7 x
     is_member() { [ "$(members_of ff12:401b:ffff::f07:707)" = 1 ]; }
     wait_for 10 is_member
-    # Join state 8: a full member that only sends.
+    # Join state 8: send-only full member.
     saquery --smkey 1 -m 2>/dev/null | grep -A 3 'f07:707$' | says 'ScopeState.*0x8'
 }
 
@@ -60,7 +60,7 @@ test_broadcast_reaches_all() {
         on "$host" sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
         eval "before_$host=$(statistic "$host" rx_packets)"
     done
-    # Some of the answers are duplicates of the first.
+    # Some of the replies are duplicates of the first.
     on 1 ping -q -b -c 5 -i 0.2 10.0.0.255 >/run/ping.out 2>&1 || true
     for host in 2 3 4; do
         before=before_$host
@@ -69,7 +69,7 @@ test_broadcast_reaches_all() {
     grep -qE '\+[0-9]+ duplicates' /run/ping.out
 }
 
-# The HCA gives the port's own packets back to queue pairs of the group, and this is one.
+# The HCA returns the port's own packets to queue pairs of the group, of which the interface's is one.
 test_own_multicast_is_not_received() {
     local before delivered
     listen 1 239.3.3.3 >/dev/null &
@@ -94,7 +94,7 @@ test_two_hundred_groups_are_received() {
     nobody_listens
 }
 
-# Listed by a packet socket, as it stands: of another link, of none, and, to compare, one of this link.
+# Listed by a packet socket, without changes: addresses of another link, of none, and, to compare, one of this link.
 hold_group() { # ADDRESS
     on 2 python3 -c 'import socket, struct, sys, time
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# NetworkManager sets ib1 up, in the initial namespace: it needs udev, which knows that one alone. Host 1 is the peer.
+# NetworkManager configures ib1, in the initial namespace: it needs udev, which knows only that one. Host 1 is the peer.
 PORTS=2
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
@@ -24,7 +24,7 @@ stop_network_manager() {
     wait_for 10 nothing_runs
 }
 
-# A keyfile: [infiniband] has the words after the address, or none.
+# Writes a keyfile; the arguments after the address are the keys of [infiniband].
 connection() { # NAME INTERFACE METHOD ADDRESS [KEY=VALUE...]
     local file=/etc/NetworkManager/system-connections/$1.nmconnection
     {
@@ -34,7 +34,7 @@ connection() { # NAME INTERFACE METHOD ADDRESS [KEY=VALUE...]
     } >"$file"
     chmod 600 "$file"
 }
-# One of a connection's addresses is enough for it to be up.
+# A connection is up with one of its addresses.
 up() { nmcli --wait 40 connection up "$1" >/run/nmcli.out 2>&1 || { tail -n 20 /run/nmcli.out /run/nm.log | sed 's/^/# /'; return 1; }; }
 down() { nmcli --wait 40 connection down "$1" >/run/nmcli.out 2>&1 || { sed 's/^/# /' /run/nmcli.out; return 1; }; }
 file() { cat "/sys/class/net/$1/$2"; }                        # INTERFACE FILE
@@ -42,7 +42,7 @@ is_gone() { [ ! -e "/sys/class/net/$1" ]; }
 has_address() { ip addr show dev "$1" | says " $2"; }      # INTERFACE ADDRESS
 here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
 
-# Host 1 is there, and NetworkManager knows its connections.
+# Sets up host 1, and loads the connections into NetworkManager.
 before_each() {
     [ -e /sys/module/ib_ipoib ] || {
         load_driver

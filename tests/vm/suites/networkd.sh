@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# systemd-networkd sets host 2 up: the MTU and the addresses of ib1, and its child blue from a .netdev. Host 1 is the peer.
-# The section [IPoIB] of a .network, for the mode of the parent itself, is "Unknown" to Debian 12's.
+# systemd-networkd configures host 2: the MTU and the addresses of ib1, and its child blue from a .netdev. Host 1 is the
+# peer. Debian 12's networkd does not know the section [IPoIB] of a .network, for the mode of the parent itself.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -23,7 +23,7 @@ has_address() { on 2 ip addr show dev "$1" | says " $2 "; }  # INTERFACE ADDRESS
 has_no_address() { ! has_address "$@"; }
 all_is_reached() { reaches 2 10.5.0.1 && reaches 2 fd05::1 && reaches 2 10.6.0.1; }
 
-# networkd runs, and has made ib1's child in connected mode, unless a test before this one has had it made otherwise.
+# Starts networkd with ib1's child in connected mode, unless an earlier test has another one.
 before_each() {
     on 1 test -e /sys/class/net/blue || {
         on 1 ip addr add 10.5.0.1/24 dev ib0
@@ -84,7 +84,7 @@ test_child_is_created_in_the_other_mode() {
     ping_ok 2 10.6.0.1 -s 10000
 }
 
-# Without MACAddress=none, networkd makes an address up for what it creates.
+# Without MACAddress=none, networkd generates an address for netdevs that it creates.
 xfail_stock_child_with_a_generated_address_works='it takes the GID in it for its own'
 test_child_with_a_generated_address_works() {
     make_blue_anew connected
@@ -99,12 +99,12 @@ test_interface_added_later_is_set_up_with_its_child() {
     write_files connected MACAddress=none
     knob 2 plugged 0
     ! on 2 test -e /sys/class/net/blue || return 1
-    # It makes a netdev once in its life.
+    # networkd creates a netdev once in its life.
     start_networkd 2
     knob 2 plugged 1
     wait_for 30 port_state_is 1 "4: ACTIVE"
     wait_for 10 born_as 2
-    # In this order: one command would let it look at the name that the interface had here, and at no other again.
+    # Two commands, in this order: after a single one networkd would look up only the interface's former name, once.
     ip link set "$(born_as 2)" name ib1
     ip link set ib1 netns h2
     wait_for 30 has_address ib1 10.5.0.2/24

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Offloads of datagrams: checksums, segmentation, merging of what is received.
+# Offloads of datagrams: checksums, segmentation, LRO.
 PORTS=2
 HOSTS=1
 
@@ -21,7 +21,7 @@ test_hca_segments_when_tso_is_on() {
     transfer 20
     requests=$(($(counter 1 send_wr) - requests)) segments=$(($(counter 1 segments) - segments))
     echo "# on: $requests sends, $segments segments of larger ones"
-    # 20 MB are 10500 packets of the link's size.
+    # 20 MB are 10500 packets of the link's MTU.
     [ "$requests" -lt 6000 ]
     [ "$segments" -gt 5000 ]
     set_feature 1 tso off
@@ -67,7 +67,7 @@ test_corrupted_packets_are_dropped() {
     corrupted_segments_are_dropped
     before=$(stack_counter 2 UdpInCsumErrors)
     knob 2 corrupt_every 10
-    # To a port that nobody has: checksums are looked at nevertheless.
+    # To an unused port: checksums are verified nevertheless.
     head -c 400000 /dev/zero | on 1 socat -u -b 1000 - UDP-SENDTO:10.0.0.2:4001
     udp_errors() { [ $(($(stack_counter 2 UdpInCsumErrors) - before)) -gt 10 ]; }
     wait_for 5 udp_errors
@@ -111,7 +111,7 @@ xfail_stock_merging_preserves_the_data='it has no LRO'
 test_merging_preserves_the_data() {
     local before
     set_feature 2 lro on
-    # The stack sees segments as the driver merged them, and no further merged.
+    # The stack gets segments as the driver merged them, without GRO.
     set_feature 2 gro off
     knob 2 drop_every 97
     transfer 5

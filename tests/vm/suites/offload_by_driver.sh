@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs without offloads: this driver cuts large TCP packets into segments itself.
+# HCAs without offloads: this driver segments large TCP packets itself.
 PORTS=2
 HOSTS=1
 FABRIC='offloads=0'
@@ -9,10 +9,10 @@ FABRIC='offloads=0'
 # shellcheck source=/dev/null
 . ./features.sh
 
-# Datagrams that host 1's driver made of larger packets while a command ran.
+# Number of datagrams that host 1's driver made from larger packets while a command ran.
 segments_made_by() { # COMMAND...
     local before
-    # It runs in a command substitution, which does not inherit it.
+    # A command substitution does not inherit it.
     set -e
     before=$(statistic_of 1 tx_tso_segments)
     "$@" >&2
@@ -42,7 +42,7 @@ test_driver_segments_when_tso_is_on() {
     set_feature 1 tso on
 }
 
-# The in-tree driver has no such counter: the stack makes its segments.
+# The in-tree driver has no such counter: the stack segments for it.
 cuts() { # MEGABYTES TARGET -gt|-eq SEGMENTS
     local made
     if [ "$DRIVER" = stock ]; then
@@ -55,13 +55,13 @@ cuts() { # MEGABYTES TARGET -gt|-eq SEGMENTS
 }
 test_ipv6_is_segmented() { without_wrong_checksums cuts 10 '[fd00::2]:4000' -gt 3000; }
 
-# IPV6_DSTOPTS, of so many bytes: an extension header in every packet, with an option that who does not know it skips.
+# IPV6_DSTOPTS, of BYTES bytes: an extension header in every packet, with an option that receivers skip if unknown.
 with_options() { # BYTES
     printf '[fd00::2]:4000,setsockopt=41:59:x00%02x1e%02x%0*d' $(($1 / 8 - 1)) $(($1 - 4)) $((2 * ($1 - 4))) 0
 }
 test_segments_keep_ipv6_extension_headers() {
     without_wrong_checksums cuts 5 "$(with_options 16)" -gt 1500
-    # More than there is room for: the stack cuts.
+    # More headers than the ring has space for: the stack segments.
     without_wrong_checksums cuts 5 "$(with_options 64)" -eq 0
 }
 
@@ -91,7 +91,7 @@ test_smallest_ring_carries_segments() {
     transfer 10
 }
 
-# What the stack sends as one packet follows the ring.
+# gso_max_segs follows the ring.
 segments_at_a_time() { on 1 ip -d link show ib0 | sed -nE 's/.*gso_max_segs ([0-9]+).*/\1/p'; }
 xfail_stock_larger_rings_allow_more_segments='rings have the size they were loaded with'
 test_larger_rings_allow_more_segments() {
@@ -99,7 +99,7 @@ test_larger_rings_allow_more_segments() {
     [ "$(segments_at_a_time)" = 32 ]
     on 1 ethtool -G ib0 tx 8192
     [ "$(segments_at_a_time)" = 64 ]
-    # The user's number stays, where the ring has room for it.
+    # The user's limit is kept if the ring has space for it.
     on 1 ip link set ib0 gso_max_segs 40
     on 1 ethtool -G ib0 tx 128
     [ "$(segments_at_a_time)" = 32 ]

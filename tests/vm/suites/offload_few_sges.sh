@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs without offloads, whose sends have four elements: the headers and three pieces of data.
+# HCAs without offloads, whose sends have four SGEs: the headers and three fragments of data.
 PORTS=2
 HOSTS=1
 FABRIC='offloads=0 send_sges=4'
@@ -9,8 +9,8 @@ FABRIC='offloads=0 send_sges=4'
 # shellcheck source=/dev/null
 . ./features.sh
 
-# The file in pieces of so many bytes, each on a page of its own, so that none is joined with the one before. They go to
-# the socket 16 at a time, so that TCP makes packets of many segments of them.
+# Sends a file in pieces of BYTES bytes, each on a page of its own, so that none is joined with the one before. They are
+# passed to the socket 16 at a time, so that TCP makes packets of many segments.
 send_pieces() { # BYTES COUNT
     head -c $(($2 * 4096)) /dev/urandom >/run/pages
     python3 - "$1" "$2" <<'PYTHON' >/run/sent
@@ -44,12 +44,12 @@ test_segments_of_many_fragments_are_sent() {
     local dropped made
     transfer 5
     dropped=$(statistic 1 tx_dropped)
-    # Five or six pieces in each segment of 1948 to 1988 bytes.
+    # Five or six fragments in each segment of 1948 to 1988 bytes.
     send_pieces 400 2000
     [ "$(statistic 1 tx_dropped)" = "$dropped" ] || fail "$(($(statistic 1 tx_dropped) - dropped)) packets were dropped"
     [ "$DRIVER" = ours ] || return 0
     made=$(statistic_of 1 tx_tso_segments)
-    # Fewer pieces than elements.
+    # Fewer fragments than SGEs.
     send_pieces 1500 600
     made=$(($(statistic_of 1 tx_tso_segments) - made))
     [ "$made" -gt 400 ] || fail "only $made datagrams were made of larger packets"

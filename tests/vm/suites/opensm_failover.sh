@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Two OpenSMs on one subnet: the one on host 1 is to be the master, that on host 2 stands by. Host 4 comes last.
+# Two OpenSMs on one subnet: the one on host 1 is to be the master, that on host 2 the standby. Host 4 is added last.
 PORTS=4
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
@@ -9,7 +9,7 @@ red=0x0002, ipoib : ALL=full;'
 # shellcheck source=/dev/null
 . ./managers.sh
 
-# Hosts 1 to 3 are there.
+# Sets up hosts 1 to 3.
 before_each() {
     [ ! -e /sys/module/ib_ipoib ] || return 0
     load_driver
@@ -17,23 +17,23 @@ before_each() {
     for host in 1 2 3; do add_host $host; done
     for host in 1 2 3; do wait_for 30 carrier $host; done
 }
-# Host 4 is there, too.
+# Sets up host 4, too.
 with_host_4() {
     on 4 test -e /sys/class/net/ib3 2>/dev/null || add_host 4
     wait_for 30 carrier 4
 }
-# The OpenSM of host 1 is the master, and that of host 2 stands by.
+# Makes the OpenSM of host 1 the master, and that of host 2 the standby.
 with_both() {
     ! sm_is_gone 1 || start_sm 1 15
     wait_for 30 master_is 1
     wait_for 20 state_is 2 STANDBY
 }
-# The OpenSM of host 1 is gone, and that of host 2 the master.
+# Ends the OpenSM of host 1, so that that of host 2 is the master.
 with_the_second() {
     sm_is_gone 1 || kill_sm 1
     wait_for 30 master_is 2
 }
-# Children of two hosts reach each other.
+# Creates children of two hosts that reach each other.
 with_children() { # NAME PKEY SUBNET HOST HOST
     local host
     for host in "$4" "$5"; do
@@ -54,11 +54,11 @@ test_one_opensm_is_master_and_one_standby() {
     ping_ok 2 10.0.0.3
 }
 
-# Pings every 10 ms from host 3 and TCP from 2 to 3, while COMMAND runs; both must go on after it.
+# Pings every 10 ms from host 3 and TCP from 2 to 3, while COMMAND runs; both must continue after it.
 under_traffic() { # COMMAND...
     local lost sent
     on 3 ping -q -i 0.01 10.0.0.1 >/run/ping.two &
-    # Slow, so that emulation has time for the rest.
+    # Limited rate, so that emulation has time for the rest.
     start_stream 2 3 6000000
     "$@"
     # TCP retransmits lost segments after up to twice the time that it waited before.
@@ -69,7 +69,7 @@ under_traffic() { # COMMAND...
     wait_for 5 pings_are_counted
     read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/ping.two)
     echo "# $lost pings of $sent lost"
-    # Some may go while groups and paths are asked for again, not many.
+    # Some pings may be lost while groups are rejoined and paths queried again, not many.
     [ "$lost" -le $((sent / 20)) ]
 }
 
@@ -97,7 +97,7 @@ test_new_children_and_groups_join_after_the_takeover() {
     group_is_heard 239.1.2.3
 }
 
-group_is_heard() { # GROUP: by host 3 and 4, from 1
+group_is_heard() { # GROUP: at host 3 and 4, from 1
     local host
     for host in 3 4; do
         on $host python3 /test/group.py listen "$1" "$(interface_of $host)" >"/run/heard$host" &

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Module parameters, in range and out of it.
+# Module parameters, inside and outside of their ranges.
 PORTS=2
 
 reload() {
@@ -11,7 +11,7 @@ reload() {
 clamped() { # NAME GIVEN IN-FORCE
     reload "$1=$2"
     [ "$(parameter "$1")" = "$3" ] || fail "$1=$2 became $(parameter "$1"), not $3"
-    # Only ours says so.
+    # Only this driver logs it.
     [ "$DRIVER" != ours ] || [ "$2" = "$3" ] || dmesg | tail -n 20 | says "$1=$2 is now $3"
 }
 works() {

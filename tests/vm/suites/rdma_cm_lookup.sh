@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Which interface has a P_Key, a GID and an IP address: what the RDMA core asks the driver for the RDMA CM.
+# Lookup of interfaces by P_Key, GID and IP address, which the RDMA core requests from the driver for the RDMA CM.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -19,7 +19,7 @@ is() { # INTERFACE HOST WORDS...
     [ "$found" = "$1" ] || fail "$found"
 }
 
-# Host 1 has no child that a test before has left.
+# Removes children of host 1 that an earlier test left.
 before_each() {
     local child
     for child in blue azure sky; do on 1 ip link del $child 2>/dev/null || true; done
@@ -35,7 +35,7 @@ test_parent_is_found_by_pkey_and_gid() {
     is ib0 1 pkey=0xffff gid="$(gid 1)"
     is ib1 2 pkey=0xffff gid="$(gid 2)"
     is ib0 1 pkey=0xffff
-    # It alone has them: the address does not matter.
+    # The only match: the IP address does not matter.
     is ib0 1 pkey=0xffff gid="$(gid 1)" ip=10.0.0.1
     is ib0 1 pkey=0xffff gid="$(gid 1)" ip=10.77.0.1
 }
@@ -43,7 +43,7 @@ test_parent_is_found_by_pkey_and_gid() {
 test_unknown_pkey_or_gid_finds_no_interface() {
     is none 1 pkey=0x8055 gid="$(gid 1)"
     is none 1 pkey=0xffff gid="$(gid 2)"
-    # The port has this key, and no interface.
+    # The port has this P_Key, but no interface.
     is none 1 pkey=0x8001 gid="$(gid 1)"
 }
 
@@ -76,7 +76,7 @@ test_ip_address_selects_among_children_of_one_pkey() {
 
 test_gid_selects_among_children_of_one_pkey() {
     add_child blue 1
-    # A GUID that the port has not is none that a child gets.
+    # The port must have the GUID for a child to get it.
     knob 1 alias_guid "1 0x0002c9030000abcd"
     on 1 ip link add link ib0 name sky address "$(on 1 cut -c -36 /sys/class/net/ib0/address)00:02:c9:03:00:00:ab:cd" \
         type ipoib pkey 0x8001
@@ -126,7 +126,7 @@ test_bond_is_returned_for_its_slave() {
 }
 
 test_bonds_ip_address_selects_its_slave() {
-    # Two with one key, which the addresses of what is above them tell apart.
+    # Two children with one P_Key, told apart by the addresses of their upper devices.
     modprobe bonding max_bonds=0
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip link add link ib0 name azure type ipoib pkey 0x8001

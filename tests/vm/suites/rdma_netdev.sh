@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs with a datapath of their own for IPoIB (RDMA_NETDEV_IPOIB): the driver has joins, paths and neighbours, the HCA's
-# driver sends and receives.
+# HCAs with an rdma_netdev for IPoIB (RDMA_NETDEV_IPOIB): the driver does joins, paths and neighbours, the HCA's driver
+# sends and receives.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
 FABRIC=${FABRIC:-rdma_netdev=1 functions=1}
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-# The datapath leaves the driver its queue pair, and works on top of it (rdma_netdev_filter.sh).
+# True if the rdma_netdev filters the driver's own datapath (rdma_netdev_filter.sh).
 filters() { false; }
 devices_are() { [ "$(counter "$1" accelerated_devices)" = "$2" ]; }
 # Children that several tests use: blue of both hosts, at 10.1.0.1 and 10.1.0.2.
@@ -55,7 +55,7 @@ test_address_of_a_virtual_function_cannot_be_set() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# The memory of the datapath is part of the netdev: one of the driver alone would have none for it.
+# The memory of the rdma_netdev is part of the netdev.
 test_child_creation_fails_without_memory_for_its_rdma_netdev() {
     knob 1 fail_rdma_netdev 1
     ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1
@@ -67,7 +67,7 @@ test_child_creation_fails_without_memory_for_its_rdma_netdev() {
     wait_for 5 devices_are 1 1
 }
 
-# The core asks first, then the driver, for the netdevs that `ip link add` will make.
+# The core asks first, then the driver, for the size of netdevs that `ip link add` will create.
 test_child_creation_fails_if_the_rdma_netdevs_size_is_unknown() {
     [ "$DRIVER" = ours ] || return 77
     expect_in_log "port 1: the size of the HCA's rdma_netdev is not known, error -12"
@@ -112,7 +112,7 @@ test_unsupported_offloads_are_off() {
 
 test_moderation_is_refused() {
     ! filters || return 77
-    # The kernel's own goes for the completion queue of the datapath that it has not got.
+    # The kernel's own driver accesses a completion queue that it does not have.
     [ "$DRIVER" = ours ] || return 77
     ! on 1 ethtool -C ib0 rx-usecs 10 2>/dev/null || return 1
     ping_ok 1 10.0.0.2
@@ -121,9 +121,9 @@ test_moderation_is_refused() {
 test_statistics_include_the_rdma_netdevs() {
     local before errors
     before=$(statistic 1 tx_packets)
-    errors=$(statistic 1 tx_errors) # of sends that a restart cut short, when OpenSM came
+    errors=$(statistic 1 tx_errors) # a restart cuts sends short when OpenSM comes
     flood 1 10.0.0.2 100
-    # It counts what is sent when that is complete.
+    # Sends are counted when complete.
     wait_for 5 eval "[ \$(statistic 1 tx_packets) -ge $((before + 100)) ]"
     [ "$(statistic 2 rx_packets)" -ge 100 ]
     [ "$(statistic 1 tx_errors)" = "$errors" ]
@@ -192,7 +192,7 @@ test_pkey_leaves_the_table_and_returns() {
     pkill -HUP -x opensm
     without_blue() { ! carrier 1 blue; }
     wait_for 20 without_blue
-    # It goes down without ever having been open.
+    # The child goes down without having been open.
     on 1 ip link set blue down
     on 1 ip link set blue up
     write_partitions
@@ -262,7 +262,7 @@ test_parameter_disables_the_rdma_netdev_of_one_hca() {
     wait_for 20 reaches 1 10.0.0.2
     flood 1 10.0.0.2 200
     set_mode 2 connected
-    # The peer's address says that it has no connections.
+    # The peer's address has no connected-mode flag.
     wait_for 20 reaches 2 10.0.0.1
     ping_ok 2 10.0.0.1 -s 2000
 }

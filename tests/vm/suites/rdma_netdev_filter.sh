@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs whose datapath filters the driver's own, as Omni-Path's does: it has the driver's queue pair made and put into
-# service, sends by itself, and takes unicast datagrams; groups and connections are the driver's.
+# HCAs whose rdma_netdev filters the driver's own datapath, as Omni-Path's does: it has the driver's queue pair created
+# and put into service, sends by itself, and receives unicast datagrams; groups and connections are the driver's.
 FABRIC=rdma_netdev=2
 # shellcheck source=/dev/null
 . suites/rdma_netdev.sh
@@ -10,14 +10,14 @@ filters() { true; }
 skippable_address_of_a_virtual_function_cannot_be_set='it has no virtual functions'
 skippable_address_has_no_connected_flag='there is'
 skippable_moderation_is_refused='the queue pair has it'
-# hfi1 leaves its statistics to the core where that can have them (net_device.pcpu_stat_type).
+# hfi1 leaves its statistics to the core if the core supports that (net_device.pcpu_stat_type).
 xfail_stock_statistics_add_rdma_netdev_and_queue_pair="it shows the queue pair's alone"
 xfail_stock_statistics_include_the_rdma_netdevs="it shows the queue pair's alone"
 may_fail_stock_connected_child='now and then: a completion queue goes before the last queue pair that uses it'
 may_fail_stock_hca_is_unplugged_under_traffic='now and then: such a completion queue is left'
 
 tx_queues() { on "$1" sh -c "ls -d /sys/class/net/$(interface_of "$1")/queues/tx-*" | wc -l; } # HOST
-# Tests come in the order of their lines, with those of the other file in between.
+# Tests run in the order of their lines, with those of the other file in between.
 before_each() {
     local host
     for host in 1 2; do
@@ -42,7 +42,7 @@ in_mode() { # MODE
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# Queue pairs that a netdev uses have numbers of their own, by which such an HCA tells their datagrams.
+# Queue pairs of a netdev have numbers in a range, by which such an HCA recognises their datagrams.
 test_address_has_the_drivers_qpn_and_the_connected_flag() {
     on 1 ip link show ib0 | says 'link/infiniband 80:81:'
 }
@@ -57,7 +57,7 @@ test_unicast_arrives_at_the_rdma_netdev_and_multicast_at_the_queue_pair() {
     [ "$(counter 2 delivered)" -ge $((${before% *} + 3)) ]
 }
 
-# Received by the datapath and by the queue pair alike.
+# Packets received by the rdma_netdev and by the queue pair.
 test_statistics_add_rdma_netdev_and_queue_pair() {
     local before
     before="$(statistic 2 rx_packets) $(statistic 2 multicast)"
@@ -74,7 +74,7 @@ test_moderation_applies_to_the_queue_pair() {
     on 1 ethtool -C ib0 rx-usecs 0 rx-frames 0
 }
 
-# Its number is what the datapath knows it by.
+# The rdma_netdev knows the queue pair by its number.
 test_ring_changes_are_refused() {
     local before
     before=$(lladdr 1 ib0)
@@ -88,7 +88,7 @@ test_connected_mode() {
     local before
     [ "$(tx_queues 1)" = 2 ]
     in_mode connected
-    # Connections are sent to by the first.
+    # Connections use the first transmit queue.
     [ "$(tx_queues 1)" = 1 ]
     [ "$(mtu 1)" = 65520 ]
     before=$(counter 1 rc_sent)
@@ -97,7 +97,7 @@ test_connected_mode() {
     [ "$(counter 1 rc_sent)" -gt "$before" ]
     iperf 1 2 -t 2
     iperf 1 2 -t 2 -R
-    # Groups go on as datagrams.
+    # Multicast is still sent as datagrams.
     on 1 ping -q -c 3 -i 0.1 -W 10 ff02::1%ib0 >/dev/null
 }
 
@@ -111,7 +111,7 @@ test_connected_down_and_up_under_traffic() {
     stop_traffic
     on 1 ip addr replace fd00::1/64 dev ib0
     wait_for 20 reaches 1 10.0.0.2
-    # A host whose REQ came while the other was down tries again some seconds later. Until then long packets are lost once.
+    # A host whose REQ came while the other was down retries some seconds later. Until then long packets are lost.
     wait_for 20 ping_ok 1 10.0.0.2 -s 60000
 }
 
@@ -135,8 +135,8 @@ test_back_to_datagram_mode() {
 }
 
 test_modes_change_20_times_under_traffic() {
-    # Connected mode has one transmit queue. The stack may have chosen the second one for a packet just before it is gone;
-    # it reports that, and takes the first.
+    # Connected mode has one transmit queue. The stack may have chosen the second one for a packet just before its
+    # removal; it logs that, and uses the first.
     expect_in_log 'ib[01] selects TX queue 1, but real number of TX queues is 1'
     on 1 iperf3 -s -D -B 10.0.0.1 -p 5301
     on 2 sh -c 'for port in 1 2 3; do iperf3 -c 10.0.0.1 -p 5301 -t 20; done' >/dev/null 2>&1 &
@@ -171,8 +171,8 @@ test_connected_child() {
     devices_are 1 "$before"
 }
 
-# What came with the broadcast group is the datapath's to send with, and the queue pair's to receive with. Omni-Path's sets
-# the first alone.
+# The broadcast group's Q_Key is set for the rdma_netdev's sends, and for the queue pair's receives. Omni-Path's sets
+# the former only.
 xfail_stock_queue_pair_has_the_links_qkey='it leaves the Q_Key of its own queue pair to the datapath, and hears no group'
 test_queue_pair_has_the_links_qkey() {
     local heard=0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What breaks in a fabric, and that it heals by itself.
+# Faults of a fabric, and recovery from them.
 PORTS=3
 PROCESSORS=2
 HOSTS=1
@@ -25,7 +25,7 @@ test_tcp_survives_a_link_flap() {
     start_stream 1 2
     knob 2 link 0
     wait_for 10 no_carrier 2
-    # Some of it is sent again by then.
+    # Some packets are retransmitted by then.
     sleep 1
     knob 2 link 1
     wait_for 30 carrier 2
@@ -34,7 +34,7 @@ test_tcp_survives_a_link_flap() {
 }
 
 test_traffic_continues_without_a_subnet_manager() {
-    # What has not been used for a while is forgotten, and nobody would tell it again.
+    # Unused paths are removed, and could not be queried again.
     ping_ok 1 10.0.0.2
     ping_ok 1 10.0.0.3
     stop_opensm
@@ -50,21 +50,21 @@ test_traffic_survives_an_opensm_restart() {
     stop_opensm
     start_opensm
     wait_for 20 all_are_members
-    # The ports register again when it tells them to.
+    # The ports reregister when OpenSM requests it.
     sleep 2
     pkill -INT -x ping
     wait $client
     read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/restart.out)
     echo "# $lost pings of $sent lost"
-    # Half a second's may be lost while groups and paths are asked for again.
+    # Packets of half a second may be lost while groups are rejoined and paths queried again.
     [ "$sent" -ge 50 ]
     [ "$lost" -le $((25 * patience)) ]
     wait_for 20 reaches 1 10.0.0.3
     ping_ok 3 fd00::1
 }
 
-# What nobody has used for twice the interval of the stack's own garbage collection is forgotten; ten minutes are
-# twenty intervals. The time that is under way is of the former length.
+# Entries that are unused for twice the interval of the stack's own garbage collection are removed; ten minutes are
+# twenty intervals. The current interval still has the former length.
 forgets() { # HOST
     if [ "$DRIVER" = ours ]; then
         ! at "$1" says . <"/sys/kernel/debug/ipoib/$(interface_of "$1")_neigh"
@@ -96,7 +96,7 @@ test_long_silent_connected_hosts_communicate_without_a_subnet_manager() {
 }
 
 test_groups_are_rejoined_after_reregistration() {
-    # A new subnet manager knows nothing until it is told.
+    # A new subnet manager has no members until they register.
     wait_for 20 all_are_members
     on 1 ip neigh flush dev ib0
     ping_ok 1 10.0.0.2
@@ -108,7 +108,7 @@ lid_change_is_followed() { # FIRST LID
     before=$(lid 2)
     ping_ok 1 10.0.0.2
     stop_opensm
-    # The subnet manager's memory of who has which LID, changed behind its back.
+    # Changes OpenSM's file of LID assignments.
     mkdir -p /var/cache/opensm
     for host in 1 2 3; do
         printf '0x%016x 0x%04x 0x%04x\n\n' $((0x0002c90300000010 + 0x100 * (host - 1))) $(($1 + host)) $(($1 + host))
@@ -153,9 +153,9 @@ test_traffic_recovers_from_send_errors() {
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
     [ "$(cat "$debug/0/fail_sends")" = 0 ] || fail "no send failed"
-    # The in-tree driver counts what failed as sent.
+    # The in-tree driver counts failed sends as sent.
     [ "$DRIVER" = stock ] || [ "$(statistic 1 tx_errors)" -gt "$before" ]
-    # A queue that was left in the SQE state, or lost its doorbell, would show here.
+    # A queue that was left in the SQE state, or lost its doorbell, would fail here.
     flood 1 10.0.0.2 1000
 }
 

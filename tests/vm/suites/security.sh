@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Who may do what, and what a hostile neighbour can cost: Documentation/security.md.
+# Permissions, and the cost of a hostile neighbour: Documentation/security.md.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -9,7 +9,7 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 # shellcheck source=/dev/null
 . ./samples.sh
 
-refused() { # WORDS COMMAND...: it fails, and says so
+refused() { # WORDS COMMAND...: it fails, with this message
     ! on 1 "${@:2}" >/run/refusal 2>&1 || fail "was allowed: ${*:2}" || return 1
     grep -qE "$1" /run/refusal || fail "${*:2}: $(cat /run/refusal)"
 }
@@ -28,7 +28,7 @@ test_ordinary_user_can_change_nothing() {
         refused 'Permission denied' "${user[@]}" sh -c "echo 0x8001 >/sys/class/net/ib0/$file"
     done
     refused 'Permission denied' "${user[@]}" sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level'
-    # It is mounted outside of the namespaces.
+    # debugfs is mounted outside of the namespaces.
     ! "${user[@]}" cat /sys/kernel/debug/ipoib/ib0_path 2>/run/refusal || return 1
     grep -q 'Permission denied' /run/refusal
     refused 'not permitted' "${user[@]}" ip link add link ib0 name blue type ipoib pkey 0x8001
@@ -40,7 +40,7 @@ test_ordinary_user_can_change_nothing() {
     nothing_changed
 }
 
-# Whose uid opens files, which is not enough.
+# Root's uid opens files, which is not enough.
 xfail_stock_root_needs_cap_net_admin='mode and umcast ask the owner of the file only'
 test_root_needs_cap_net_admin() {
     local file root=(setpriv --bounding-set -net_admin --inh-caps -net_admin)
@@ -52,7 +52,7 @@ test_root_needs_cap_net_admin() {
 }
 
 box_is_ready() { [ "$(readlink "/proc/$box/ns/net")" != "$(readlink /proc/self/ns/net)" ] && grep -q . "/proc/$box/uid_map"; }
-# As that user, who owns what is in it.
+# Runs a command as the user who owns the container.
 in_box() { setpriv --reuid 65534 --regid 65534 --clear-groups nsenter -t "$box" -U -n -m --preserve-credentials "$@"; }
 
 xfail_stock_container_root_controls_only_its_own_interface='files stay those of the first owner'
@@ -72,7 +72,7 @@ test_container_root_controls_only_its_own_interface() {
     in_box sh -c 'echo connected >/sys/class/net/blue/mode'
     [ "$(in_box cat /sys/class/net/blue/mode)" = connected ]
     in_box sh -c 'echo datagram >/sys/class/net/blue/mode'
-    # Not its parent, another partition, what is everybody's, or debugfs.
+    # Denied: its parent, another partition, global settings, debugfs.
     ! in_box test -e /sys/class/net/ib0 || return 1
     ! in_box test -e /sys/class/net/blue/create_child || return 1
     ! in_box ip link add link ib0 name red type ipoib pkey 0x8002 2>/dev/null || return 1
@@ -81,19 +81,19 @@ test_container_root_controls_only_its_own_interface() {
     ! in_box cat /sys/kernel/debug/ipoib/ib0_path 2>/dev/null || return 1
     kill "$box"
     wait "$box" 2>/dev/null || true
-    # Back to where the HCA is.
+    # Back in the HCA's namespace.
     wait_for 30 test -e /sys/class/net/blue
     ip link del blue
     nothing_changed
 }
 
-# Some tests stop it.
+# Some tests stop OpenSM.
 before_each() { ensure_opensm; }
 
 paths_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_path; }
 storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99; } # COUNT
 
-# Memory that was taken since BEFORE, of COUNT entries: 2 KiB each at most, with the packet that waits.
+# Checks the memory taken since BEFORE, by COUNT entries: 2 KiB each at most, with the waiting packet.
 costs_little() { # BEFORE COUNT
     local taken
     taken=$(($(settled slab_kb) - $1))
@@ -101,7 +101,7 @@ costs_little() { # BEFORE COUNT
     [ $taken -le $((2 * $2)) ]
 }
 
-# Each request has us answer to an address of its sender's choice, and ask for the path to it.
+# Each request makes this host reply to an address of the sender's choice, and query the path to it.
 test_arp_requests_from_unused_addresses_take_little_memory() {
     local started paths before
     before=$(settled slab_kb) started=$SECONDS
@@ -111,7 +111,7 @@ test_arp_requests_from_unused_addresses_take_little_memory() {
     paths=$(paths_of_host_2)
     echo "# 5000 requests: $paths paths after $((SECONDS - started)) s"
     costs_little "$before" "$paths"
-    # Who is known is not disturbed.
+    # Known neighbours are not affected.
     flood 1 10.0.0.2 500
     flood 2 10.0.0.1 500
     [ "$paths" -ge 1000 ] || fail "hardly any request arrived"
@@ -119,10 +119,11 @@ test_arp_requests_from_unused_addresses_take_little_memory() {
 
 groups_of_host_2() { grep -c '^GID' /sys/kernel/debug/ipoib/ib1_mcg; }
 
-# Over IPv6 we look for each address in a group of its own: whoever asks from ever new ones has us send to as many.
+# IPv6 looks up each address by a group of its own: requests from ever new addresses make this host send to as many
+# groups.
 test_send_only_groups_take_little_memory() {
     local started block before
-    # Without the paths of the test before.
+    # Removes the paths of the test before.
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
     wait_for 30 carrier 2
@@ -131,7 +132,7 @@ test_send_only_groups_take_little_memory() {
     stop_opensm
     for block in $(seq 8); do
         seq 250 | sed "s/^/239.20.$block./" | on 2 python3 /test/group.py send-many ib1
-        # Who talks meanwhile is not disturbed. Who is silent for two gc_intervals would need a subnet manager.
+        # Neighbours in use are not affected. Hosts that are silent for two gc_intervals would need a subnet manager.
         flood 1 10.0.0.2 50
     done
     echo "# $(groups_of_host_2) groups after $((SECONDS - started)) s"
@@ -145,13 +146,13 @@ xfail_stock_unused_paths_and_groups_are_freed='it keeps paths until it is restar
 test_unused_paths_and_groups_are_freed() {
     local before
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
-    # From the next start on.
+    # Read when the interface is opened.
     sysctl -qw net.ipv4.neigh.default.gc_interval=1
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
     on 2 ip addr replace fd00::2/64 dev ib1
     wait_for 30 carrier 2
-    # With a manager that says at once that there is none.
+    # OpenSM runs and reports at once that the path does not exist.
     storm 3000
     wait_for 30 few_paths
     [ "$(groups_of_host_2)" -le 10 ] || fail "$(groups_of_host_2) groups"

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Both processors in the same interface at once: senders on either, while its state is read and changed.
+# Both processors in the same interface concurrently: senders on either, while its state is read and changed.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
 
-# Of some thousand accesses KCSAN watches one, for some microseconds: here, one of some hundred, for longer.
+# KCSAN watches one of some thousand accesses, for some microseconds: here, one of some hundred, for longer.
 before_each() {
     [ -d /sys/module/kcsan ] || return 0
     write /sys/module/kcsan/parameters/skip_watch 200
@@ -14,7 +14,7 @@ before_each() {
     write /sys/module/kcsan/parameters/udelay_interrupt 100
 }
 
-# Not one is lost: ping says so, or the kernel's counters (lib.sh, lossless).
+# Pings without loss, by ping's own count or the kernel's counters (lib.sh, lossless).
 flood_from_both() { # COUNT [ping's arguments]
     local cpu pids=() before
     before=$(unanswered 1)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Eight hosts with traffic, to which everything happens, in an order that SEED repeats, for MINUTES: all recover each time,
-# and the kernel has in the end what it had in the beginning. By `make soak`.
+# Eight hosts with traffic under all kinds of faults, in an order that SEED repeats, for MINUTES: all recover each time,
+# and at the end the kernel has the objects and memory of the beginning. Run by `make soak`.
 LONG=1
 PORTS=8
 PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
-# A master that has to wait for a processor is to be believed alive.
+# A master that has to wait for a processor must not be taken for dead.
 SM_QUESTIONS=8
 WITNESS=1
 # shellcheck source=/dev/null
@@ -19,7 +19,7 @@ WITNESS=1
 # shellcheck source=/dev/null
 . ./samples.sh
 
-# ARP believes what it knows for 45 s at most, and asks for 8 then.
+# ARP trusts an entry for 45 s at most, and probes for 8 then.
 seconds_to_recover=60
 seed=${SEED:-$RANDOM}
 
@@ -28,13 +28,13 @@ before_each() {
     expect_in_log 'failed send event'
 }
 
-# Who is what in the beginning, and in the end.
+# Configuration at the beginning and the end.
 mode_of() { case $1 in 3 | 4 | 5) echo connected ;; *) echo datagram ;; esac; }
-# Hosts with a child, each with the next one whose child it talks to.
+# Hosts with a child, each with the next host with one, to which it sends.
 child_peer() { case $1 in 3) echo 5 ;; 5) echo 6 ;; 6) echo 8 ;; 8) echo 3 ;; *) return 1 ;; esac; }
 child_mode_of() { case $1 in 3 | 5) echo connected ;; *) echo datagram ;; esac; }
 
-# By file: with the in-tree driver only those have a mode, and are born in the initial namespace.
+# Through sysfs: children of the in-tree driver have a mode only then, and are created in the initial namespace.
 make_child() { # HOST
     local parent
     parent=$(interface_of "$1")
@@ -45,7 +45,7 @@ make_child() { # HOST
     on "$1" ip link set "$parent.8001" up
 }
 has_no_child() { ! on "$1" test -e "/sys/class/net/$(interface_of "$1").8001"; }
-to_start() { # HOST, whose interface is there
+to_start() { # HOST, whose interface exists
     set_mode "$1" "$(mode_of "$1")"
     set_mtu "$1" "$(case $(mode_of "$1") in connected) echo 65520 ;; *) echo 2044 ;; esac)"
     on "$1" ethtool -C "$(interface_of "$1")" rx-usecs 0 rx-frames 0
@@ -59,11 +59,11 @@ to_start() { # HOST, whose interface is there
 down() { on "$1" ip link set "$(interface_of "$1")" down; }
 up() {
     on "$1" ip link set "$(interface_of "$1")" up
-    # Going down took it away.
+    # Going down removed the address.
     on "$1" ip addr replace "fd00::$1/64" dev "$(interface_of "$1")"
 }
 
-# Whether a host has all that it should have; what it lacks is in $lacks.
+# True if a host has everything that it should have; missing items are in $lacks.
 alive() { # HOST
     local next peer
     next=$(next "$1")
@@ -77,7 +77,7 @@ alive() { # HOST
     fi
     lacks="what the group hears" && [ "$(heard "$1")" -gt "${heard_before[$1]}" ]
 }
-recover() { # those of $concerned; $took gets the milliseconds of each
+recover() { # hosts in $concerned; $took gets the milliseconds of each
     local host from=${EPOCHREALTIME/./}
     for host in "${concerned[@]}"; do heard_before[host]=$(heard "$host"); done
     for host in "${concerned[@]}"; do
@@ -87,9 +87,9 @@ recover() { # those of $concerned; $took gets the milliseconds of each
     done
 }
 
-# What happens, to a host or (0) to all, with a number that says how. The OpenSMs' HCAs stay plugged.
+# Runs one kind of event, on a host or (0) on all, with a number for its details. The OpenSMs' HCAs stay plugged.
 kinds=(link unplug namespace interface mode mtu rings moderation child broken reregister pkey master standby managers)
-# Rings of the in-tree driver have the size that they were loaded with.
+# Rings of the in-tree driver cannot be resized.
 [ "$DRIVER" = ours ] || kinds=("${kinds[@]/rings/interface}")
 lowest_host() { case $1 in pkey | master | standby | managers) echo 0 ;; link | unplug) echo 3 ;; *) echo 1 ;; esac; } # KIND
 
@@ -107,7 +107,7 @@ do_unplug() {
 do_namespace() {
     local parent
     parent=$(interface_of "$1")
-    # Who is in there would keep it.
+    # Programs in the namespace would keep it.
     ip netns pids "h$1" | xargs -r kill 2>/dev/null || true
     ip netns del "h$1"
     wait_for 60 born_as "$1"
@@ -140,7 +140,7 @@ do_child() {
     fi
     for n in 2 3 1; do on "$1" ip link del "extra$n"; done
 }
-# Sends that fail, and connections that break.
+# Failing sends, and broken connections.
 do_broken() {
     knob "$1" fail_sends $(($2 % 5 + 1))
     knob "$1" kill_rc 1
@@ -166,7 +166,7 @@ do_standby() {
     start_sm 2 5
     wait_for 60 state_is 2 STANDBY
 }
-# None for a while, in which a port comes back.
+# No subnet manager for a while, in which a port comes back.
 do_managers() {
     kill_sm 2
     kill_sm 1
@@ -179,7 +179,7 @@ do_managers() {
 declare -A count longest
 happen() { # KIND HOST NUMBER
     recent+=" $1 $2,"
-    # Into the kernel's log, where it stands among what came of it.
+    # Marks the event in the kernel log.
     echo "soak: $*" >/dev/kmsg
     "do_$1" "$2" "$3"
 }
@@ -201,8 +201,8 @@ burst() { # "KIND HOST NUMBER"...: at once, more or less
     done
 }
 
-# The next event, of a deck that has each kind once, for a host that has none in this burst. In this shell: a subshell
-# would not move RANDOM on.
+# Draws the next event from a deck that has each kind once, for a host without one in this burst. In this shell: a
+# subshell would not advance RANDOM.
 draw() {
     local i lowest
     [ ${#deck[@]} -gt 0 ] || deck=("${kinds[@]}")
@@ -215,7 +215,7 @@ draw() {
     events+=("$kind $host $RANDOM")
 }
 
-at_the_end() { # of a test, however it ends
+at_the_end() { # at a test's end, however reached
     local status=$? host kind
     set +e
     if [ $status != 0 ]; then
@@ -232,7 +232,7 @@ at_the_end() { # of a test, however it ends
     end_traffic
 }
 
-# Receive buffers for connections are there from the first one on, until the rings are made anew.
+# Receive buffers for connections exist from the first one on, until the rings are replaced.
 renew_rings() { # HOST
     local dev rx
     rx=$(parameter recv_queue_size)
@@ -242,7 +242,7 @@ renew_rings() { # HOST
     done
 }
 
-# The starting configuration at rest: no traffic, no connection, every interface just up, its rings new.
+# Returns to the starting configuration at rest: no traffic, no connection, every interface reopened, with new rings.
 settle() {
     end_traffic
     each_host to_start

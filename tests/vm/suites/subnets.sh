@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Two subnets that are not joined, each with an OpenSM and a prefix of its own: hosts 1 and 3 in one, 2 and 4 in the
-# other. All have IP addresses of one network.
+# Two separate subnets, each with its own OpenSM and prefix: hosts 1 and 3 in one, 2 and 4 in the other. All have IP
+# addresses of one network.
 PORTS=4
 HOSTS=1
 FABRIC=subnets=2
@@ -15,7 +15,7 @@ start_opensm_of() {
         --guid "$(printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))))" --Pconfig /etc/opensm/partitions.conf \
         --log_file "/run/opensm.$1.log" >"/run/opensm.$1.out" 2>&1 &
 }
-# In the place of lib.sh's.
+# Replaces the functions of lib.sh.
 start_opensm() {
     write_partitions
     start_opensm_of 1
@@ -83,7 +83,7 @@ test_connected_mode_works_in_both_subnets() {
 
 test_stopped_opensm_affects_only_its_own_subnet() {
     stop_opensm_of 2
-    # The first subnet brings a link up again, the second cannot.
+    # The first subnet activates a link again, the second cannot.
     knob 3 link 0
     knob 4 link 0
     wait_for 10 no_carrier 3

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The netdev's transmit queue: there is one, its timeouts are recovered from, and it is woken whatever polls. The numbers are
-# rows of Documentation/past-faults.md.
+# The netdev's transmit queue: its number, recovery from timeouts, and wake-up by any poll. The numbers are rows of
+# Documentation/past-faults.md.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -63,9 +63,9 @@ times_out_and_recovers() { # [ping arguments]
     [ -n "$recovered" ]
     both_work
 }
-# The six that the socket may have under way stop no queue.
+# The six packets that the socket may have in flight stop no queue.
 test_stalled_sends_recover_without_a_stopped_queue() { times_out_and_recovers; }
-# More than what byte queue limits always let through: the kernel's watchdog sees to it.
+# More packets than the BQL minimum: the kernel's watchdog acts.
 test_stalled_sends_recover_with_a_stopped_queue() { times_out_and_recovers -s 20000; }
 
 # 19
@@ -95,7 +95,7 @@ for _ in range(200):
     echo "# $((after - before)) of 200 were dropped"
     [ $((after - before)) -ge 190 ]
     [ $((after - before)) -le 210 ]
-    # Multicast packets that fit, while sends fail.
+    # Multicast packets of valid length, while sends fail.
     expect_in_log 'ib0: failed send event'
     knob 1 fail_sends 5
     on 1 ping -q -c 10 -i 0.05 ff02::1%ib0 >/dev/null || true

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What programs and peers see of the driver, as far as no other suite looks at it: modinfo, properties of the netdev, log
-# lines. Partition quiet has no broadcast group.
+# Interfaces to programs and peers that no other suite checks: modinfo, properties of the netdev, log lines. Partition
+# quiet has no broadcast group.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
@@ -28,13 +28,13 @@ test_nothing_is_registered_after_unload() {
     unload_driver
     [ ! -e /sys/kernel/debug/ipoib ]
     ! awk '{ print $4 }' /proc/modules | says ib_ipoib || return 1
-    # Keeps the kernel from loading a module for the kind.
+    # Keeps the kernel from loading a module for the link kind.
     modprobe=$(cat /proc/sys/kernel/modprobe)
     echo /bin/true >/proc/sys/kernel/modprobe
     ! ip link add link lo name x type ipoib pkey 0x8001 2>/run/refusal || return 1
     echo "$modprobe" >/proc/sys/kernel/modprobe
     grep -q 'Unknown device type' /run/refusal || fail "$(cat /run/refusal)"
-    # A client that is left would be called for an HCA that comes, in code that is gone.
+    # A client that is still registered would be called for a new HCA, in freed code.
     knob 2 plugged 0
     knob 2 plugged 1
     wait_for 30 port_state_is 1 '4: ACTIVE'
@@ -78,11 +78,11 @@ test_netdev_has_the_in_tree_properties() {
     [ "$(file ib0 dev_id)" = 0x0 ]
     [ "$(file ib0 dev_port)" = 0 ]
     [ "$(file ib0 addr_assign_type)" = 0 ]
-    # IFF_BROADCAST, IFF_MULTICAST, and what being up adds.
+    # IFF_BROADCAST, IFF_MULTICAST, and the flags of an interface that is up.
     [ $(($(file ib0 flags) & 0x1002)) = $((0x1002)) ]
     [ $(($(file ib0 flags) & ~0x1043)) = 0 ]
     [ "$(on 1 ip -d -j link show ib0 | jq '.[0].max_mtu')" = 65520 ]
-    # Two send rings; what every netdev has in the in-tree driver of Linux 7.
+    # Two send rings; the default of all netdevs in the in-tree driver of Linux 7.
     case $(file ib0 tx_queue_len) in 256) ;; 1000) [ "$DRIVER" = stock ] ;; *) return 1 ;; esac
 }
 
@@ -105,13 +105,13 @@ test_new_interface_has_a_kernel_chosen_name_and_its_hca_as_device() {
     wait_for 5 born_as 2
     [ -e /sys/class/net/ib0 ]
     [ -e /sys/class/net/ib1 ]
-    # Its name was chosen by nobody.
+    # The name has no assignment type (NET_NAME_UNKNOWN), so the file cannot be read.
     ! cat /sys/class/net/ib0/name_assign_type 2>/dev/null || return 1
     case $(readlink -f /sys/class/net/ib0/device) in */soft_ib.0) ;; *) return 1 ;; esac
     ! grep -q DEVTYPE /sys/class/net/ib0/uevent || return 1
     [ "$(cat /sys/class/net/ib0/operstate)" = down ]
     add_hosts
-    # A child is nobody's device.
+    # A child has no parent device in sysfs.
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     ! on 1 test -e /sys/class/net/blue/device || return 1
     [ "$(file blue dev_port)" = 0 ]
@@ -168,7 +168,7 @@ for request in 0x8947, 0x89b0, 0x89b1, 0x89f0:
 
 # Waits until a packet socket of the type is open.
 sniffs() { on "$1" cat /proc/net/packet | awk '{ print $4 }' | says -x "$2"; } # HOST TYPE-AS-HEX
-# What arrives at host 2 when host 1 runs COMMAND.
+# Stores the frame that arrives at host 2 while host 1 runs COMMAND.
 arrives() { # TYPE COMMAND...
     local type=$1
     shift

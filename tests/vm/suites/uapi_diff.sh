@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What ip and ethtool show of one set-up, with this driver and with the kernel's own in the same VM, field by field: only
-# the differences that guest/compare_fields.py lists, with their reasons, are allowed.
+# Output of ip and ethtool for one configuration, with this driver and with the kernel's own in the same VM, compared
+# field by field: only the differences that guest/compare_fields.py lists, with their reasons, are allowed.
 PORTS=2
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
@@ -15,7 +15,7 @@ load_the_other() {
 # A JSON text as lines of path and value.
 flatten() { jq -r 'paths(scalars) as $p | ($p | map(tostring) | join(".")) + ": " + (getpath($p) | tostring)'; }
 
-# Two hosts, a child of each kind of making, some traffic: then everything that is to be seen, into /run/shown.<driver>.
+# Two hosts, a child of each kind of creation, some traffic: then all information, into /run/shown.<driver>.
 show() { # DRIVER
     local dev out=/run/shown.$1
     mkdir -p "$out"
@@ -25,7 +25,7 @@ show() { # DRIVER
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001 umcast 1
     on 1 sh -c 'echo 0x8002 >/sys/class/net/ib0/create_child'
     if ip link show ib0.8002 >/dev/null 2>&1; then ip link set ib0.8002 netns h1; fi
-    # By file: where rtnetlink changes the mode the in-tree driver may return without RTNL (past-faults.md, a).
+    # Through sysfs: if rtnetlink changes the mode the in-tree driver may return without RTNL (past-faults.md, a).
     on 1 sh -c 'echo connected >/sys/class/net/ib0.8002/mode'
     on 1 ip link set blue up
     wait_for 20 reaches 1 10.0.0.2

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What the driver asks of the fabric, and how packets queue on their way to it, as far as no other suite looks at it.
+# Requests of the driver to the fabric, and queueing of packets on their way to it, that no other suite checks.
 PORTS=2
 HOSTS=1
 
 file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
 
-# What is asked of the fabric, at the functions of the RDMA core
+# Requests to the fabric, traced at functions of the RDMA core
 
 tracing=/sys/kernel/tracing
 probe() { # DEFINITION COMMAND...: the event's lines in /run/asked
@@ -23,7 +23,7 @@ probe() { # DEFINITION COMMAND...: the event's lines in /run/asked
     echo >$tracing/kprobe_events
 }
 
-# Host 1 joins and asks when it comes up; what it did before is over then.
+# Host 1 joins and queries when it comes up; earlier requests are complete then.
 up() {
     on 1 ip link set ib0 up
     on 1 ip addr replace fd00::1/64 dev ib0
@@ -31,7 +31,7 @@ up() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# A component mask is big-endian, and read here by a little-endian processor.
+# Component masks are big-endian, and read here by a little-endian processor.
 mask() { # BIT...
     local bit value=0
     for bit; do value=$((value | 1 << (8 * (7 - bit / 8) + bit % 8))); done
@@ -43,7 +43,8 @@ mask() { # BIT...
 test_joins_have_the_standard_components() {
     on 1 ip link set ib0 down
     probe 'ib_core:ib_sa_join_multicast ca=%si:x64 mask=%r8:x64' up
-    # The first names the broadcast group; the others are in its terms. The other host may join some group meanwhile.
+    # The first join is the broadcast group's; the others have its parameters. The other host may join a group
+    # meanwhile.
     local broadcast_mask others_mask ca
     broadcast_mask="mask=$(mask 0 1 7 16)\$"
     others_mask="mask=$(mask 0 1 2 4 5 6 7 8 9 12 13 14 16)\$"
@@ -62,7 +63,7 @@ test_path_queries_have_the_standard_components() {
     [ "$(grep -cv "mask=$(mask 2 3 10 12 13) timeout=1000\$" /run/asked)" = 0 ] || fail "$(cat /run/asked)"
 }
 
-# The fields of struct ib_cm_req_param; those of 6.1 and 6.12.
+# Fields of struct ib_cm_req_param of 6.1 and 6.12.
 test_connection_requests_have_the_standard_fields() {
     local qpn
     qpn=$(lladdr 2 | cut -d: -f2-4 | tr -d :)
@@ -85,7 +86,7 @@ test_connection_requests_have_the_standard_fields() {
 connections() { rdma resource show qp | grep -c 'type RC' || true; }
 connections_are() { [ "$(connections)" = "$1" ]; }
 test_unused_neighbour_is_removed_with_its_connection() {
-    # Read by the driver when an interface is made.
+    # Read by the driver when an interface is created.
     local before
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
     sysctl -qw net.ipv4.neigh.default.gc_interval=3
@@ -95,7 +96,7 @@ test_unused_neighbour_is_removed_with_its_connection() {
     set_mode 1 connected
     wait_for 20 reaches 1 10.0.0.2
     connections_are 2
-    # Twice the interval, and until somebody looks; nothing else is to use the neighbour.
+    # Twice the interval, and the time until the next collection; no other packets use the neighbour.
     on 1 ip neigh replace 10.0.0.2 lladdr "$(lladdr 2)" dev ib0 nud permanent
     on 1 ip -6 addr flush dev ib0
     on 2 ip -6 addr flush dev ib1
@@ -106,7 +107,7 @@ test_unused_neighbour_is_removed_with_its_connection() {
     sysctl -qw "net.ipv4.neigh.default.gc_interval=$before"
 }
 
-# What the in-tree driver does not do
+# Features that the in-tree driver does not have
 
 inflight() { file ib0 queues/tx-0/byte_queue_limits/inflight; }
 limit() { file ib0 queues/tx-0/byte_queue_limits/limit; }
@@ -114,7 +115,7 @@ xfail_stock_bytes_in_flight_are_limited='it has no byte queue limits'
 test_bytes_in_flight_are_limited() {
     local i most=0 allowed=0 now
     knob 1 delay_us 20000
-    # Of 380 kB.
+    # In flight, of 380 kB in all.
     on 1 ping -q -f -l 200 -s 1900 10.0.0.2 >/dev/null &
     for i in $(seq 40); do
         now=$(limit)
@@ -132,7 +133,7 @@ test_bytes_in_flight_are_limited() {
     [ $allowed -lt 200000 ]
 }
 
-# A queue that is new would else be held from the first packet until it is sent.
+# A new queue would otherwise be stopped from the first packet until it is sent.
 xfail_stock_few_bytes_never_stop_the_queue='it has no byte queue limits'
 test_few_bytes_never_stop_the_queue() {
     local seen

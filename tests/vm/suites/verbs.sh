@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# User-space verbs on the fabric: the tools of everyday between its HCAs, the RDMA CM by way of the driver's interfaces,
-# what is done wrongly, and what is left of those who are killed. Debian's provider for QIB drives the HCAs.
+# User-space verbs on the fabric: the usual tools between its HCAs, the RDMA CM over the driver's interfaces, invalid
+# requests, and resources of killed processes. Debian's provider for QIB drives the HCAs.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -23,18 +23,19 @@ run_perftest() { # PROGRAM ARGUMENT...
     wait_for 10 is_served 18515
     timeout 60 "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 && wait $server
 }
-# One of perftest's programs, from the first HCA to the second; its result, bytes and iterations first, on /run/result.
+# Runs one of perftest's programs, from the first HCA to the second; its result, bytes and iterations first, is in
+# /run/result.
 perftest() { # PROGRAM ARGUMENT...
     local attempt
     for attempt in 1 2 3; do
         ! run_perftest "$@" || break
-        # It gives up where the clock does not run evenly while it looks, as a busy machine's VM's does not.
+        # perftest stops if the clock does not run evenly during its check, as on a VM of a busy machine.
         grep -q 'Correlation coefficient' /run/server.out /run/client.out || both_failed || return 1
     done
     grep -A 1 '#bytes' /run/client.out | tail -n 1 >/run/result
     echo "# $*: $(xargs </run/result)"
 }
-# It did so many, of so many bytes each.
+# True if the run made ITERATIONS, of BYTES each.
 result_is() { [ "$(awk '{ print $1, $2 }' /run/result)" = "$1 $2" ] || fail "$(cat /run/client.out)"; } # BYTES ITERATIONS
 
 test_tools_show_the_hcas() {
@@ -83,7 +84,7 @@ rdma_cm() {
     modprobe rdma_ucm
     wait_for 5 test -e /dev/infiniband/rdma_cm
 }
-# A program in both hosts, that of host 1 first; it listens by the RDMA CM, of which nothing tells but resources.
+# Runs a program in both hosts, that of host 1 first; it listens by the RDMA CM, which only the list of resources shows.
 listeners() { rdma resource show cm_id 2>/dev/null | grep -c LISTEN || true; }
 has_listener() { [ "$(listeners)" -gt 0 ]; }
 between_hosts() { # SERVER'S COMMAND -- CLIENT'S COMMAND
@@ -97,7 +98,7 @@ between_hosts() { # SERVER'S COMMAND -- CLIENT'S COMMAND
     on 2 timeout 60 "$@" >/run/client.out 2>&1 || both_failed
     wait $pid || both_failed
 }
-# Reads and writes the client's memory, and compares what it gets.
+# Reads and writes the client's memory, and compares the data.
 rping_ok() { # ADDRESS TIMES [ARGUMENT...]
     local before
     before=$(counter 2 rdma_reads)
@@ -105,7 +106,7 @@ rping_ok() { # ADDRESS TIMES [ARGUMENT...]
     grew_by 2 rdma_reads "$before" "$2"
 }
 
-# Until the test's end each host loses one in so many packets.
+# Until the test's end each host loses one in this many packets.
 lose() { # OF-HOST-1 OF-HOST-2
     trap 'knob 1 drop_rc_every 0; knob 2 drop_rc_every 0' EXIT
     knob 1 drop_rc_every "$1"
@@ -144,7 +145,7 @@ test_udaddy() {
     between_hosts udaddy -b 10.0.0.1 -- udaddy -s 10.0.0.1
     grep -q 'return status 0' /run/client.out || both_failed
 }
-# Groups of the RDMA CM have a signature of their own, 4001.
+# Groups of the RDMA CM have their own signature, 4001.
 mckey_joined() { [ "$(members_of ff12:4001:ffff::f01:203)" -ge 1 ]; }
 test_multicast_by_the_rdma_cm() {
     rdma_cm
@@ -158,8 +159,8 @@ test_multicast_by_the_rdma_cm() {
 
 test_qperf() {
     rdma_cm
-    # With -cm it names its port to the client before it listens there, and the client's request is refused if it comes
-    # between. On one processor a real-time server is not interrupted there.
+    # With -cm qperf reports its port to the client before it listens there, and the client's request is refused if it
+    # comes between. On one processor a real-time server is not interrupted there.
     on 1 chrt --fifo 1 qperf >/run/server.out 2>&1 &
     local server=$!
     wait_for 10 listens 1 :19765
@@ -167,14 +168,15 @@ test_qperf() {
         >/run/client.out 2>&1 || both_failed
     xargs </run/client.out | sed 's/^/# /'
     [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 7 ]
-    # By the RDMA CM, where it resolves the interface's address.
+    # Through the RDMA CM, which resolves the interface's address.
     on 2 timeout 60 qperf -t 1 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat >/run/client.out 2>&1 || both_failed
     kill $server
     xargs </run/client.out | sed 's/^/# /'
     [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 2 ]
 }
 
-# By guest/verbs.py: three works, of which the second is it; how they complete at the sender, and at the receiver
+# Runs guest/verbs.py: three work requests, of which the second is the tested one; compares their completions at the
+# sender and at the receiver
 
 complete() { # EXPECTED OPERATION... [ARGUMENT...]
     timeout 120 ./verbs.py "${@:2}" >/run/works 2>&1 || fail "$(tail -n 5 /run/works)"
@@ -188,13 +190,13 @@ test_data_of_all_sizes_arrive() {
 test_data_arrive_on_a_lossy_link() {
     local again
     again=$(counter 1 rc_sent_again)
-    # One in more than a message has packets: or, sent again, it would lose the same one for ever.
+    # One loss in more packets than a message has: a retransmission would otherwise lose the same packet for ever.
     lose 211 199
     complete "$fine" send write-immediate read --bytes 200000 300000 400000
     grew_by 1 rc_sent_again "$again" 5
 }
-# What came before is done, what comes behind is not; the other side has heard of nothing. Only a read fails when its answer
-# comes, by which time what is behind it may have been sent.
+# Earlier work requests are done, later ones are not; the receiver sees nothing of the failed one. Only a read fails
+# when its response arrives, by which time later requests may have been sent.
 test_wrong_local_keys_complete_with_protection_errors() {
     complete 'success protection flushed | success - | different' send write --wrong key bounds domain withdrawn
     complete 'success protection flushed | success (-|success) | different' read --wrong key bounds domain withdrawn access
@@ -210,9 +212,9 @@ test_wrong_receives_complete_with_errors() {
     complete 'success invalid-request flushed | success length | different' send --wrong receive-length
 }
 
-# The end of those who are killed
+# Killed processes
 
-# What user space has of both HCAs.
+# Resources of user space on both HCAs.
 resources() { rdma resource show | sed -E 's/ (cm_id|ctx)//'; }
 end() { kill -KILL "$@"; wait "$@" 2>/dev/null || true; } # PID...
 regions() { echo $(($(counter 1 regions) + $(counter 2 regions))); }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Virtual functions: what `ip link set ... vf` says reaches the HCA, and `ip link show` tells what the HCA says.
+# Virtual functions: settings of `ip link set ... vf` reach the HCA, and `ip link show` has the HCA's values.
 PORTS=2
 HOSTS=1
 FABRIC=vfs=3

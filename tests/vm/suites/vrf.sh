@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Host 2 has ib1 in VRF red and later its child, blue, in VRF blue, both as 10.0.0.2. To the one 10.0.0.1 is host 1; to
-# the other it is host 1's child, in a namespace of its own.
+# Host 2 has ib1 in VRF red and later its child, blue, in VRF blue, both as 10.0.0.2. In red 10.0.0.1 is host 1; in blue
+# it is host 1's child, in a namespace of its own.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
@@ -11,7 +11,7 @@ make_vrf() { # NAME TABLE
     on 2 ip link add "$1" type vrf table "$2"
     on 2 ip link set "$1" up
 }
-# Entering a VRF and leaving it takes an interface down and up, and its IPv6 addresses with that.
+# Entering and leaving a VRF takes an interface down and up, which removes its IPv6 addresses.
 enslave() { # INTERFACE VRF
     on 2 ip link set "$1" master "$2"
     on 2 ip addr replace fd00::2/64 dev "$1" nodad
@@ -22,7 +22,7 @@ release() { # INTERFACE
 }
 reaches_in() { on 2 ping -I "$1" -q -W 1 -c 1 "$2" >/dev/null 2>&1; }   # VRF ADDRESS
 
-# Whoever is asked, over TCP, says his name.
+# Servers that answer with their name, over TCP.
 serves_names() { ip netns exec "$1" ss -ltn | says :7000; } # NAMESPACE
 serve_name() {                                             # NAMESPACE NAME
     ip netns exec "$1" socat TCP-LISTEN:7000,reuseaddr,fork "SYSTEM:echo $2" &
@@ -30,7 +30,7 @@ serve_name() {                                             # NAMESPACE NAME
 }
 name_in() { on 2 socat -u -T 5 "TCP:10.0.0.1:7000,so-bindtodevice=$1" -; }   # VRF
 
-# Host 2 is in red.
+# Puts host 2 into red.
 before_each() {
     on 2 test -e /sys/class/net/red || {
         modprobe vrf
@@ -55,12 +55,12 @@ make_second_vrf() {
     serve_name other child
 }
 end_second_vrf() {
-    # A VRF that goes lets go of what is in it.
+    # A deleted VRF releases its members.
     on 2 ip link del blue
     on 2 ip link set child down
     ! on 2 ip -d link show child | says 'vrf' || return 1
     on 2 ip link del child
-    # Servers in it keep it busy.
+    # Servers in the namespace keep it busy.
     ip netns pids other | xargs -r kill
     ip netns del other
 }
@@ -88,7 +88,7 @@ test_vrf_is_isolated_from_outside() {
     ! reaches 2 10.0.0.1 2>/dev/null || return 1
     ! reaches 2 fd00::1 2>/dev/null || return 1
     [ "$(name_in red)" = host ]
-    # No route leads there from outside, and what is bound to no VRF is not heard within.
+    # No route leads there from outside, and sockets bound to no VRF are not reached from within.
     ! on 2 socat -u TCP:10.0.0.1:7000,connect-timeout=3 - 2>/dev/null || return 1
     on 2 socat TCP-LISTEN:7001,reuseaddr,fork SYSTEM:true &
     wait_for 5 listens 2 :7001

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# What is on the wire: a scenario of two hosts, captured, which tests/vm/check-captures judges on the host with tshark.
-# With DRIVER=ours the kernel's own driver plays it first, in the same VM, for comparison.
+# Packets on the wire: a scenario of two hosts, captured, which tests/vm/check-captures judges on the host with tshark.
+# With DRIVER=ours the kernel's own driver runs it first, in the same VM, for comparison.
 PORTS=3
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
-# OpenSM's HCA has no host, so that all that the hosts ask of it goes by cable.
+# OpenSM's HCA has no host, so that all requests of the hosts to OpenSM are on the wire.
 hosts='2 3'
 
 each_host() { # COMMAND...: with the host as its last argument
@@ -23,12 +23,12 @@ forget_each_other() {
 }
 take_down() { on "$1" ip link set "$(interface_of "$1")" down; }
 
-# The stack's own timing is not to be on the wire: no router is asked for.
+# Disables packets with the stack's own timing: no router solicitations.
 quiet_host() {
     ip netns list | says -w "h$1" || ip netns add "h$1"
     on "$1" sysctl -qw net.ipv6.conf.default.router_solicitations=0
 }
-# Else a ping would begin at ::1, and have no answer.
+# Otherwise a ping's source would be ::1, and get no reply.
 has_source() { on "$1" ip -6 route get fd00::9 | says "src fd00::$1 "; }
 come_up() {
     each_host add_host
@@ -38,7 +38,7 @@ come_up() {
 ping_once() { # ping arguments
     on 2 ping -q -W 10 -c 1 "$@" >/run/ping.out || fail "ping $*: $(grep transmitted /run/ping.out)"
 }
-# In the background, as a process that can be ended.
+# Runs in the background, as a process that can be ended.
 listen() { exec ip netns exec h3 python3 group.py listen "$1" "$(interface_of 3)" >"/run/heard.$1"; } # GROUP
 # The switch may learn of members some time after OpenSM.
 heard() {

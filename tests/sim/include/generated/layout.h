@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Room for what the simulator keeps in place of kernel objects. */
+/* Sizes of the simulator's stand-ins for kernel objects. */
 #pragma once
 #define SHIM_SIZEOF_SPINLOCK 128
 #define SHIM_ALIGNOF_SPINLOCK 8

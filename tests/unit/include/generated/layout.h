@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Room for the host's stand-ins for kernel objects; in a module build the compiler measures the real ones. */
+/* Sizes of the host's stand-ins for kernel objects; in a module build the compiler measures the real ones. */
 #pragma once
 #define SHIM_SIZEOF_SPINLOCK 64
 #define SHIM_ALIGNOF_SPINLOCK 8
