@@ -335,7 +335,7 @@ int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t port, std::uint16_t pkey_index)
 }
 int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_modify_qp");
     if (!world->cm.may_get_ready(id) || qp->state != ib_qp::State::init || world->memory.fails())
         return -22;
     world->cm.remote_of(id, qp->remote_node, qp->remote_qpn);
@@ -344,7 +344,7 @@ int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_
 }
 int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_modify_qp");
     if (!world->cm.may_get_ready(id) || qp->state != ib_qp::State::rtr || world->memory.fails())
         return -22;
     qp->state = ib_qp::State::rts;

@@ -46,9 +46,12 @@ T* error_pointer(int error)
     return reinterpret_cast<T*>(std::intptr_t(error));
 }
 
+// Destroyed queue pairs whose memory is kept, so that their use is seen.
+constexpr std::size_t longest_quarantine = 512;
+
 int move(ib_qp* qp, ib_qp::State from, ib_qp::State to, const char* name)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_modify_qp");
     SIM_CHECK(qp->state == from || (qp->state == ib_qp::State::error && !world->quiet),
               "a queue pair goes to %s from state %d", name, static_cast<int>(qp->state));
     if (qp->state != from)
@@ -73,6 +76,16 @@ void count(net_device& dev, const Completion& entry)
 }
 
 } // namespace
+
+namespace sim {
+
+void check_exists(const ib_qp* qp, const char* verb)
+{
+    SIM_CHECK(qp, "%s without a queue pair", verb);
+    SIM_CHECK(qp->state != ib_qp::State::destroyed, "%s of a queue pair that is destroyed", verb);
+}
+
+} // namespace sim
 
 // Completion queues
 
@@ -202,8 +215,10 @@ ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned 
 void shim_ib_destroy_qp(ib_qp* qp)
 {
     may_sleep("ib_destroy_qp");
+    check_exists(qp, "ib_destroy_qp");
     SIM_CHECK(qp->groups.empty(), "a queue pair is destroyed while attached to groups");
-    SIM_CHECK(world->qps.erase(qp->serial) == 1, "a queue pair is destroyed twice");
+    SIM_CHECK(qp->verbs == 0, "a queue pair is destroyed that a verb uses");
+    world->qps.erase(qp->serial);
     qp->forget_completions();
     qp->ca->qps.erase(qp->number);
     --qp->pd->users;
@@ -211,7 +226,10 @@ void shim_ib_destroy_qp(ib_qp* qp)
     --qp->recv_cq->users;
     if (qp->srq)
         --qp->srq->users;
-    delete qp;
+    qp->state = ib_qp::State::destroyed;
+    world->dead_qps.emplace_back(qp);
+    if (world->dead_qps.size() > longest_quarantine)
+        world->dead_qps.pop_front();
 }
 void ib_qp::forget_completions()
 {
@@ -220,9 +238,14 @@ void ib_qp::forget_completions()
     for (ib_cq* cq : {send_cq, recv_cq})
         std::erase_if(cq->entries, [this](const Completion& entry) { return entry.qp == this; });
 }
-std::uint32_t shim_ib_qp_num(const ib_qp* qp) { return qp->number; }
+std::uint32_t shim_ib_qp_num(const ib_qp* qp)
+{
+    check_exists(qp, "qp_num");
+    return qp->number;
+}
 int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t qkey)
 {
+    check_exists(qp, "ib_modify_qp");
     qp->pkey_index = pkey_index;
     qp->qkey = qkey;
     return move(qp, ib_qp::State::reset, ib_qp::State::init, "INIT");
@@ -231,14 +254,14 @@ int shim_qp_to_rtr(ib_qp* qp) { return move(qp, ib_qp::State::init, ib_qp::State
 int shim_qp_to_rts(ib_qp* qp) { return move(qp, ib_qp::State::rtr, ib_qp::State::rts, "RTS"); }
 int shim_qp_to_error(ib_qp* qp)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_modify_qp");
     qp->state = ib_qp::State::error;
     qp->kick();
     return 0;
 }
 int shim_qp_to_reset(ib_qp* qp)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_modify_qp");
     qp->state = ib_qp::State::reset;
     qp->sends.clear();
     qp->receives.clear();
@@ -248,7 +271,7 @@ int shim_qp_to_reset(ib_qp* qp)
 }
 int shim_helper_qp_recover_send(ib_qp* qp)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_query_qp");
     if (qp->state != ib_qp::State::send_error)
         return -22;
     qp->state = ib_qp::State::rts;
@@ -257,7 +280,7 @@ int shim_helper_qp_recover_send(ib_qp* qp)
 }
 int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
 {
-    may_sleep("ib_modify_qp");
+    const Verb verb(qp, "ib_modify_qp");
     if (world->memory.fails() || qp->state == ib_qp::State::reset)
         return -22;
     qp->qkey = qkey;
@@ -265,7 +288,7 @@ int shim_qp_set_qkey(ib_qp* qp, std::uint32_t qkey)
 }
 int shim_ib_attach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
-    may_sleep("ib_attach_mcast");
+    const Verb verb(qp, "ib_attach_mcast");
     if (world->memory.fails())
         return -12;
     // Same test as ib_core's.
@@ -277,7 +300,7 @@ int shim_ib_attach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 }
 void shim_ib_detach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 {
-    may_sleep("ib_detach_mcast");
+    const Verb verb(qp, "ib_detach_mcast");
     const std::string name(reinterpret_cast<const char*>(mgid->raw), sizeof(mgid->raw));
     SIM_CHECK(qp->groups.erase({name, mlid}) == 1, "detached from a group that it was never attached to");
 }
@@ -313,7 +336,7 @@ void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = ne
 int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     world->scheduler.point();
-    SIM_CHECK(world->qps.contains(qp->serial), "a send is posted to a queue pair that is gone");
+    check_exists(qp, "ib_post_send");
     SIM_CHECK(qp->state != ib_qp::State::reset && qp->state != ib_qp::State::init,
               "a send is posted to a queue pair in state %d", static_cast<int>(qp->state));
     Random& random = world->scheduler.random();
@@ -373,6 +396,7 @@ static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_de
 }
 int shim_helper_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
 {
+    check_exists(qp, "ib_post_recv");
     SIM_CHECK(qp->state != ib_qp::State::reset, "a receive is posted to a queue pair in RESET");
     const int error = take_receives(qp->receives, qp->recv_wrs, qp->ca, first, refused);
     if (qp->state == ib_qp::State::error)

@@ -14,6 +14,7 @@
 #include <shim/wr.h>
 
 #include "base.hpp"
+#include "locks.hpp"
 
 struct ib_device {
     unsigned int node = 0;
@@ -160,7 +161,7 @@ struct ib_srq {
 };
 
 struct ib_qp {
-    enum class State { reset, init, rtr, rts, send_error, error };
+    enum class State { reset, init, rtr, rts, send_error, error, destroyed };
     ib_device* ca;
     ib_pd* pd;
     std::uint64_t serial;
@@ -185,6 +186,8 @@ struct ib_qp {
     bool last_wqe = false, engine = false;
     // The peer had no buffers, so that the connection broke.
     bool starved = false;
+    // Calls that are looking at it or changing it.
+    unsigned int verbs = 0;
 
     std::vector<std::uint8_t> gather(const sim::Send& send) const;
     void complete(const sim::Send& send, sim::Status status);
@@ -217,5 +220,22 @@ void dispatch(ib_device& ca, shim_event event);
 // Checks that the driver keeps no object of the HCA.
 void check_nothing_left(const ib_device& ca);
 ib_qp* find_qp(std::uint64_t serial);
+void check_exists(const ib_qp* qp, const char* verb);
+
+// A call that may sleep, on a queue pair that exists and is not destroyed meanwhile.
+class Verb {
+public:
+    Verb(ib_qp* qp, const char* name) : qp_(qp)
+    {
+        check_exists(qp, name);
+        ++qp->verbs;
+        may_sleep(name);
+    }
+    ~Verb() { --qp_->verbs; }
+    Verb(const Verb&) = delete;
+
+private:
+    ib_qp* const qp_;
+};
 
 } // namespace sim

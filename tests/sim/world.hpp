@@ -124,6 +124,7 @@ struct World {
     std::map<const std::uint8_t*, page*> pages;
     std::deque<page*> dead_pages;
     std::deque<sk_buff*> dead_skbs;
+    std::deque<std::unique_ptr<ib_qp>> dead_qps;
     sk_buff *oldest_skb = nullptr, *newest_skb = nullptr;
 };
 

@@ -103,17 +103,29 @@ test_bond_of_two_ports_pings() {
     ping_ok 2 fd09::1 -s 10000
 }
 
-# Pings every 20 ms from the peer while COMMAND runs: a few may be lost.
+# Packets that a failover may lose: those that arrive at the slave that is not active, and those to a port without a cable.
+dropped_by_failover() {
+    local hca sum=0
+    for hca in 1 2 3; do sum=$((sum + $(counter $hca drop_route))); done
+    for hca in 2 3; do sum=$((sum + $(on 2 cat "/sys/class/net/$(slave $((hca - 1)))/statistics/rx_nohandler"))); done
+    echo $sum
+}
+# Pings every 20 ms from the peer while COMMAND runs: none is lost that was not dropped there. The in-tree
+# driver may lose a fifth of them anywhere.
 loses_little() { # COMMAND...
-    local pinger sent lost
+    local pinger sent lost dropped
+    dropped=$(dropped_by_failover)
     on 1 ping -q -i 0.02 $self >/run/failover.out &
     pinger=$!
     "$@"
     pkill -INT -x ping
     wait $pinger || true
     read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/failover.out)
-    echo "# $lost pings of $sent lost"
-    [ "$sent" -ge 50 ] && [ "$lost" -le $((sent / 5)) ]
+    dropped=$(($(dropped_by_failover) - dropped))
+    echo "# $lost pings of $sent lost, $dropped packets dropped by failovers"
+    [ "$sent" -ge 50 ]
+    [ "$DRIVER" = ours ] || dropped=$((sent / 5))
+    [ "$lost" -le "$dropped" ]
 }
 
 activate_each() { # HCA...
