@@ -50,7 +50,7 @@ kernel::Status Interface::prepare()
     shim_port attributes;
     TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
     unsigned int abilities = abilities_of(ca());
-    if (rdma_netdev.present()) { // It sets the other features itself.
+    if (rdma_netdev.present()) { // The rdma_netdev sets the other features itself.
         abilities &= SHIM_IS_FUNCTION;
     } else {
         // The netdev was allocated with as many queues as an rdma_netdev may need.

@@ -50,7 +50,7 @@
 
 /*
  * Every netdev of this driver has the private area that rdma_netdevs begin with. One of an HCA that has an rdma_netdev
- * has room for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
+ * has space for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
  */
 static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
 {

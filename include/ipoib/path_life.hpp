@@ -19,7 +19,7 @@ public:
         answered,   // the SA returned a record, and its AH was created
         failed,     // the SA returned no record, or the AH could not be created
         unanswered, // the SA did not respond, or the query was cancelled
-        unsent,     // the query could not be sent: there is no SA at present
+        unsent,     // the query could not be sent: there is no SA currently
         doubted,    // the fabric changed: the record may be stale, and a pending query may address a former SA
         aged,       // the record was not confirmed for long; nothing says that it is stale
     };

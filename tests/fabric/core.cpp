@@ -97,7 +97,7 @@ bool cable_active(const Switch& node, const Hca& hca, unsigned int switch_port)
 // Sends a frame out of a port of the switch, if that has a cable.
 void leave(Switch& node, unsigned int port, const fabric_headers& h, fabric_route& route)
 {
-    if (!port || port > node.port_count || port >= Switch::most_ports || !link_is_up(node, port))
+    if (!port || port > node.port_count || port >= Switch::max_ports || !link_is_up(node, port))
         return;
     if (port == node.trunk) {
         PortCounters& counters = node.ports[port].counters;

@@ -43,13 +43,13 @@ struct Hca : Node {
 };
 
 struct Switch : Node {
-    static constexpr unsigned int most_ports = FABRIC_MOST_HCAS + 2;
+    static constexpr unsigned int max_ports = FABRIC_MOST_HCAS + 2;
     static constexpr unsigned int unicast_lids = 0xc000;
     static constexpr unsigned int multicast_lids = 1024;
     static constexpr std::uint8_t no_port = 0xff;
 
     // Port 0 is the switch itself.
-    Port ports[most_ports];
+    Port ports[max_ports];
     // The port of the trunk, or 0.
     std::uint8_t trunk;
     std::uint16_t forwarding_top;

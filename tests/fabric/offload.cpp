@@ -6,7 +6,7 @@
 
 namespace {
 
-enum : std::uint32_t { encapsulation_bytes = 4, least_ip_bytes = 20, least_tcp_bytes = 20, udp_bytes = 8 };
+enum : std::uint32_t { encapsulation_bytes = 4, min_ip_bytes = 20, min_tcp_bytes = 20, udp_bytes = 8 };
 enum : std::uint8_t { tcp = 6, udp = 17 };
 enum : std::uint8_t { tcp_fin = 0x01, tcp_psh = 0x08, tcp_cwr = 0x80 };
 
@@ -74,16 +74,16 @@ struct Packet {
 
     Packet(std::uint8_t* payload, std::uint32_t bytes)
     {
-        if (bytes < encapsulation_bytes + least_ip_bytes || get16(payload) != 0x0800)
+        if (bytes < encapsulation_bytes + min_ip_bytes || get16(payload) != 0x0800)
             return;
         std::uint8_t* const ip = payload + encapsulation_bytes;
         const std::uint32_t total = get16(ip + 2);
         ip_bytes = (ip[0] & 15) * 4U;
         const bool fragment = get16(ip + 6) & 0x3fff;
-        if (ip[0] >> 4 != 4 || ip_bytes < least_ip_bytes || total > bytes - encapsulation_bytes || fragment)
+        if (ip[0] >> 4 != 4 || ip_bytes < min_ip_bytes || total > bytes - encapsulation_bytes || fragment)
             return;
         protocol = ip[9];
-        const std::uint32_t least = protocol == tcp ? least_tcp_bytes : udp_bytes;
+        const std::uint32_t least = protocol == tcp ? min_tcp_bytes : udp_bytes;
         if ((protocol != tcp && protocol != udp) || total < ip_bytes + least)
             return;
         transport = ip + ip_bytes;

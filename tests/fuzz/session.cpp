@@ -26,7 +26,7 @@ enum Choice : std::uint8_t {
 };
 
 // Maximum time in one input: more adds no new behaviour.
-constexpr unsigned long longest_ticks = 400000;
+constexpr unsigned long max_ticks = 400000;
 
 const bool told = std::getenv("FUZZ_TELL") != nullptr;
 
@@ -54,7 +54,7 @@ Session::Session(Input& input) : input_(input)
     world_.start();
     world_.dev().lro = choices & lro;
     world_.dev().rx_checksum = !(choices & rx_checksum_off);
-    ends_at_ = world_.now + longest_ticks;
+    ends_at_ = world_.now + max_ticks;
     if (choices & connected_mode && !(choices & own_datapath)) {
         constexpr char word[] = "connected";
         require(world_.store(&world_.dev(), IPOIB_ATTRIBUTE_MODE, word, sizeof(word) - 1) > 0,

@@ -70,7 +70,7 @@ void Session::close()
 
 void Session::create_link()
 {
-    constexpr std::size_t most_netdevs = 6;
+    constexpr std::size_t max_netdevs = 6;
     shim_link_request request{};
     const std::uint8_t kind = input_.byte();
     request.has_link = !(kind & 1);
@@ -78,7 +78,7 @@ void Session::create_link()
         request.link = device();
     const std::uint16_t mtu = kind & 4 ? input_.u16() : 0;
     const auto address = kind & 8 ? input_.bytes(HwAddr::size) : std::vector<std::uint8_t>();
-    if (!parse(input_.some_bytes(), request) || world_.netdevs.size() >= most_netdevs)
+    if (!parse(input_.some_bytes(), request) || world_.netdevs.size() >= max_netdevs)
         return;
     net_device foreign;
     foreign.ours = false;

@@ -15,13 +15,13 @@ using State = ib_cm_id::State;
 
 // 4.096 us * 2^20, repeated 15 times.
 constexpr Time answer_timeout = 4300 * millisecond;
-constexpr unsigned int most_tries = 16;
+constexpr unsigned int max_tries = 16;
 constexpr unsigned int rej_invalid_service = 8, rej_stale = 10, rej_timeout = 4, rej_consumer = 28;
 constexpr Time time_wait = 2 * second;
 // Destination of LIDs without an owner.
 constexpr unsigned int nowhere = Cm::nobody;
 // Back-off of a host after a stale rejection for no reason.
-constexpr Time longest_stale = second;
+constexpr Time max_stale = second;
 // Limits of an interface on REQs (security.md).
 constexpr unsigned int requests_at_once = 1024, requests_per_second = 256;
 
@@ -92,7 +92,7 @@ void Cm::keep_sending(ib_cm_id* id, const Mad& mad, shim_cm_event given_up)
         ib_cm_id* one = find(serial);
         if (!one || one->epoch != epoch)
             return;
-        if (tries >= most_tries) {
+        if (tries >= max_tries) {
             if (given_up == SHIM_CM_DREQ_ERROR)
                 enter_time_wait(one);
             else
@@ -315,7 +315,7 @@ void Cm::check_allowance(unsigned int node, std::uint64_t service)
 void Cm::watch() const
 {
     for (const auto& [pair, since] : stale_since_)
-        SIM_CHECK(world->over || world->scheduler.now() - since < longest_stale,
+        SIM_CHECK(world->over || world->scheduler.now() - since < max_stale,
                   "node %u does not ask node %u again, which took its REQ for a stale connection's", pair.first,
                   pair.second);
 }

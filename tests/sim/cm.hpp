@@ -61,7 +61,7 @@ public:
     // Until then messages are duplicated, delayed, and changed on their way.
     Time hostile_until = 0;
     // Sends a forged message to an identifier of this node; or a REQ to one of its interfaces, of a port that exists or
-    // not, behind which nobody waits for the response.
+    // not, behind which no interface waits for the response.
     void forge(unsigned int node);
     void forge_request(unsigned int node);
 

@@ -26,7 +26,7 @@ constexpr unsigned int ip_and_udp = sizeof(ipoib::Ipv4Header) + sizeof(UdpHeader
 constexpr Time settled_after = 60 * second, switched_after = 5 * second;
 // Lifetime of a learnt path MTU, and the lowest accepted one (IPv4 needs 68 bytes).
 constexpr Time path_mtu_expires = 60 * second;
-constexpr unsigned int lowest_path_mtu = 68;
+constexpr unsigned int min_path_mtu = 68;
 
 void write_ip(const Ip& ip, std::uint32_t from, std::uint32_t to, std::uint8_t protocol, unsigned int bytes,
               std::uint16_t identification)
@@ -150,7 +150,7 @@ unsigned int Stack::longest(const net_device* dev, Party to) const
 {
     const PathMtu path = path_mtus_.value(index(dev->party), index(to));
     const bool counts = path.bytes && world->scheduler.now() - path.since < path_mtu_expires;
-    return counts ? std::clamp(path.bytes, lowest_path_mtu, dev->mtu) : dev->mtu;
+    return counts ? std::clamp(path.bytes, min_path_mtu, dev->mtu) : dev->mtu;
 }
 
 void Stack::send_datagram(net_device* dev, Party to, const HwAddr& where, unsigned int bytes)
@@ -191,7 +191,7 @@ void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned
     unsigned int segment_bytes = 0, left = static_cast<unsigned int>(random.between(1, 10));
     if (large) {
         segment_bytes = static_cast<unsigned int>(random.between(std::min(500U, room), room));
-        bytes = std::min({bytes, 65535U, header_bytes + dev->most_segments * segment_bytes});
+        bytes = std::min({bytes, 65535U, header_bytes + dev->max_segments * segment_bytes});
         left = 1;
     }
     std::vector<sk_buff*> packets;

@@ -12,7 +12,7 @@ using namespace sim;
 
 namespace {
 
-constexpr std::uint8_t most_rnr_retries = 6;
+constexpr std::uint8_t max_rnr_retries = 6;
 constexpr Time rnr_delay = 640 * microsecond;
 constexpr unsigned int grh_bytes = 40;
 
@@ -227,7 +227,7 @@ void ib_qp::run_messages()
         return;
     }
     engine = true;
-    rnr_left = most_rnr_retries;
+    rnr_left = max_rnr_retries;
     const Time flight = world->fabric.flight_time();
     world->scheduler.after(flight, [number = serial, which = sends.front().number] {
         if (ib_qp* qp = find_qp(number))

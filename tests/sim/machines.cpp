@@ -69,7 +69,7 @@ unsigned int state_of(unsigned int machine, const char* name)
 }
 
 // 0: none.
-Time longest_stay(unsigned int machine, const char* state)
+Time max_stay(unsigned int machine, const char* state)
 {
     for (const Limit& limit : limits)
         if (limit.machine == machine && std::strcmp(limit.state, state) == 0)
@@ -90,7 +90,7 @@ void Machines::step(const net_device* dev, unsigned int machine, const std::uint
     last_move_[machine] = dev->name + ": " + before + " -> " + after;
     if (!gid)
         return;
-    const bool left = longest_stay(machine, before), entered = longest_stay(machine, after);
+    const bool left = max_stay(machine, before), entered = max_stay(machine, after);
     if (!left && !entered)
         return;
     auto& stays = stays_[{dev, machine, std::string(reinterpret_cast<const char*>(gid), sizeof(shim_gid))}];
@@ -108,7 +108,7 @@ void Machines::check() const
         const auto& [dev, machine, gid] = key;
         for (const Stay& stay : stays) {
             const char* const state = state_names[machine][stay.state];
-            const Time limit = longest_stay(machine, state);
+            const Time limit = max_stay(machine, state);
             SIM_CHECK(world->scheduler.now() - stay.since < limit,
                       "%s: a connection (%s, peer ..%02x%02x) stays in state %s for %llu s", dev->name.c_str(),
                       machine_names[machine], static_cast<std::uint8_t>(gid[14]), static_cast<std::uint8_t>(gid[15]),

@@ -34,7 +34,7 @@ bool noting = false;
 namespace {
 
 // A seed that takes longer spins where no check runs.
-constexpr unsigned int most_seconds_for_a_seed = 600;
+constexpr unsigned int max_seconds_for_a_seed = 600;
 
 std::string when_and_who()
 {
@@ -121,7 +121,7 @@ void run_apart(std::uint64_t seed, const Options& options)
     const pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        alarm(most_seconds_for_a_seed);
+        alarm(max_seconds_for_a_seed);
         run_seed(seed, options);
 #ifdef COVERAGE
         __gcov_dump();
@@ -180,9 +180,9 @@ std::string text_of(const std::set<std::size_t>& indices)
 // Whether the seed fails with these options, in some order of events; if so, options are set to that order.
 bool still_fails(std::uint64_t seed, Options& options, std::string& why)
 {
-    constexpr std::uint64_t most_salts = 8;
+    constexpr std::uint64_t max_salts = 8;
     const std::uint64_t before = options.salt;
-    for (std::uint64_t i = 0; i < most_salts; ++i) {
+    for (std::uint64_t i = 0; i < max_salts; ++i) {
         options.salt = i == 0 ? before : before + i;
         if (std::string now = try_seed(seed, options); !now.empty()) {
             why = std::move(now);

@@ -58,7 +58,7 @@ void Memory::free(void* memory)
 #else
     std::memset(memory, poison, header->bytes);
     quarantine_.push_back(header);
-    if (quarantine_.size() > longest_quarantine) {
+    if (quarantine_.size() > max_quarantine) {
         release(quarantine_.front());
         quarantine_.pop_front();
     }

@@ -49,7 +49,7 @@ private:
         const void* device = nullptr;
         std::uint16_t generation = 0;
     };
-    static constexpr std::size_t longest_quarantine = 512;
+    static constexpr std::size_t max_quarantine = 512;
     const Mapping& mapping(std::uint64_t address) const;
     void release(Header* header);
 

@@ -203,7 +203,7 @@ void Stack::resolve(net_device* dev, const sk_buff* skb, const std::vector<std::
     const unsigned int self = index(dev->party);
     if (question.from == self || !dev->up)
         return;
-    // Questions for others create no entry unless the sender is known.
+    // Requests for others create no entry unless the sender is known.
     const auto known = dev->neighbours->of.find(question.from);
     if (question.to != self && (known == dev->neighbours->of.end() || known->second.state == Neighbour::State::none))
         return;

@@ -267,10 +267,10 @@ void shim_helper_netdev_add_features(net_device* dev, unsigned int abilities)
 }
 void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
 {
-    dev->most_segments = std::min(dev->most_segments, segments);
+    dev->max_segments = std::min(dev->max_segments, segments);
 }
-unsigned int shim_netdev_gso_max_segs(const net_device* dev) { return dev->most_segments; }
-void shim_netdev_set_gso_max_segs(net_device* dev, unsigned int segments) { dev->most_segments = segments; }
+unsigned int shim_netdev_gso_max_segs(const net_device* dev) { return dev->max_segments; }
+void shim_netdev_set_gso_max_segs(net_device* dev, unsigned int segments) { dev->max_segments = segments; }
 void* shim_rdma_netdev_clnt_priv(const net_device* dev)
 {
     SIM_CHECK(dev->owner, "%s has no owner (any more)", dev->name.c_str());

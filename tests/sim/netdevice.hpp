@@ -62,7 +62,7 @@ struct net_device {
 
     // The stack may leave segmentation to the driver, up to this many segments of one packet.
     bool can_segment = false, segments = false;
-    unsigned int most_segments = 64;
+    unsigned int max_segments = 64;
 
     // Statistics: packets passed to ndo_start_xmit, packets that the driver transmitted again, packets delivered to the
     // stack.

@@ -47,7 +47,7 @@ T* error_pointer(int error)
 }
 
 // Destroyed queue pairs whose memory is kept, so that their use is seen.
-constexpr std::size_t longest_quarantine = 512;
+constexpr std::size_t max_quarantine = 512;
 
 int move(ib_qp* qp, ib_qp::State from, ib_qp::State to, const char* name)
 {
@@ -228,7 +228,7 @@ void shim_ib_destroy_qp(ib_qp* qp)
         --qp->srq->users;
     qp->state = ib_qp::State::destroyed;
     world->dead_qps.emplace_back(qp);
-    if (world->dead_qps.size() > longest_quarantine)
+    if (world->dead_qps.size() > max_quarantine)
         world->dead_qps.pop_front();
 }
 void ib_qp::forget_completions()

@@ -15,7 +15,7 @@ namespace sim {
 namespace {
 
 // Everything in flight has ended by then, or never will.
-constexpr Time longest_part = 600 * second;
+constexpr Time max_part = 600 * second;
 // Hosts are switched on, and programs started, within this time.
 constexpr Time start_spread = second;
 // Groups of each host: all hosts, as 224.0.0.1; and one of its own, as IPv6's solicited node.
@@ -63,7 +63,7 @@ private:
         const Time began = scheduler.now();
         scheduler.run_process(name, [&] {
             while (!done()) {
-                SIM_CHECK(scheduler.now() - began < longest_part, "%s: does not end", name);
+                SIM_CHECK(scheduler.now() - began < max_part, "%s: does not end", name);
                 scheduler.sleep(10 * millisecond);
             }
         });

@@ -11,7 +11,7 @@ namespace sim {
 namespace {
 
 // A longer wait for a lock, a response or a grace period counts as endless.
-constexpr Time longest_wait = 180 * second;
+constexpr Time max_wait = 180 * second;
 
 } // namespace
 
@@ -165,7 +165,7 @@ void Scheduler::run(Time until, const std::function<bool()>& done)
 {
     while (!(done && done())) {
         ++steps_;
-        SIM_CHECK(++steps_since_time_ < most_steps_at_a_time_, "time stands still: somebody spins\n%s",
+        SIM_CHECK(++steps_since_time_ < max_steps_at_a_time_, "time stands still: somebody spins\n%s",
                   describe().c_str());
         const bool due = !heap_.empty() && heap_.front().when <= now_;
         if (!ready_.empty() && !(due && random_.one_in(2))) {
@@ -196,7 +196,7 @@ void Scheduler::run_process(const char* name, const std::function<void()>& body)
 void Scheduler::be_calm()
 {
     until_switch_ = std::numeric_limits<std::int64_t>::max();
-    most_steps_at_a_time_ *= 100;
+    max_steps_at_a_time_ *= 100;
 }
 
 std::string Scheduler::describe() const
@@ -219,7 +219,7 @@ std::string Scheduler::describe() const
 void Scheduler::check_nobody_stuck() const
 {
     for (const Fiber* fiber : blocked_)
-        SIM_CHECK(now_ - fiber->blocked_since < longest_wait || fiber->why[0] == '\0', "%s is stuck: waits for %s\n%s",
+        SIM_CHECK(now_ - fiber->blocked_since < max_wait || fiber->why[0] == '\0', "%s is stuck: waits for %s\n%s",
                   fiber->name.c_str(), fiber->why, describe().c_str());
 }
 

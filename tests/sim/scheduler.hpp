@@ -94,7 +94,7 @@ private:
     std::vector<std::uint32_t> free_events_;
     std::uint64_t order_ = 0;
     std::int64_t until_switch_ = 1;
-    std::uint64_t most_steps_at_a_time_ = 3'000'000;
+    std::uint64_t max_steps_at_a_time_ = 3'000'000;
     std::int64_t density_;
     std::uint64_t steps_ = 0, steps_since_time_ = 0;
 };

@@ -16,9 +16,9 @@ using namespace sim;
 namespace {
 
 constexpr std::uint32_t skb_magic = 0x5bb5bb, page_magic = 0x9a9e9a9e, dead = 0xdeadbeef;
-constexpr unsigned int page_bytes = 4096, most_order = 4;
+constexpr unsigned int page_bytes = 4096, max_order = 4;
 // REQs time out after 69 s, joins of groups are retried after at most 16 s.
-constexpr Time longest_life = 300 * second;
+constexpr Time max_life = 300 * second;
 constexpr unsigned int buffer_headroom = 64, buffer_tailroom = 320;
 
 void check(const sk_buff* skb)
@@ -144,9 +144,9 @@ void skb_watch(sk_buff* skb)
 void check_no_old_skbs()
 {
     const sk_buff* oldest = world->oldest_skb;
-    SIM_CHECK(!oldest || world->scheduler.now() - oldest->born < longest_life,
+    SIM_CHECK(!oldest || world->scheduler.now() - oldest->born < max_life,
               "%s: a packet is neither sent nor dropped for %llu s", oldest->dev->name.c_str(),
-              static_cast<unsigned long long>(longest_life / second));
+              static_cast<unsigned long long>(max_life / second));
 }
 
 void skb_free(sk_buff* skb)
@@ -347,7 +347,7 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next)
 page_pool* shim_page_pool_create(unsigned int, unsigned int order, bool)
 {
     may_sleep("page_pool_create");
-    SIM_CHECK(order <= most_order, "pages of order %u", order);
+    SIM_CHECK(order <= max_order, "pages of order %u", order);
     if (world->memory.fails())
         return reinterpret_cast<page_pool*>(std::intptr_t(-12));
     world->memory.hold("page pool", 1);

@@ -10,11 +10,11 @@ namespace sim {
 namespace {
 
 // Longest time that a queue may be stopped, or hold unsent packets.
-constexpr Time longest_stop = 60 * second, longest_oblivion = 5 * second, watchdog = 10 * second;
+constexpr Time max_stop = 60 * second, max_oblivion = 5 * second, watchdog = 10 * second;
 // Longest time until a completion is polled.
-constexpr Time longest_unseen = second;
+constexpr Time max_unseen = second;
 // Longest time until the other hosts know a new address.
-constexpr Time longest_untold = 30 * second;
+constexpr Time max_untold = 30 * second;
 
 } // namespace
 
@@ -267,7 +267,7 @@ void Stack::run_queue(net_device* dev)
             sk_buff* skb = dev->queue.front();
             dev->queue.pop_front();
             // A packet that the driver does not segment is lost here; the stack would segment it.
-            if (skb->segments > 1 && (!dev->segments || skb->segments > dev->most_segments))
+            if (skb->segments > 1 && (!dev->segments || skb->segments > dev->max_segments))
                 lose(skb);
             else
                 batch.push_back(skb);
@@ -304,8 +304,7 @@ void Stack::check_told(const net_device* dev)
     if (!dev->untold_since || !dev->up || !dev->active || !dev->carrier)
         return;
     const Time since = std::max(dev->untold_since, dev->active_since);
-    SIM_CHECK(world->scheduler.now() - since < longest_untold, "%s: nobody is told of its new address",
-              dev->name.c_str());
+    SIM_CHECK(world->scheduler.now() - since < max_untold, "%s: nobody is told of its new address", dev->name.c_str());
 }
 
 // Checks that the completion queue has the moderation that the user set, unless RTNL is held: the setting may be
@@ -337,10 +336,10 @@ void Stack::watch()
             dev->stuck_since = now;
         if (!works || dev->xoff() || dev->queue.empty() || dev->queue_runs || dev->queue_scheduled)
             dev->queue_forgotten_since = now;
-        SIM_CHECK(now - dev->stuck_since < longest_stop, "%s: the transmit queue is lost (stopped %d, limited %d)",
+        SIM_CHECK(now - dev->stuck_since < max_stop, "%s: the transmit queue is lost (stopped %d, limited %d)",
                   dev->name.c_str(), dev->stopped, dev->limited);
-        SIM_CHECK(now - dev->queue_forgotten_since < longest_oblivion,
-                  "%s: %zu packets wait in a queue that nobody runs", dev->name.c_str(), dev->queue.size());
+        SIM_CHECK(now - dev->queue_forgotten_since < max_oblivion, "%s: %zu packets wait in a queue that nobody runs",
+                  dev->name.c_str(), dev->queue.size());
         if (!works || !dev->xoff() || now - dev->last_sent < watchdog)
             continue;
         SIM_CHECK(now < dev->ca->excused_until, "%s: a transmit timeout without a fault", dev->name.c_str());
@@ -353,7 +352,7 @@ void Stack::watch()
         });
     }
     for (const auto& [_, cq] : world->cqs) {
-        if (cq->entries.empty() || now - cq->entries.front().since < longest_unseen)
+        if (cq->entries.empty() || now - cq->entries.front().since < max_unseen)
             continue;
         const auto it = working.find(cq->context);
         SIM_CHECK(it == working.end(), "%s: a completion waits, and nobody polls", it->second->name.c_str());

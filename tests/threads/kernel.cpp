@@ -66,8 +66,8 @@ void full_barrier() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 // RCU: each thread counts its read sides in a counter of its own; odd: inside a read section.
 namespace {
 
-constexpr unsigned int most_readers = 1024;
-std::atomic<std::uint64_t> readers[most_readers];
+constexpr unsigned int max_readers = 1024;
+std::atomic<std::uint64_t> readers[max_readers];
 std::atomic<unsigned int> reader_count{0};
 thread_local std::atomic<std::uint64_t>* reader = nullptr;
 thread_local unsigned int depth = 0;

@@ -67,7 +67,7 @@ select_suites() {
 # that none of them is left when the others have ended.
 longest="lifecycle connected_faults recovery children_races connected_thousand connected_no_srq rdma_netdev fabric_events \
 verbs rdma_netdev_filter offload_by_driver uapi address offload wire"
-longest_first() {
+slowest_first() {
     local suite only place
     while read -r suite only; do
         place=$(tr ' ' '\n' <<<"$longest" | grep -nx "$suite" | cut -d: -f1 || true)

@@ -94,6 +94,6 @@ boot() {
 
 # Prints the faults in a console's log, except those of the driver that lib.sh lists, and fails if there are any.
 console_is_clean() { # CONSOLE_LOG DRIVER
-    # shellcheck disable=SC2016 # it is for the inner shell to expand
+    # shellcheck disable=SC2016 # expanded by the inner shell
     KNOWN_FAULTS=$(DRIVER=$2 bash -c '. "$0/guest/lib.sh"; echo "${KNOWN_FAULTS:-}"' "$here") "$here/splat" "$1"
 }

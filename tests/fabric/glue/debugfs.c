@@ -382,7 +382,7 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("lose_completions", 0644, slot->dir, &slot->lose_completions);
 		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);
 		debugfs_create_u32("rnr_every", 0644, slot->dir, &slot->rnr_every);
-		debugfs_create_u32("least_retries", 0644, slot->dir, &slot->least_retries);
+		debugfs_create_u32("min_retries", 0644, slot->dir, &slot->min_retries);
 		debugfs_create_u32("fail_rdma_netdev", 0644, slot->dir, &slot->fail_rdma_netdev);
 		debugfs_create_u32("leave_qkey", 0644, slot->dir, &slot->leave_qkey);
 		debugfs_create_u32("hide_gid_change", 0644, slot->dir, &slot->hide_gid_change);

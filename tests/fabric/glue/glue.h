@@ -97,7 +97,7 @@ struct soft_slot {
 	atomic_t cqs[SOFT_MOST_VECTORS];
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
-	u32 drop_rc_every, rnr_every, least_retries, hide_gid_change;
+	u32 drop_rc_every, rnr_every, min_retries, hide_gid_change;
 	/*
 	 * A bit for each next request for an rdma_netdev, to fail it; groups are attached without setting their Q_Key.
 	 */
@@ -196,7 +196,7 @@ struct soft_connection {
 	struct ib_sge written;
 	/* Reads to be answered, oldest first; one is being answered. */
 	struct soft_reading readings[FABRIC_MOST_READS];
-	u8 reading_count, most_readings;
+	u8 reading_count, max_readings;
 	bool answering;
 	/* Answer after that: FABRIC_ANSWER or FABRIC_REFUSE; FABRIC_DISCARD: none. */
 	enum fabric_verdict late;

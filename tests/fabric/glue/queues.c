@@ -167,7 +167,7 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 	attr->dest_qp_num = qp->rc.path.destination_qpn;
 	attr->qp_access_flags = qp->access;
 	attr->max_rd_atomic = qp->rc.requester.read_limit;
-	attr->max_dest_rd_atomic = qp->rc.most_readings;
+	attr->max_dest_rd_atomic = qp->rc.max_readings;
 	attr->sq_psn = qp->ib.qp_type == IB_QPT_RC ? qp->rc.requester.next : qp->psn & FABRIC_PSN_MASK;
 	attr->rq_psn = qp->rc.responder.expected;
 	attr->cap = init->cap = qp->cap;

@@ -382,7 +382,7 @@ void soft_rc_init(struct soft_qp *qp)
 void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct soft_connection *rc = &qp->rc;
-	u8 least = READ_ONCE(slot_of(qp)->least_retries);
+	u8 least = READ_ONCE(slot_of(qp)->min_retries);
 
 	if (mask & IB_QP_AV)
 		soft_set_route(&rc->path, &attr->ah_attr, fabric_hca_port(soft_fabric, slot_of(qp)->index));
@@ -402,7 +402,7 @@ void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		rc->requester.read_limit = attr->max_rd_atomic;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
-		rc->most_readings = attr->max_dest_rd_atomic;
+		rc->max_readings = attr->max_dest_rd_atomic;
 }
 
 void soft_rc_stop(struct soft_qp *qp)

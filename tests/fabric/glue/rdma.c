@@ -33,7 +33,7 @@ enum fabric_verdict soft_rdma_read(struct soft_slot *slot, struct soft_qp *qp, c
 	while (again && rc->reading_count &&
 	       fabric_psn_distance(h->psn, rc->readings[rc->reading_count - 1].psn) < FABRIC_PSN_MASK / 2)
 		rc->reading_count--;
-	if (rc->reading_count >= rc->most_readings)
+	if (rc->reading_count >= rc->max_readings)
 		return again ? FABRIC_DISCARD : refuse(qp, FABRIC_NAK_INVALID_REQUEST, answer);
 	*answer = again ? fabric_responder_read_again(&rc->responder, h) :
 			  fabric_responder_take_read(&rc->responder, h, rc->mtu);

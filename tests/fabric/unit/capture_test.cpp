@@ -169,7 +169,7 @@ TEST(CaptureTest, icrc_excludes_fields_that_routers_change)
     EXPECT_NE(icrc_of(record_of(sent, {1, 2, 3, 5})), icrc_of(before));
 }
 
-TEST(CaptureTest, longest_packet_fits)
+TEST(CaptureTest, max_packet_fits)
 {
     const Bytes payload(4095, 0x55);
     EXPECT_EQ(record_of(datagram(4095), payload).size(), 16U + 8 + 40 + 12 + 8 + 4096 + 6);

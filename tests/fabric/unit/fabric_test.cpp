@@ -113,7 +113,7 @@ TEST_F(FabricTest, directed_route_smp_hops_to_another_hca_and_its_answer_hops_ba
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 2);
     EXPECT_EQ(mad[6], 2);
-    EXPECT_EQ(mad[192 + 1], 1); // it came by port 1
+    EXPECT_EQ(mad[192 + 1], 1); // received by port 1
     // The HCA's ib_mad turns the SMP round.
     mad[4] = 0x80;
     mad[6] = 2;

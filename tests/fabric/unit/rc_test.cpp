@@ -197,7 +197,7 @@ TEST(Connection, every_message_is_delivered_once_in_order_despite_loss)
         fabric_requester_start(&requester, first_psn, 255, 7);
         fabric_responder_start(&responder, first_psn);
 
-        std::vector<std::uint32_t> packets(40); // of each message
+        std::vector<std::uint32_t> packets(40); // in each message
         for (std::uint32_t& count : packets)
             count = 1 + random() % 6;
         std::vector<fabric_headers> wire; // by PSN, counted from the first

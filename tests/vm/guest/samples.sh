@@ -30,7 +30,7 @@ slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 
 verbs_objects() { # one line for each kind
     rdma resource show | awk '{ for (i = 3; i < NF; i += 2) n[$i] += $(i + 1) } END { for (i in n) print "verbs_" i, n[i] }' | sort
 }
-interfaces() { # of all namespaces
+interfaces() { # in all namespaces
     ip -o link
     local host
     for host in $(seq "$PORTS"); do on "$host" ip -o link; done

@@ -110,7 +110,7 @@ test_eight_processes_create_and_delete_children_320_times() {
 test_parents_hca_is_unplugged_while_children_are_created() {
     local pid dev
     for _ in 1 2 3; do
-        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        # shellcheck disable=SC2016 # expanded by the inner shell
         on 2 bash -c 'for n in $(seq 100); do
             if ip link add link ib1 name c$n type ipoib pkey 0x8001; then ip link set c$n up; fi
             echo 0x8002 >/sys/class/net/ib1/create_child

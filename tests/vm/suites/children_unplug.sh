@@ -14,7 +14,7 @@ test_children_are_deleted_while_their_hca_is_unplugged() {
     gone() { ! kill -0 "$1"; }
     expect_missing_gids
     for _ in $(seq 8); do
-        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        # shellcheck disable=SC2016 # expanded by the inner shell
         on 2 bash -c 'while [ -e /sys/class/net/ib1 ]; do
             echo 0x8001 >/sys/class/net/ib1/create_child
             echo 0x8002 >/sys/class/net/ib1/create_child

@@ -118,7 +118,7 @@ test_concurrent_mode_changes_by_rtnetlink_and_sysfs() {
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     on 1 ip link set blue up
     for n in 1 2 3 4; do
-        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        # shellcheck disable=SC2016 # expanded by the inner shell
         on 1 bash -c 'for _ in $(seq 15); do
             ip link set blue type ipoib mode connected
             echo datagram >/sys/class/net/blue/mode

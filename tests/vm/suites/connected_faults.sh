@@ -42,7 +42,7 @@ traffic_and_500_switches() {
     on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
     local pinger=$! switchers=() host
     for host in 1 2; do
-        # shellcheck disable=SC2016 # it is for the inner shell to expand
+        # shellcheck disable=SC2016 # expanded by the inner shell
         on $host sh -c 'for _ in $(seq 125); do echo datagram >"$0" && echo connected >"$0" && sleep 0.05 || exit; done' \
             "/sys/class/net/$(interface_of $host)/mode" &
         switchers+=($!)
@@ -81,8 +81,8 @@ test_tcp_survives_an_rnr_storm() { without_leak rnr_storm; }
 test_retransmission_recovers_lost_packets() {
     local again
     # New connections retry.
-    knob 1 least_retries 7
-    knob 2 least_retries 7
+    knob 1 min_retries 7
+    knob 2 min_retries 7
     knob 1 kill_rc 1
     knob 2 kill_rc 1
     wait_for 10 reaches 1 10.0.0.2
@@ -93,8 +93,8 @@ test_retransmission_recovers_lost_packets() {
     for _ in 1 2 3 4 5; do on 1 ping -q -c 1 -W 40 -s 60000 10.0.0.2 >/dev/null || fail "a ping was lost"; done
     knob 2 drop_rc_every 0
     [ "$(counter 1 rc_sent_again)" -gt "$again" ]
-    knob 1 least_retries 0
-    knob 2 least_retries 0
+    knob 1 min_retries 0
+    knob 2 min_retries 0
     knob 1 kill_rc 1
     knob 2 kill_rc 1
 }

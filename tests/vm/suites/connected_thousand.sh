@@ -18,7 +18,7 @@ connections_are() { [ "$(connection_ends)" = $((2 * $1)) ]; }
 ping_each() { # host: its neighbours from the second on
     local to addresses=()
     for to in $(seq 2 $((PORTS - 1))); do addresses+=("10.0.0.$((($1 - 1 + to) % PORTS + 1))"); done
-    # shellcheck disable=SC2016 # it is for the inner shell to expand
+    # shellcheck disable=SC2016 # expanded by the inner shell
     on "$1" sh -c 'for to; do ping -q -c 1 -W 20 "$to" >/dev/null || echo "# $0: no answer from $to"; done' "$1" "${addresses[@]}"
 }
 

@@ -29,13 +29,13 @@ before_each() {
 }
 each_allocation_fails_once() { on 1 python3 /test/fail_nth.py "$@"; } # arguments: see there
 # The kernel counts down how many faults are left.
-most_times=1000000
+max_times=1000000
 sometimes() { # KIND PERCENT
-    setting "$1" times $most_times
+    setting "$1" times $max_times
     setting "$1" probability "$2"
 }
 never() { setting "$1" probability 0; }
-times_failed() { echo $((most_times - $(cat "/sys/kernel/debug/$1/times"))); } # KIND
+times_failed() { echo $((max_times - $(cat "/sys/kernel/debug/$1/times"))); } # KIND
 
 test_interface_comes_up_despite_failed_allocations() {
     on 1 ip link set ib0 down

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# HCAs with an rdma_netdev that the driver is told not to use: the netdev still has its transmit queues.
+# HCAs with an rdma_netdev that ipoib_enhanced excludes: the netdev still has its transmit queues.
 PORTS=2
 FABRIC=rdma_netdev=2
 

@@ -91,7 +91,7 @@ recover() { # hosts in $concerned; $took gets the milliseconds of each
 kinds=(link unplug namespace interface mode mtu rings moderation child broken reregister pkey master standby managers)
 # Rings of the in-tree driver cannot be resized.
 [ "$DRIVER" = ours ] || kinds=("${kinds[@]/rings/interface}")
-lowest_host() { case $1 in pkey | master | standby | managers) echo 0 ;; link | unplug) echo 3 ;; *) echo 1 ;; esac; } # KIND
+min_host() { case $1 in pkey | master | standby | managers) echo 0 ;; link | unplug) echo 3 ;; *) echo 1 ;; esac; } # KIND
 
 do_link() {
     knob "$1" link 0
@@ -187,7 +187,7 @@ burst() { # "KIND HOST NUMBER"...: at once, more or less
     local event kind host
     concerned=() took=([0]=0) recent=
     for event; do
-        # shellcheck disable=SC2086 # it is three words
+        # shellcheck disable=SC2086 # three words
         happen $event
         read -r kind host _ <<<"$event"
         concerned+=("$host")
@@ -209,7 +209,7 @@ draw() {
     i=$((RANDOM % ${#deck[@]}))
     kind=${deck[i]}
     deck=("${deck[@]:0:i}" "${deck[@]:i + 1}")
-    host=$(lowest_host "$kind") lowest=$host
+    host=$(min_host "$kind") lowest=$host
     [ "$lowest" = 0 ] || host=$((lowest + RANDOM % (PORTS + 1 - lowest)))
     while [ "$lowest" != 0 ] && [[ ${events[*]} == *" $host "* ]]; do host=$((host < PORTS ? host + 1 : lowest)); done
     events+=("$kind $host $RANDOM")
@@ -265,7 +265,7 @@ test_hosts_recover_from_each_kind_of_event() {
     more_streams_of_each
     for kind in "${kinds[@]}"; do
         number=$((number + 1))
-        burst "$kind $(($(lowest_host "$kind") ? number % 6 + 3 : 0)) $number"
+        burst "$kind $(($(min_host "$kind") ? number % 6 + 3 : 0)) $number"
     done
     more_streams_of_each
     settle
