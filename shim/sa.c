@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Requests to the subnet administrator. Those that keep a callback are in helpers.c. */
 #include "compat.h"
+#include "objects.h"
 #include <linux/err.h>
 #include <linux/slab.h>
 #include <rdma/ib_sa.h>
