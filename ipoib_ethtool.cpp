@@ -3,7 +3,6 @@
 #include <array>
 
 #include <ipoib/interface.hpp>
-#include <kernel/log.hpp>
 #include <shim/ethtool.h>
 
 namespace ipoib {

@@ -2,16 +2,13 @@
 // The module's start and stop, an interface's birth and death, and its netdev's operations.
 #include <algorithm>
 
-#include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/ring.hpp>
-#include <kernel/time.hpp>
 #include <shim/client.h>
 #include <shim/ndo.h>
 #include <shim/netlink.h>
-#include <shim/trace.h>
 
 namespace ipoib {
 

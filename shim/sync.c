@@ -17,8 +17,6 @@ static __always_inline struct completion *completion(struct shim_completion *c) 
 SHIM void shim_spin_lock_bh(struct shim_spinlock *lock) { spin_lock_bh(spinlock(lock)); }
 SHIM void shim_spin_unlock_bh(struct shim_spinlock *lock) { spin_unlock_bh(spinlock(lock)); }
 
-SHIM void shim_lockdep_assert_held(const struct shim_spinlock *lock) { lockdep_assert_held((const spinlock_t *)lock); }
-
 SHIM void shim_mutex_init(struct shim_mutex *lock, struct shim_lock_class *lock_class, const char *name)
 {
 	__mutex_init(mutex(lock), name, (struct lock_class_key *)lock_class);

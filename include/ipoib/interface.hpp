@@ -35,7 +35,6 @@
 #include <shim/device.h>
 #include <shim/ndo.h>
 #include <shim/netdevice.h>
-#include <shim/sa.h>
 
 namespace ipoib {
 

@@ -17,8 +17,6 @@ void shim_helper_spinlock_init(struct shim_spinlock *lock, struct shim_lock_clas
 /* CONTEXT: process or softirq; bottom halves stay disabled until the unlock. */
 void shim_spin_lock_bh(struct shim_spinlock *lock);
 void shim_spin_unlock_bh(struct shim_spinlock *lock);
-/* For lockdep. */
-void shim_lockdep_assert_held(const struct shim_spinlock *lock);
 
 void shim_mutex_init(struct shim_mutex *mutex, struct shim_lock_class *lock_class, const char *name);
 /* CONTEXT: process, may sleep. */

@@ -171,10 +171,6 @@ void shim_spin_unlock_bh(shim_spinlock* lock)
     world->scheduler.wake(lock);
     shim_local_bh_enable();
 }
-void shim_lockdep_assert_held(const shim_spinlock* lock)
-{
-    SIM_CHECK(lock->owner && lock->owner == world->scheduler.current(), "%s is not held", lock->name);
-}
 
 void shim_mutex_init(shim_mutex* mutex, shim_lock_class* lock_class, const char* name)
 {

@@ -41,7 +41,6 @@ void shim_spin_unlock_bh(shim_spinlock* lock)
     lock->mutex.unlock();
     shim_rcu_read_unlock();
 }
-void shim_lockdep_assert_held(const shim_spinlock*) {}
 void shim_mutex_init(shim_mutex* mutex, shim_lock_class*, const char*) { new (mutex) shim_mutex; }
 void shim_mutex_lock(shim_mutex* mutex) { mutex->mutex.lock(); }
 void shim_mutex_unlock(shim_mutex* mutex) { mutex->mutex.unlock(); }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Constants of the kernel, with their values on x86-64; a module build measures them with the sizes. */
+#pragma once
+#define SHIM_EPERM 1
+#define SHIM_ENOENT 2
+#define SHIM_ENODEV 19
+#define SHIM_ENOMEM 12
+#define SHIM_EBUSY 16
+#define SHIM_EINVAL 22
+#define SHIM_ENOTUNIQ 76
+#define SHIM_EOPNOTSUPP 95
+#define SHIM_ETIMEDOUT 110
+#define SHIM_EINTR 4
+#define SHIM_ENETRESET 102
+#define SHIM_EAGAIN 11
+#define SHIM_ENETDOWN 100
+#define SHIM_IB_DEVICE_UD_IP_CSUM 0x40000
+#define SHIM_IB_DEVICE_MANAGED_FLOW_STEERING 0x20000000
+#define SHIM_IBK_UD_TSO 0x10
+#define SHIM_IBK_VIRTUAL_FUNCTION 0x20
+#define SHIM_IBK_BLOCK_MULTICAST_LOOPBACK 0x40
+#define SHIM_IBK_RDMA_NETDEV_OPA 0x80
+#define SHIM_IB_QP_CREATE_IPOIB_UD_LSO 0x1
+#define SHIM_IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK 0x2
+#define SHIM_IB_QP_CREATE_NETIF_QP 0x20
+#define SHIM_IB_QP_CREATE_NETDEV_USE 0x80
