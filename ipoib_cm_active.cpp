@@ -92,34 +92,30 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
     case Action::none:
     case Action::destroy:
         break;
-    case Action::ask:
+    case Action::connect:
         interface_.connections.service_soon();
         break;
     case Action::send:
         connection.refusals = 0;
         connection.stales = 0;
-        accepted.add();
+        established.add();
         neighbour->connection.store(&connection);
         interface_.paths.publish(*neighbour);
         ready.take(connection.waiting);
         break;
     case Action::recover:
-        broken.add();
+        disconnected.add();
         neighbour->connection.store(nullptr);
-        connection.broken = true;
-        connection.release_wanted = true;
-        interface_.connections.service_soon();
+        start_release(connection, ActiveRelease::Event::failed);
         break;
     case Action::fall_back:
         ++connection.refusals;
         neighbour->refused = true;
         interface_.paths.publish(*neighbour);
         ready.take(connection.waiting);
-        connection.broken = true;
-        connection.release_wanted = true;
-        interface_.connections.service_soon();
+        start_release(connection, ActiveRelease::Event::failed);
         break;
-    case Action::rest: {
+    case Action::back_off: {
         connection.stales = 0;
         const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
         connection.check_at =
@@ -140,9 +136,7 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
             connection.neighbour = nullptr;
         }
         interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_UNREACHABLE));
-        if (connection.release == ActiveConnection::Release::none)
-            connection.release_wanted = true;
-        interface_.connections.service_soon();
+        start_release(connection, ActiveRelease::Event::abandoned);
         break;
     }
 }
@@ -190,10 +184,9 @@ ActiveConnection* ActiveConnections::next_to_connect()
     const unsigned long now = shim_jiffies();
     PathTable::Guard guard(interface_.paths);
     for (ActiveConnection& connection : list_)
-        if (connection.life.state() == ActiveLife::State::wanted &&
-            connection.release == ActiveConnection::Release::none &&
+        if (connection.life.state() == ActiveLife::State::wanted && !connection.release.started() &&
             kernel::reached(next_request_at(connection), now)) {
-            (void)step(connection, ActiveLife::Event::asked);
+            (void)step(connection, ActiveLife::Event::requested);
             connection.since = now;
             connection.spaced_until = kernel::reached(connection.spaced_until, now) ? now : connection.spaced_until;
             connection.spaced_until += kernel::milliseconds(request_interval_ms);
@@ -204,11 +197,11 @@ ActiveConnection* ActiveConnections::next_to_connect()
 
 void ActiveConnections::connect(ActiveConnection& connection)
 {
-    requests.add();
+    requests_sent.add();
     if (const kernel::Status status = send_request(connection); !status.ok()) {
         log_warning(interface_.dev(), "failed to ask %pI6 for a connection, error %d", connection.peer.gid().bytes,
                     status.code());
-        refusals.add();
+        requests_failed.add();
         advance(connection, ActiveLife::Event::failed);
     }
 }
@@ -264,7 +257,7 @@ int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_c
     case SHIM_CM_REQ_ERROR:
     case SHIM_CM_TIMEWAIT_EXIT:
         if (message.event == SHIM_CM_REQ_ERROR)
-            self.refusals.add();
+            self.requests_failed.add();
         self.advance(connection, ActiveLife::Event::failed);
         break;
     default:
@@ -277,7 +270,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
 {
     {
         PathTable::Guard guard(interface_.paths);
-        if (connection.life.state() != ActiveLife::State::asked)
+        if (connection.life.state() != ActiveLife::State::requested)
             return;
     }
     const PrivateData theirs = PrivateData::from(message.private_data);
@@ -305,7 +298,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
 
 void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int reason)
 {
-    refusals.add();
+    requests_failed.add();
     bool first, at_once;
     {
         PathTable::Guard guard(interface_.paths);
@@ -323,6 +316,12 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
 
 // Release
 
+void ActiveConnections::start_release(ActiveConnection& connection, ActiveRelease::Event why)
+{
+    (void)connection.release.on(why);
+    interface_.connections.service_soon();
+}
+
 void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& ready)
 {
     // One grace period for all that were unpublished.
@@ -334,11 +333,11 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
                 connection.post_failed.store(false);
                 perform(connection, step(connection, ActiveLife::Event::failed), ready);
             }
-            if (!std::exchange(connection.release_wanted, false))
+            if (!connection.release.wants_grace_period())
                 continue;
-            connection.release = ActiveConnection::Release::unpublished;
+            const unsigned int limit_ms = connection.release.on(ActiveRelease::Event::grace_period).limit_ms;
             connection.check_at = now;
-            connection.deadline = now + kernel::milliseconds(grace_ms);
+            connection.deadline = limit_ms ? now + kernel::milliseconds(limit_ms) : now;
             unpublished = true;
         }
     }
@@ -353,17 +352,17 @@ unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQue
     unsigned long delay = 0;
     const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
     for (ActiveConnection& connection : list_) {
-        const bool releasing = connection.release != ActiveConnection::Release::none;
-        if (connection.release_wanted)
+        const bool retries = connection.life.state() == ActiveLife::State::refused && !connection.release.started();
+        if (connection.release.wants_grace_period())
             sooner(1);
         else if (connection.life.state() == ActiveLife::State::wanted)
             sooner(kernel::reached(next_request_at(connection), now) ? 1 : next_request_at(connection) - now);
-        else if (!releasing && connection.life.state() != ActiveLife::State::refused)
+        else if (!connection.release.started() && !retries)
             continue;
         else if (!kernel::reached(connection.check_at, now))
             sooner(connection.check_at - now);
-        else if (!releasing)
-            perform(connection, step(connection, ActiveLife::Event::rested), ready);
+        else if (retries)
+            perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
     }
     return delay;
 }
@@ -372,35 +371,43 @@ ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
 {
     PathTable::Guard guard(interface_.paths);
     for (ActiveConnection& connection : list_)
-        if (connection.release != ActiveConnection::Release::none && kernel::reached(connection.check_at, now))
+        if (connection.release.awaits_sends() && kernel::reached(connection.check_at, now))
             return &connection;
     return nullptr;
 }
 
 void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
 {
-    using Release = ActiveConnection::Release;
-    const bool idle = connection.sent.load() == connection.completed.load();
-    const bool in_time = !kernel::reached(connection.deadline, now);
-    if (connection.release == Release::unpublished && connection.qp) {
-        if (!idle && !connection.broken && in_time) {
-            connection.check_at = now + kernel::milliseconds(Connections::check_interval_ms);
+    ActiveRelease::Action action;
+    while ((action = poll_release(connection, now)) != ActiveRelease::Action::none) {
+        if (action == ActiveRelease::Action::destroy) {
+            destroy(connection);
             return;
         }
-        (void)shim_qp_to_error(connection.qp.get());
-        connection.release = Release::in_error;
-        connection.deadline = now + kernel::seconds(Connections::completion_timeout_s);
-        if (!idle) {
-            connection.check_at = now + 1;
-            return;
-        }
-    } else if (!idle && in_time) {
-        connection.check_at = now + 1;
-        return;
+        if (connection.qp)
+            (void)shim_qp_to_error(connection.qp.get());
     }
-    if (!idle)
-        log_warning(interface_.dev(), "timing out; %u sends not completed",
-                    connection.sent.load() - connection.completed.load());
+}
+
+ActiveRelease::Action ActiveConnections::poll_release(ActiveConnection& connection, unsigned long now)
+{
+    using Event = ActiveRelease::Event;
+    PathTable::Guard guard(interface_.paths);
+    const bool flushing = connection.release.state() == ActiveRelease::State::flushing;
+    const std::uint32_t outstanding = connection.sent.load() - connection.completed.load();
+    if (outstanding && !kernel::reached(connection.deadline, now)) {
+        connection.check_at = now + (flushing ? 1 : kernel::milliseconds(Connections::check_interval_ms));
+        return ActiveRelease::Action::none;
+    }
+    if (outstanding && flushing)
+        log_warning(interface_.dev(), "timing out; %u sends not completed", outstanding);
+    const auto step = connection.release.on(outstanding ? Event::timed_out : Event::completed);
+    connection.deadline = now + kernel::milliseconds(step.limit_ms);
+    return step.action;
+}
+
+void ActiveConnections::destroy(ActiveConnection& connection)
+{
     connection.id.reset();
     connection.qp.reset();
     interface_.tx.pool.reclaim(connection);
@@ -409,9 +416,7 @@ void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
     bool gone;
     {
         PathTable::Guard guard(interface_.paths);
-        connection.release = Release::none;
-        connection.release_wanted = false;
-        connection.broken = false;
+        (void)connection.release.on(ActiveRelease::Event::destroyed);
         perform(connection, step(connection, ActiveLife::Event::released), ready);
         gone = connection.life.state() == ActiveLife::State::gone;
         if (gone)

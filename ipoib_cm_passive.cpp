@@ -90,7 +90,7 @@ int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_
     auto reason = SHIM_CM_REJ_CONSUMER_DEFINED;
     const kernel::Status status = self.accept(id, message, reason);
     if (!status.ok()) {
-        self.turned_away.add();
+        self.rejected.add();
         log_debug(self.interface_.dev(), "REQ turned away, reason %d, error %d", reason, status.code());
         shim_ib_send_cm_rej(id, reason);
     }
@@ -184,7 +184,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         PathTable::Guard guard(interface_.paths);
         list_.push_back(made);
     }
-    taken.add();
+    accepted.add();
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_reply reply{
         .qpn = shim_ib_qp_num(made.qp.get()),
@@ -271,9 +271,12 @@ void PassiveConnections::flushed(PassiveConnection& connection)
 
 void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Event event)
 {
+    const auto before = connection.life.state();
     const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer.gid, connection.life, event);
     if (step.action == PassiveLife::Action::none)
         return;
+    draining_ += step.next == PassiveLife::State::draining;
+    draining_ -= before == PassiveLife::State::draining;
     connection.due = step.action;
     connection.since = shim_jiffies();
     interface_.connections.service_soon();
@@ -313,7 +316,7 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
                 advance(connection, PassiveLife::Event::drained);
-            else if (connection.flushed.load() && !connection.counted) {
+            else if (connection.flushed.load() && connection.life.state() != PassiveLife::State::draining) {
                 // This state has no deadline of its own; the connections that drain have one.
                 if (draining_ < max_draining)
                     advance(connection, PassiveLife::Event::flushed);
@@ -324,11 +327,7 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
         if (action == PassiveLife::Action::none)
             continue;
         // The deadline starts with the action, which earlier connections in the list may delay.
-        connection.deadline = shim_jiffies() + kernel::seconds(Connections::completion_timeout_s);
-        if (action == PassiveLife::Action::drain) {
-            connection.counted = true;
-            ++draining_;
-        }
+        connection.deadline = shim_jiffies() + kernel::seconds(PassiveLife::limit_s);
         return &connection;
     }
     return nullptr;
@@ -382,7 +381,6 @@ void PassiveConnections::destroy(PassiveConnection& connection)
         PathTable::Guard guard(interface_.paths);
         static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
         --count_;
-        draining_ -= connection.counted;
     }
     connection.id.reset();
     if (!drained)

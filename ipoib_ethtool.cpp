@@ -50,12 +50,12 @@ constexpr Statistic statistics[] = {
     COUNTER("path_limit_reached", paths.refusals),
     COUNTER("group_joins", groups.joins),
     COUNTER("group_join_failures", groups.refusals),
-    COUNTER("cm_req_sent", connections.active.requests),
-    COUNTER("cm_established", connections.active.accepted),
-    COUNTER("cm_req_failed", connections.active.refusals),
-    COUNTER("cm_disconnected", connections.active.broken),
-    COUNTER("cm_passive_accepted", connections.passive.taken),
-    COUNTER("cm_passive_rejected", connections.passive.turned_away),
+    COUNTER("cm_req_sent", connections.active.requests_sent),
+    COUNTER("cm_established", connections.active.established),
+    COUNTER("cm_req_failed", connections.active.requests_failed),
+    COUNTER("cm_disconnected", connections.active.disconnected),
+    COUNTER("cm_passive_accepted", connections.passive.accepted),
+    COUNTER("cm_passive_rejected", connections.passive.rejected),
     COUNTER("cm_malformed", connections.passive.malformed),
 };
 

@@ -238,9 +238,12 @@ kernel::Status show_connections(Interface& interface, seq_file* file)
     ActiveConnections& active = interface.connections.active;
     PassiveConnections& passive = interface.connections.passive;
     shim_seq_printf(
-        file, "asked %llu accepted %llu refused %llu broken %llu taken %llu turned_away %llu malformed %llu\n",
-        count_of(active.requests), count_of(active.accepted), count_of(active.refusals), count_of(active.broken),
-        count_of(passive.taken), count_of(passive.turned_away), count_of(passive.malformed));
+        file,
+        "req_sent %llu established %llu req_failed %llu disconnected %llu passive_accepted %llu passive_rejected %llu "
+        "malformed %llu\n",
+        count_of(active.requests_sent), count_of(active.established), count_of(active.requests_failed),
+        count_of(active.disconnected), count_of(passive.accepted), count_of(passive.rejected),
+        count_of(passive.malformed));
     std::size_t count = 0;
     {
         PathTable::Guard guard(interface.paths);

@@ -146,15 +146,15 @@ bool GroupSet::should_join(Group& group, unsigned long now)
     static_cast<kernel::ListNode<Candidates>&>(group).unlink();
     // A pending join may predate the loss: it is awaited, and then repeated.
     if (group.join.state() != GroupJoin::State::joining && std::exchange(group.membership_lost, false) &&
-        step(group, Event::forgotten).action == GroupJoin::Action::ask)
+        step(group, Event::membership_lost).action == GroupJoin::Action::join)
         return true;
     switch (group.join.state()) {
     case GroupJoin::State::idle:
         return (!group.join.send_only() || !group.waiting.empty()) &&
-               step(group, Event::wanted).action == GroupJoin::Action::ask;
+               step(group, Event::wanted).action == GroupJoin::Action::join;
     case GroupJoin::State::backoff:
         if (kernel::reached(group.retry_at, now))
-            return step(group, Event::retry_due).action == GroupJoin::Action::ask;
+            return step(group, Event::retry_due).action == GroupJoin::Action::join;
         if (backing_off_.empty() || kernel::reached(group.retry_at, next_retry_))
             next_retry_ = group.retry_at;
         backing_off_.push_back(group);
@@ -339,7 +339,7 @@ kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event answer)
     case GroupJoin::Action::arm_retry:
         group.retry_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(next.delay_s));
         break;
-    case GroupJoin::Action::ask:
+    case GroupJoin::Action::join:
     case GroupJoin::Action::none:
         break;
     }

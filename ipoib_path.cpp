@@ -172,7 +172,7 @@ bool PathTable::request(Path& path)
 {
     if (!path.life.settled() && !may_query())
         return path.life.usable();
-    return step(path, PathLife::Event::needed).action != PathLife::Action::ask || send_query(path);
+    return step(path, PathLife::Event::needed).action != PathLife::Action::query || send_query(path);
 }
 
 bool PathTable::send_query(Path& path)
@@ -206,8 +206,8 @@ PathLife::Action PathTable::finish_query(Path& path, PathLife::Event event)
 {
     const PathLife::Action action = step(path, event).action;
     switch (action) {
-    case PathLife::Action::ask:
-        log_debug(interface_.dev(), "no answer on the path to %pI6; asking again", path.key().bytes);
+    case PathLife::Action::query:
+        log_debug(interface_.dev(), "no response to the query of the path to %pI6; sending another one", path.key().bytes);
         (void)send_query(path);
         break;
     case PathLife::Action::keep:
@@ -220,7 +220,7 @@ PathLife::Action PathTable::finish_query(Path& path, PathLife::Event event)
         dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
         break;
     case PathLife::Action::none:
-    case PathLife::Action::call_back:
+    case PathLife::Action::cancel:
     case PathLife::Action::send_waiting:
         break;
     }
@@ -360,7 +360,7 @@ void PathTable::flush()
 
 void PathTable::invalidate(Path& path, PathLife::Event why)
 {
-    if (step(path, why).action == PathLife::Action::call_back)
+    if (step(path, why).action == PathLife::Action::cancel)
         shim_ib_sa_cancel_query(path.query_id, path.query);
     // Packets continue to use the AH, through send_slowly(), which sends a query.
     path.ah.store(nullptr);
@@ -372,7 +372,7 @@ void PathTable::invalidate_all()
 {
     Guard guard(*this);
     for (Path& path : all_) {
-        invalidate(path, PathLife::Event::doubted);
+        invalidate(path, PathLife::Event::invalidated);
         // There was no SA when these packets came.
         if (!path.waiting.empty())
             (void)request(path);

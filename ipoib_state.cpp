@@ -31,7 +31,7 @@ kernel::Status InterfaceState::perform(InterfaceLife::Event event)
     }
     if (step.actions & InterfaceLife::bring_up)
         bring_up();
-    if (step.actions & InterfaceLife::doubt_paths)
+    if (step.actions & InterfaceLife::invalidate_paths)
         interface_.paths.invalidate_all();
     if (step.actions & InterfaceLife::rejoin_groups)
         interface_.groups.rejoin_all();

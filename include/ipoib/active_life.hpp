@@ -2,6 +2,7 @@
 // The state machine of a connection's active side, which sends, without side effects: on() returns the next state and
 // the action for ActiveConnections. Documentation/state-machines.md has the table.
 #pragma once
+#include <ipoib/state_machine.hpp>
 
 namespace ipoib {
 
@@ -10,7 +11,7 @@ public:
     enum class State {
         idle,        // no connection; no packet was sent since the last one ended
         wanted,      // packets wait; a REQ is to be sent
-        asked,       // a REQ was sent; packets wait
+        requested,   // a REQ was sent; packets wait
         established, // packets are sent over the connection
         recovering,  // the connection broke, or the peer left; packets wait until it is released
         refused,     // packets that fit are sent as datagrams until the back-off ends
@@ -19,21 +20,21 @@ public:
     };
     enum class Event {
         needed,    // a packet is to be sent
-        asked,     // the REQ is about to be sent
+        requested, // the REQ is about to be sent
         accepted,  // a valid REP was received, and the queue pair is in RTS
         failed,    // the REQ could not be sent, was rejected or got no response; a send failed; the peer left
         stale,     // REJ "stale connection" (reason 10): connect again once our former queue pair is destroyed
         released,  // queue pair and CM identifier are destroyed
-        rested,    // the back-off after a refusal is over
+        retry_due, // the back-off after a refusal is over
         abandoned, // the neighbour is removed, or the interface leaves connected mode
     };
     enum class Action {
         none,
-        ask,       // create a queue pair, send a REQ
+        connect,   // create a queue pair, send a REQ
         send,      // publish the connection, transmit the packets that wait
         recover,   // unpublish and release it; packets wait
         fall_back, // release it; send the packets that wait as datagrams, if they fit
-        rest,      // report rested after the back-off
+        back_off,  // report retry_due after the back-off
         resume,    // report needed if packets wait
         close,     // unpublish and release it, drop the packets that wait
         destroy,   // free it
@@ -45,12 +46,7 @@ public:
 
     constexpr State state() const { return state_; }
 
-    constexpr Step on(Event event)
-    {
-        const Step step = decide(event);
-        state_ = step.next;
-        return step;
-    }
+    constexpr Step on(Event event) { return enter(state_, decide(event)); }
 
     static constexpr const char* name(State state)
     {
@@ -59,8 +55,8 @@ public:
             return "idle";
         case State::wanted:
             return "wanted";
-        case State::asked:
-            return "asked";
+        case State::requested:
+            return "requested";
         case State::established:
             return "established";
         case State::recovering:
@@ -82,12 +78,12 @@ private:
             return {State::closing, Action::close};
         switch (state_) {
         case State::idle:
-            return event == Event::needed ? Step{State::wanted, Action::ask} : stay();
+            return event == Event::needed ? Step{State::wanted, Action::connect} : stay();
         case State::wanted:
-            if (event == Event::asked)
-                return {State::asked, Action::none};
+            if (event == Event::requested)
+                return {State::requested, Action::none};
             return event == Event::failed ? Step{State::refused, Action::fall_back} : stay();
-        case State::asked:
+        case State::requested:
             if (event == Event::accepted)
                 return {State::established, Action::send};
             if (event == Event::stale)
@@ -99,8 +95,8 @@ private:
             return event == Event::released ? Step{State::idle, Action::resume} : stay();
         case State::refused:
             if (event == Event::released)
-                return {State::refused, Action::rest};
-            return event == Event::rested ? Step{State::idle, Action::resume} : stay();
+                return {State::refused, Action::back_off};
+            return event == Event::retry_due ? Step{State::idle, Action::resume} : stay();
         case State::closing:
             return event == Event::released ? Step{State::gone, Action::destroy} : stay();
         case State::gone:

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <ipoib/active_life.hpp>
+#include <ipoib/active_release.hpp>
 #include <ipoib/address.hpp>
 #include <ipoib/cm_endpoint.hpp>
 #include <ipoib/path_lock.hpp>
@@ -34,6 +35,7 @@ public:
     const HwAddr peer;
 
     ActiveLife life TA_GUARDED(path_lock);
+    ActiveRelease release TA_GUARDED(path_lock);
     // nullptr: abandoned.
     Neighbour* neighbour TA_GUARDED(path_lock);
     kernel::PacketQueue waiting TA_GUARDED(path_lock);
@@ -45,9 +47,10 @@ public:
     unsigned int stales TA_GUARDED(path_lock) = 0;
     // Limits the rate of REQs: each adds an interval, and it may be max_requests_at_once - 1 intervals ahead of now.
     unsigned long spaced_until TA_GUARDED(path_lock) = 0;
-    bool release_wanted TA_GUARDED(path_lock) = false;
-    // Written with release_wanted; read by the work queue until it is released.
-    bool broken = false;
+    // Time of the next check of the release, or of the next attempt after a back-off, in jiffies.
+    unsigned long check_at TA_GUARDED(path_lock) = 0;
+    // Deadline for the release's outstanding sends, in jiffies.
+    unsigned long deadline TA_GUARDED(path_lock) = 0;
 
     // Used by the work queue; written before the connection is published.
     kernel::Handle<ib_qp, shim_ib_destroy_qp> qp;
@@ -56,9 +59,6 @@ public:
     unsigned int mtu = 0;
     // The peer accepts messages without checksums.
     bool without_checksums = false;
-    // Time of the next check, and deadline for outstanding sends while it is released, in jiffies.
-    unsigned long check_at = 0, deadline = 0;
-    enum class Release { none, unpublished, in_error } release = Release::none;
 
     // Sends of the send pool: posted, and completed.
     kernel::Published<std::uint32_t> sent, completed;
@@ -81,8 +81,6 @@ public:
     static constexpr unsigned int max_waiting = 64;
     // Limit of REQs to one peer, whose connections end at once: max_requests_at_once, then one each interval.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
-    // How long sends of a connection that is not needed any more may still arrive.
-    static constexpr unsigned int grace_ms = 200;
 
     explicit ActiveConnections(Interface& interface) : interface_(interface) {}
 
@@ -108,7 +106,7 @@ public:
 
     kernel::List<ActiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
 
-    kernel::SharedCounter requests, accepted, refusals, broken;
+    kernel::SharedCounter requests_sent, established, requests_failed, disconnected;
 
 private:
     static int on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
@@ -130,6 +128,10 @@ private:
     ActiveConnection* next_to_connect() TA_EXCLUDES(path_lock);
     ActiveConnection* next_to_release(unsigned long now) TA_EXCLUDES(path_lock);
     void release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
+    ActiveRelease::Action poll_release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
+    void destroy(ActiveConnection& connection) TA_EXCLUDES(path_lock);
+    // Has service() release the connection.
+    void start_release(ActiveConnection& connection, ActiveRelease::Event why) TA_REQUIRES(path_lock);
 
     Interface& interface_;
     kernel::List<ActiveConnection> list_ TA_GUARDED(path_lock);

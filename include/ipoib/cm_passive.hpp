@@ -42,11 +42,10 @@ public:
     const Peer peer;
 
     PassiveLife life TA_GUARDED(path_lock);
+    // The state machine's action that service() has not performed yet.
     PassiveLife::Action due TA_GUARDED(path_lock) = PassiveLife::Action::none;
     // Time of the last change of state, in jiffies.
     unsigned long since TA_GUARDED(path_lock);
-    // Counted in draining_.
-    bool counted TA_GUARDED(path_lock) = false;
     // Deadline of the present state, in jiffies, while it ends.
     unsigned long deadline TA_GUARDED(path_lock) = 0;
 
@@ -102,7 +101,7 @@ public:
     kernel::List<PassiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
     unsigned int count() const TA_REQUIRES(path_lock) { return count_; }
 
-    kernel::SharedCounter taken, turned_away, malformed;
+    kernel::SharedCounter accepted, rejected, malformed;
 
 private:
     struct Listener : Endpoint {
@@ -136,7 +135,9 @@ private:
     // One REQ at a time.
     kernel::Mutex mutex_ TA_ACQUIRED_BEFORE(path_lock){mutex_class_, "ipoib_accept"};
     kernel::List<PassiveConnection> list_ TA_GUARDED(path_lock);
-    unsigned int count_ TA_GUARDED(path_lock) = 0, draining_ TA_GUARDED(path_lock) = 0;
+    unsigned int count_ TA_GUARDED(path_lock) = 0;
+    // Connections in state draining.
+    unsigned int draining_ TA_GUARDED(path_lock) = 0;
     bool accepting_ TA_GUARDED(path_lock) = false;
     // REQs that may still be accepted, and the time when more were added, in jiffies.
     unsigned int requests_left_ TA_GUARDED(path_lock) = 0;

@@ -22,8 +22,6 @@ class Interface;
 
 class Connections {
 public:
-    // Deadline for the completions of a queue pair in ERROR.
-    static constexpr unsigned int completion_timeout_s = 5;
     // Interval of checks for connections that end.
     static constexpr unsigned int check_interval_ms = 10;
 

@@ -2,6 +2,7 @@
 // The state machine of a group's join, without side effects: on() returns the next state and the action for GroupSet.
 // Documentation/state-machines.md has the table.
 #pragma once
+#include <ipoib/state_machine.hpp>
 
 namespace ipoib {
 
@@ -14,16 +15,16 @@ public:
         joined,  // a member
     };
     enum class Event {
-        wanted,     // the stack listens to the group, or a packet waits for it
-        granted,    // the SA granted the join; the queue pair is attached and the AH created
-        refused,    // the SA refused, or attaching or the AH failed
-        unanswered, // the SA did not respond
-        retry_due,  // the back-off is over
-        forgotten,  // the SA may have lost the membership
+        wanted,          // the stack listens to the group, or a packet waits for it
+        granted,         // the SA granted the join; the queue pair is attached and the AH created
+        refused,         // the SA refused, or attaching or the AH failed
+        unanswered,      // the SA did not respond
+        retry_due,       // the back-off is over
+        membership_lost, // the SA may have lost the membership
     };
     enum class Action {
         none,
-        ask,          // send a join request
+        join,         // send a join request
         arm_retry,    // report retry_due after delay_s
         send_waiting, // transmit the group's packets
         drop_waiting, // drop them, and unpublish the AH of an earlier membership
@@ -46,12 +47,7 @@ public:
     constexpr State state() const { return state_; }
     constexpr bool send_only() const { return send_only_; }
 
-    constexpr Step on(Event event)
-    {
-        const Step step = decide(event);
-        state_ = step.next;
-        return step;
-    }
+    constexpr Step on(Event event) { return enter(state_, decide(event)); }
 
     static constexpr const char* name(State state)
     {
@@ -73,7 +69,7 @@ private:
     {
         switch (state_) {
         case State::idle:
-            return event == Event::wanted ? ask() : stay();
+            return event == Event::wanted ? join() : stay();
         case State::joining:
             if (event == Event::granted)
                 return succeed();
@@ -83,19 +79,19 @@ private:
                 return fail(max_silent_backoff_s, send_only_ && !member_);
             return stay();
         case State::backoff:
-            if (event == Event::retry_due || event == Event::forgotten)
-                return ask();
+            if (event == Event::retry_due || event == Event::membership_lost)
+                return join();
             return stay();
         case State::joined:
-            return event == Event::forgotten ? ask() : stay();
+            return event == Event::membership_lost ? join() : stay();
         }
         return stay();
     }
     constexpr Step stay() const { return {state_, Action::none, 0}; }
-    constexpr Step ask()
+    constexpr Step join()
     {
         ++attempts_;
-        return {State::joining, Action::ask, 0};
+        return {State::joining, Action::join, 0};
     }
     constexpr Step succeed()
     {

@@ -5,6 +5,8 @@
 #pragma once
 #include <cstdint>
 
+#include <ipoib/state_machine.hpp>
+
 namespace ipoib {
 
 class InterfaceLife {
@@ -30,12 +32,12 @@ public:
     // Performed in this order.
     enum Action : std::uint8_t {
         none = 0,
-        bring_down = 1 << 0,    // carrier off, leave the groups, remove the paths
-        stop_queues = 1 << 1,   // take the queue pair out of service, free its buffers
-        start_queues = 1 << 2,  // put the queue pair into service
-        bring_up = 1 << 3,      // start to join groups and to query paths
-        doubt_paths = 1 << 4,   // query paths again when they are used
-        rejoin_groups = 1 << 5, // join groups again; meanwhile they continue to be used
+        bring_down = 1 << 0,       // carrier off, leave the groups, remove the paths
+        stop_queues = 1 << 1,      // take the queue pair out of service, free its buffers
+        start_queues = 1 << 2,     // put the queue pair into service
+        bring_up = 1 << 3,         // start to join groups and to query paths
+        invalidate_paths = 1 << 4, // query paths again when they are used
+        rejoin_groups = 1 << 5,    // join groups again; meanwhile they continue to be used
         carrier_on = 1 << 6,
     };
     struct Step {
@@ -46,12 +48,7 @@ public:
     constexpr State state() const { return state_; }
     constexpr bool started() const { return state_ == State::starting || state_ == State::running; }
 
-    constexpr Step on(Event event)
-    {
-        const Step step = decide(event);
-        state_ = step.next;
-        return step;
-    }
+    constexpr Step on(Event event) { return enter(state_, decide(event)); }
 
     static constexpr const char* name(State state)
     {
@@ -98,7 +95,7 @@ private:
         case Event::joined:
             return {State::running, carrier_on};
         case Event::reregister:
-            return {state_, doubt_paths | rejoin_groups};
+            return {state_, invalidate_paths | rejoin_groups};
         case Event::port_changed:
             return {State::starting, bring_down | bring_up};
         case Event::restart:

@@ -2,6 +2,7 @@
 // The state machine of a connection's passive side, which receives, without side effects: on() returns the next state
 // and the action for PassiveConnections. Documentation/state-machines.md has the table.
 #pragma once
+#include <ipoib/state_machine.hpp>
 
 namespace ipoib {
 
@@ -32,16 +33,14 @@ public:
         Action action;
     };
 
+    // Limit of the HCA that flushes receives, and of a drain.
+    static constexpr unsigned int limit_s = 5;
+
     constexpr State state() const { return state_; }
     // True while it is being ended.
     constexpr bool ending() const { return state_ == State::flushing || state_ == State::draining; }
 
-    constexpr Step on(Event event)
-    {
-        const Step step = decide(event);
-        state_ = step.next;
-        return step;
-    }
+    constexpr Step on(Event event) { return enter(state_, decide(event)); }
 
     static constexpr const char* name(State state)
     {

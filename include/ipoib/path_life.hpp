@@ -9,24 +9,24 @@ class PathLife {
 public:
     enum class State {
         unknown,    // no record, no query
-        asking,     // a path record query is pending; packets wait
+        querying,   // a path record query is pending; packets wait
         known,      // the record is valid
-        doubtful,   // the record was invalidated; it is used, and the next packet sends a query
+        stale,      // the record was invalidated; it is used, and the next packet sends a query
         refreshing, // the record is used while a query is pending
     };
     enum class Event {
-        needed,     // a packet is to be sent
-        answered,   // the SA returned a record, and its AH was created
-        failed,     // the SA returned no record, or the AH could not be created
-        unanswered, // the SA did not respond, or the query was cancelled
-        unsent,     // the query could not be sent: there is no SA currently
-        doubted,    // the fabric changed: the record may be stale, and a pending query may address a former SA
-        aged,       // the record was not confirmed for long; nothing says that it is stale
+        needed,      // a packet is to be sent
+        answered,    // the SA returned a record, and its AH was created
+        failed,      // the SA returned no record, or the AH could not be created
+        unanswered,  // the SA did not respond, or the query was cancelled
+        unsent,      // the query could not be sent: there is no SA currently
+        invalidated, // the fabric changed: the record may be stale, and a pending query may address a former SA
+        aged,        // the record was not confirmed for long; nothing says that it is stale
     };
     enum class Action {
         none,
-        ask,          // send a query with a timeout of limit_s()
-        call_back,    // cancel the pending query
+        query,        // send a query with a timeout of limit_s()
+        cancel,       // cancel the pending query
         send_waiting, // use the new record, transmit the packets that wait
         drop_waiting, // remove the record, drop the packets that wait
         keep,         // continue to use the record
@@ -46,9 +46,9 @@ public:
     // True if packets can be sent.
     constexpr bool usable() const
     {
-        return state_ == State::known || state_ == State::doubtful || state_ == State::refreshing;
+        return state_ == State::known || state_ == State::stale || state_ == State::refreshing;
     }
-    constexpr bool query_pending() const { return state_ == State::asking || state_ == State::refreshing; }
+    constexpr bool query_pending() const { return state_ == State::querying || state_ == State::refreshing; }
     // True if a query for an aged record brought none.
     constexpr bool unconfirmed() const { return state_ == State::known && aged_; }
     // True if a further packet sends no query.
@@ -60,12 +60,12 @@ public:
         if (event == Event::aged && state_ == State::known)
             aged_ = true;
         const Step step = decide(event);
-        if (step.action == Action::ask)
+        if (step.action == Action::query)
             limit_s_ = limit_s_ == 0 ? first_limit_s : longer(limit_s_);
         else if (event == Event::answered || event == Event::failed || event == Event::unsent ||
-                 event == Event::doubted)
+                 event == Event::invalidated)
             limit_s_ = 0;
-        if (event == Event::answered || event == Event::doubted)
+        if (event == Event::answered || event == Event::invalidated)
             aged_ = false;
         state_ = step.next;
         return step;
@@ -76,12 +76,12 @@ public:
         switch (state) {
         case State::unknown:
             return "unknown";
-        case State::asking:
-            return "asking";
+        case State::querying:
+            return "querying";
         case State::known:
             return "known";
-        case State::doubtful:
-            return "doubtful";
+        case State::stale:
+            return "stale";
         case State::refreshing:
             return "refreshing";
         }
@@ -97,35 +97,35 @@ private:
     {
         switch (state_) {
         case State::unknown:
-            return event == Event::needed ? Step{State::asking, Action::ask} : stay();
-        case State::asking:
-            return decide_asked(event);
+            return event == Event::needed ? Step{State::querying, Action::query} : stay();
+        case State::querying:
+            return decide_queried(event);
         case State::known:
-            return event == Event::doubted || event == Event::aged ? Step{State::doubtful, Action::none} : stay();
-        case State::doubtful:
-            return event == Event::needed ? Step{State::refreshing, Action::ask} : stay();
+            return event == Event::invalidated || event == Event::aged ? Step{State::stale, Action::none} : stay();
+        case State::stale:
+            return event == Event::needed ? Step{State::refreshing, Action::query} : stay();
         case State::refreshing:
             // If the query fails, the old record is dropped too, and the next packet sends a query. A record that only
             // aged is kept: nothing says that it is stale.
-            return decide_asked(event);
+            return decide_queried(event);
         }
         return stay();
     }
-    constexpr Step decide_asked(Event event) const
+    constexpr Step decide_queried(Event event) const
     {
         if (event == Event::answered)
             return {State::known, Action::send_waiting};
         if (event == Event::unanswered && limit_s_ < max_limit_s)
-            return {state_, Action::ask};
+            return {state_, Action::query};
         if (event == Event::unsent || (event == Event::unanswered && usable()))
-            return {usable() ? State::doubtful : State::unknown, Action::none};
+            return {usable() ? State::stale : State::unknown, Action::none};
         // A port on which the SA does not run any more responds with an error: no reason to drop the record.
         if (event == Event::failed && usable() && aged_)
             return {State::known, Action::keep};
         if (event == Event::failed || event == Event::unanswered)
             return {State::unknown, Action::drop_waiting};
-        if (event == Event::doubted)
-            return {state_, Action::call_back};
+        if (event == Event::invalidated)
+            return {state_, Action::cancel};
         return stay();
     }
     constexpr Step stay() const { return {state_, Action::none}; }

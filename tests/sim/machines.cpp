@@ -18,9 +18,9 @@ constexpr unsigned int active = Machines::active, passive = Machines::passive;
 // State machines of state-machines.md in the order of enum shim_trace_machine, and the interface's.
 constexpr const char* machine_names[] = {"path", "group", "active", "passive", "interface"};
 constexpr const char* state_names[][8] = {
-    {"unknown", "asking", "known", "doubtful", "refreshing"},
+    {"unknown", "querying", "known", "stale", "refreshing"},
     {"idle", "joining", "backoff", "joined"},
-    {"idle", "wanted", "asked", "established", "recovering", "refused", "closing", "gone"},
+    {"idle", "wanted", "requested", "established", "recovering", "refused", "closing", "gone"},
     {"accepting", "established", "flushing", "draining", "done"},
     {"closed", "no_pkey", "starting", "running"},
 };
@@ -29,15 +29,15 @@ struct Edge {
     const char *before, *after;
 };
 constexpr Edge all_edges[] = {
-    {0, "unknown", "asking"},        {0, "asking", "known"},         {0, "asking", "unknown"},
-    {0, "known", "doubtful"},        {0, "doubtful", "refreshing"},  {0, "refreshing", "known"},
-    {0, "refreshing", "doubtful"},   {0, "refreshing", "unknown"},   {1, "idle", "joining"},
+    {0, "unknown", "querying"},      {0, "querying", "known"},       {0, "querying", "unknown"},
+    {0, "known", "stale"},           {0, "stale", "refreshing"},     {0, "refreshing", "known"},
+    {0, "refreshing", "stale"},      {0, "refreshing", "unknown"},   {1, "idle", "joining"},
     {1, "joining", "joined"},        {1, "joining", "backoff"},      {1, "joining", "idle"},
     {1, "backoff", "joining"},       {1, "joined", "joining"},       {2, "idle", "wanted"},
-    {2, "wanted", "asked"},          {2, "wanted", "refused"},       {2, "asked", "established"},
-    {2, "asked", "refused"},         {2, "asked", "recovering"},     {2, "established", "recovering"},
+    {2, "wanted", "requested"},      {2, "wanted", "refused"},       {2, "requested", "established"},
+    {2, "requested", "refused"},     {2, "requested", "recovering"}, {2, "established", "recovering"},
     {2, "recovering", "idle"},       {2, "refused", "idle"},         {2, "idle", "closing"},
-    {2, "wanted", "closing"},        {2, "asked", "closing"},        {2, "established", "closing"},
+    {2, "wanted", "closing"},        {2, "requested", "closing"},    {2, "established", "closing"},
     {2, "recovering", "closing"},    {2, "refused", "closing"},      {2, "closing", "gone"},
     {3, "accepting", "established"}, {3, "accepting", "flushing"},   {3, "established", "flushing"},
     {3, "accepting", "draining"},    {3, "established", "draining"}, {3, "flushing", "draining"},
@@ -55,8 +55,8 @@ struct Limit {
     Time longest;
 };
 constexpr Limit limits[] = {
-    {active, "wanted", second},         {active, "asked", 100 * second},    {active, "recovering", 20 * second},
-    {active, "refused", 130 * second},  {active, "closing", 20 * second},   {passive, "accepting", 100 * second},
+    {active, "wanted", second},         {active, "requested", 100 * second}, {active, "recovering", 20 * second},
+    {active, "refused", 130 * second},  {active, "closing", 20 * second},    {passive, "accepting", 100 * second},
     {passive, "flushing", 20 * second}, {passive, "draining", 20 * second},
 };
 

@@ -216,7 +216,7 @@ protected:
         EXPECT_TRUE(comes([&] {
             for (unsigned int to = 0; to < peers; ++to)
                 EXPECT_TRUE(send_message(to));
-            return interface().connections.active.accepted.value() >= peers;
+            return interface().connections.active.established.value() >= peers;
         }));
     }
 };

@@ -152,7 +152,7 @@ TEST_F(PassiveTest, dreq_releases_the_connection)
     EXPECT_EQ(id->sent.back(), "DREP");
     run_for(3);
     EXPECT_EQ(connections(), 0U);
-    EXPECT_FALSE(shows("passive"));
+    EXPECT_FALSE(shows("passive "));
     EXPECT_EQ(world.polls_at_destruction, 2U) << "receiving goes on";
     EXPECT_FALSE(logged("RX drain timing out"));
 }
@@ -446,7 +446,7 @@ TEST_F(PassiveTest, malformed_private_data_is_rejected)
     EXPECT_EQ(world.request(gid(1), 0), nullptr);
     EXPECT_EQ(world.request(gid(1), 0x100, 65524, false), nullptr);
     EXPECT_EQ(world.turned_away, 9U);
-    EXPECT_TRUE(shows("turned_away 4 malformed 3"));
+    EXPECT_TRUE(shows("passive_rejected 4 malformed 3"));
     EXPECT_EQ(connections(), 0U);
     // The bits above the 24-bit QPN may have any value.
     EXPECT_NE(world.request(gid(1), 0xff000100), nullptr);
@@ -477,7 +477,7 @@ TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_connection)
     EXPECT_EQ(connections(), limit);
     EXPECT_EQ(accept(1, limit + 1), nullptr);
     EXPECT_EQ(world.turned_away, 1U);
-    EXPECT_TRUE(shows("turned_away 1 malformed 0"));
+    EXPECT_TRUE(shows("passive_rejected 1 malformed 0"));
     run_for(3);
     EXPECT_EQ(connections(), limit - 1);
     EXPECT_NE(accept(1, limit + 1), nullptr);

@@ -40,7 +40,7 @@ TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
     ib_cm_id* id = ask(capable(1), 100);
     ASSERT_NE(id, nullptr);
     EXPECT_EQ(id->service_id, 0x1000000000000100U);
-    EXPECT_TRUE(shows("state asked"));
+    EXPECT_TRUE(shows("state requested"));
     EXPECT_FALSE(shows("icrc")) << "which the peer has not agreed to yet";
     const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
     EXPECT_EQ(id->private_data, introduction);
@@ -407,7 +407,7 @@ TEST_F(ConnectedTest, broken_connection_is_reestablished_and_packets_wait)
     for (int i = 0; i < 3; ++i)
         world.transmit(world.packet(capable(1)));
     world.complete_messages(*qp, 1, 12);
-    EXPECT_TRUE(shows("broken 1"));
+    EXPECT_TRUE(shows("disconnected 1 "));
     world.transmit(world.packet(capable(1), 0x0800, 5000));
     run_for(5);
     ib_cm_id* id = world.take_request();
@@ -459,7 +459,7 @@ TEST_F(ConnectedTest, failed_post_breaks_the_connection)
     // Earlier posted sends end with the connection, without completions.
     world.mute = true;
     world.run_work();
-    EXPECT_TRUE(shows("broken 1"));
+    EXPECT_TRUE(shows("disconnected 1 "));
     run_for(600);
     world.mute = false;
     EXPECT_EQ(connections(), 0U);
@@ -537,7 +537,7 @@ TEST_F(ConnectedTest, used_connection_is_kept)
         world.complete_messages(*qp, 1);
     }
     EXPECT_TRUE(shows("state established"));
-    EXPECT_TRUE(shows("asked 1 "));
+    EXPECT_TRUE(shows("req_sent 1 "));
 }
 
 TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)

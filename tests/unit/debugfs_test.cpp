@@ -81,8 +81,8 @@ TEST_F(DebugfsTest, state_changes_reach_the_tracepoints)
     EXPECT_TRUE(traced("interface starting running"));
     EXPECT_TRUE(traced("group idle joining"));
     EXPECT_TRUE(traced("group joining joined"));
-    EXPECT_TRUE(traced("path unknown asking"));
-    EXPECT_TRUE(traced("path asking known"));
+    EXPECT_TRUE(traced("path unknown querying"));
+    EXPECT_TRUE(traced("path querying known"));
     world.trace.clear();
     reregister();
     EXPECT_TRUE(traced("flush light"));

@@ -28,7 +28,7 @@ J join_in(J::State state, bool send_only)
 
 constexpr J::State join_states[] = {J::State::idle, J::State::joining, J::State::backoff, J::State::joined};
 constexpr J::Event join_events[] = {J::Event::wanted,     J::Event::granted,   J::Event::refused,
-                                    J::Event::unanswered, J::Event::retry_due, J::Event::forgotten};
+                                    J::Event::unanswered, J::Event::retry_due, J::Event::membership_lost};
 
 TEST(GroupJoin, every_state_is_reachable)
 {
@@ -46,13 +46,13 @@ TEST(GroupJoin, edges_match_the_table)
         J::Action action;
     };
     const Edge edges[] = {
-        {J::State::idle, J::Event::wanted, J::State::joining, J::Action::ask},
+        {J::State::idle, J::Event::wanted, J::State::joining, J::Action::join},
         {J::State::joining, J::Event::granted, J::State::joined, J::Action::send_waiting},
         {J::State::joining, J::Event::refused, J::State::backoff, J::Action::arm_retry},
         {J::State::joining, J::Event::unanswered, J::State::backoff, J::Action::arm_retry},
-        {J::State::backoff, J::Event::retry_due, J::State::joining, J::Action::ask},
-        {J::State::backoff, J::Event::forgotten, J::State::joining, J::Action::ask},
-        {J::State::joined, J::Event::forgotten, J::State::joining, J::Action::ask},
+        {J::State::backoff, J::Event::retry_due, J::State::joining, J::Action::join},
+        {J::State::backoff, J::Event::membership_lost, J::State::joining, J::Action::join},
+        {J::State::joined, J::Event::membership_lost, J::State::joining, J::Action::join},
     };
     for (const auto state : join_states) {
         for (const auto event : join_events) {
@@ -98,7 +98,7 @@ TEST(GroupJoin, success_resets_the_back_off)
     EXPECT_EQ(join.on(J::Event::refused).delay_s, 2U);
     join.on(J::Event::retry_due);
     join.on(J::Event::granted);
-    join.on(J::Event::forgotten);
+    join.on(J::Event::membership_lost);
     EXPECT_EQ(join.on(J::Event::refused).delay_s, 1U);
 }
 
@@ -112,14 +112,14 @@ TEST(GroupJoin, send_only_group_gives_up_after_two_attempts)
     EXPECT_EQ(step.action, J::Action::drop_waiting);
     EXPECT_EQ(step.next, J::State::idle);
     // The next packet starts as the first one did.
-    EXPECT_EQ(join.on(J::Event::wanted).action, J::Action::ask);
+    EXPECT_EQ(join.on(J::Event::wanted).action, J::Action::join);
     EXPECT_EQ(join.on(J::Event::refused).action, J::Action::arm_retry);
 }
 
 TEST(GroupJoin, refused_send_only_member_gives_up)
 {
     J join = join_in(J::State::joined, true);
-    join.on(J::Event::forgotten);
+    join.on(J::Event::membership_lost);
     for (const unsigned int expected : {1U, 2U, 4U}) {
         EXPECT_EQ(join.on(J::Event::unanswered).delay_s, expected);
         join.on(J::Event::retry_due);
@@ -142,12 +142,12 @@ P path_in(P::State state)
     if (state == P::State::unknown)
         return path;
     path.on(P::Event::needed);
-    if (state == P::State::asking)
+    if (state == P::State::querying)
         return path;
     path.on(P::Event::answered);
     if (state == P::State::known)
         return path;
-    path.on(P::Event::doubted);
+    path.on(P::Event::invalidated);
     if (state == P::State::refreshing)
         path.on(P::Event::needed);
     return path;
@@ -155,10 +155,10 @@ P path_in(P::State state)
 
 TEST(PathLife, edges_match_the_table)
 {
-    constexpr P::State states[] = {P::State::unknown, P::State::asking, P::State::known, P::State::doubtful,
+    constexpr P::State states[] = {P::State::unknown, P::State::querying, P::State::known, P::State::stale,
                                    P::State::refreshing};
-    constexpr P::Event events[] = {P::Event::needed, P::Event::answered, P::Event::failed, P::Event::unanswered,
-                                   P::Event::unsent, P::Event::doubted,  P::Event::aged};
+    constexpr P::Event events[] = {P::Event::needed, P::Event::answered,    P::Event::failed, P::Event::unanswered,
+                                   P::Event::unsent, P::Event::invalidated, P::Event::aged};
     struct Edge {
         P::State from;
         P::Event event;
@@ -166,20 +166,20 @@ TEST(PathLife, edges_match_the_table)
         P::Action action;
     };
     const Edge edges[] = {
-        {P::State::unknown, P::Event::needed, P::State::asking, P::Action::ask},
-        {P::State::asking, P::Event::answered, P::State::known, P::Action::send_waiting},
-        {P::State::asking, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
-        {P::State::asking, P::Event::unanswered, P::State::asking, P::Action::ask},
-        {P::State::asking, P::Event::unsent, P::State::unknown, P::Action::none},
-        {P::State::asking, P::Event::doubted, P::State::asking, P::Action::call_back},
-        {P::State::known, P::Event::doubted, P::State::doubtful, P::Action::none},
-        {P::State::known, P::Event::aged, P::State::doubtful, P::Action::none},
-        {P::State::doubtful, P::Event::needed, P::State::refreshing, P::Action::ask},
+        {P::State::unknown, P::Event::needed, P::State::querying, P::Action::query},
+        {P::State::querying, P::Event::answered, P::State::known, P::Action::send_waiting},
+        {P::State::querying, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
+        {P::State::querying, P::Event::unanswered, P::State::querying, P::Action::query},
+        {P::State::querying, P::Event::unsent, P::State::unknown, P::Action::none},
+        {P::State::querying, P::Event::invalidated, P::State::querying, P::Action::cancel},
+        {P::State::known, P::Event::invalidated, P::State::stale, P::Action::none},
+        {P::State::known, P::Event::aged, P::State::stale, P::Action::none},
+        {P::State::stale, P::Event::needed, P::State::refreshing, P::Action::query},
         {P::State::refreshing, P::Event::answered, P::State::known, P::Action::send_waiting},
         {P::State::refreshing, P::Event::failed, P::State::unknown, P::Action::drop_waiting},
-        {P::State::refreshing, P::Event::unanswered, P::State::refreshing, P::Action::ask},
-        {P::State::refreshing, P::Event::unsent, P::State::doubtful, P::Action::none},
-        {P::State::refreshing, P::Event::doubted, P::State::refreshing, P::Action::call_back},
+        {P::State::refreshing, P::Event::unanswered, P::State::refreshing, P::Action::query},
+        {P::State::refreshing, P::Event::unsent, P::State::stale, P::Action::none},
+        {P::State::refreshing, P::Event::invalidated, P::State::refreshing, P::Action::cancel},
     };
     for (const auto state : states) {
         ASSERT_EQ(path_in(state).state(), state);
@@ -198,31 +198,31 @@ TEST(PathLife, edges_match_the_table)
 
 TEST(PathLife, query_timeout_doubles_up_to_the_maximum)
 {
-    for (const auto state : {P::State::asking, P::State::refreshing}) {
+    for (const auto state : {P::State::querying, P::State::refreshing}) {
         const bool usable = state == P::State::refreshing;
         P path = path_in(state);
         for (const unsigned int limit_s : {1U, 2U, 4U, 8U}) {
             EXPECT_EQ(path.limit_s(), limit_s);
-            EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::ask);
+            EXPECT_EQ(path.on(P::Event::unanswered).action, P::Action::query);
             path.on(P::Event::needed);
         }
         // From here on each packet causes one query.
         for (int again = 0; again < 2; ++again) {
             EXPECT_EQ(path.limit_s(), P::max_limit_s);
             EXPECT_EQ(path.on(P::Event::unanswered).action, usable ? P::Action::none : P::Action::drop_waiting);
-            EXPECT_EQ(path.state(), usable ? P::State::doubtful : P::State::unknown);
-            EXPECT_EQ(path.on(P::Event::needed).action, P::Action::ask);
+            EXPECT_EQ(path.state(), usable ? P::State::stale : P::State::unknown);
+            EXPECT_EQ(path.on(P::Event::needed).action, P::Action::query);
         }
     }
 }
 
 TEST(PathLife, every_response_resets_the_query_timeout)
 {
-    for (const auto event : {P::Event::answered, P::Event::failed, P::Event::unsent, P::Event::doubted}) {
-        P path = path_in(P::State::asking);
+    for (const auto event : {P::Event::answered, P::Event::failed, P::Event::unsent, P::Event::invalidated}) {
+        P path = path_in(P::State::querying);
         path.on(P::Event::unanswered);
         path.on(event);
-        path.on(event == P::Event::doubted ? P::Event::unanswered : P::Event::doubted);
+        path.on(event == P::Event::invalidated ? P::Event::unanswered : P::Event::invalidated);
         path.on(P::Event::needed);
         EXPECT_EQ(path.limit_s(), P::first_limit_s) << static_cast<int>(event);
     }
@@ -246,16 +246,16 @@ TEST(PathLife, aged_record_is_kept_until_replaced)
     EXPECT_FALSE(path.unconfirmed());
     // A new SA's response replaces the record.
     path.on(P::Event::aged);
-    path.on(P::Event::doubted);
+    path.on(P::Event::invalidated);
     path.on(P::Event::needed);
-    path.on(P::Event::doubted);
+    path.on(P::Event::invalidated);
     EXPECT_EQ(path.on(P::Event::failed).action, P::Action::drop_waiting);
 }
 
 TEST(PathLife, aged_invalidated_record_is_dropped_by_a_failed_query)
 {
     P path = path_in(P::State::known);
-    path.on(P::Event::doubted);
+    path.on(P::Event::invalidated);
     path.on(P::Event::aged);
     path.on(P::Event::needed);
     const auto step = path.on(P::Event::failed);
@@ -266,13 +266,13 @@ TEST(PathLife, aged_invalidated_record_is_dropped_by_a_failed_query)
 TEST(PathLife, known_path_is_usable_during_a_refresh)
 {
     EXPECT_FALSE(path_in(P::State::unknown).usable());
-    EXPECT_FALSE(path_in(P::State::asking).usable());
+    EXPECT_FALSE(path_in(P::State::querying).usable());
     EXPECT_TRUE(path_in(P::State::known).usable());
-    EXPECT_TRUE(path_in(P::State::doubtful).usable());
+    EXPECT_TRUE(path_in(P::State::stale).usable());
     EXPECT_TRUE(path_in(P::State::refreshing).usable());
-    EXPECT_TRUE(path_in(P::State::asking).query_pending());
+    EXPECT_TRUE(path_in(P::State::querying).query_pending());
     EXPECT_TRUE(path_in(P::State::refreshing).query_pending());
-    EXPECT_FALSE(path_in(P::State::doubtful).query_pending());
+    EXPECT_FALSE(path_in(P::State::stale).query_pending());
 }
 
 // An interface
@@ -313,13 +313,13 @@ TEST(InterfaceLife, edges_match_the_table)
         {L::State::no_pkey, L::Event::restart, L::State::starting, L::start_queues | L::bring_up},
         {L::State::starting, L::Event::closed, L::State::closed, L::bring_down | L::stop_queues},
         {L::State::starting, L::Event::joined, L::State::running, L::carrier_on},
-        {L::State::starting, L::Event::reregister, L::State::starting, L::doubt_paths | L::rejoin_groups},
+        {L::State::starting, L::Event::reregister, L::State::starting, L::invalidate_paths | L::rejoin_groups},
         {L::State::starting, L::Event::port_changed, L::State::starting, L::bring_down | L::bring_up},
         {L::State::starting, L::Event::restart, L::State::starting, restart},
         {L::State::starting, L::Event::pkey_gone, L::State::no_pkey, L::bring_down | L::stop_queues},
         {L::State::running, L::Event::closed, L::State::closed, L::bring_down | L::stop_queues},
         {L::State::running, L::Event::joined, L::State::running, L::carrier_on},
-        {L::State::running, L::Event::reregister, L::State::running, L::doubt_paths | L::rejoin_groups},
+        {L::State::running, L::Event::reregister, L::State::running, L::invalidate_paths | L::rejoin_groups},
         {L::State::running, L::Event::port_changed, L::State::starting, L::bring_down | L::bring_up},
         {L::State::running, L::Event::restart, L::State::starting, restart},
         {L::State::running, L::Event::pkey_gone, L::State::no_pkey, L::bring_down | L::stop_queues},

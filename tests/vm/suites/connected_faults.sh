@@ -121,15 +121,15 @@ test_request_for_an_unknown_service_id_is_rejected() {
     if [ "$DRIVER" = ours ]; then
         dmesg | grep -c 'rejected, reason 8' >/run/count
         [ "$(cat /run/count)" = 1 ]
-        grep -qE 'refused [1-9]' /sys/kernel/debug/ipoib/ib0_cm
+        grep -qE 'req_failed [1-9]' /sys/kernel/debug/ipoib/ib0_cm
     fi
 }
 
-# For REQs sent to host 2, sets taken and turned_away to the driver's counts, and seen to their sum and the REQs that
+# For REQs sent to host 2, sets accepted and rejected to the driver's counts, and seen to their sum and the REQs that
 # its HCA had no receive for.
 count_requests() {
-    read -r _ _ _ _ _ _ _ _ _ taken _ turned_away _ </sys/kernel/debug/ipoib/ib1_cm
-    seen=$((taken + turned_away + $(counter 2 drop_no_receive)))
+    read -r _ _ _ _ _ _ _ _ _ accepted _ rejected _ </sys/kernel/debug/ipoib/ib1_cm
+    seen=$((accepted + rejected + $(counter 2 drop_no_receive)))
 }
 all_are_seen() { # COUNT
     count_requests
@@ -144,34 +144,34 @@ forget_connections() {
     wait_for 30 carrier 2
 }
 # More requests than the rate limit allows in this time. A busy machine takes longer, and is given another try.
-request_more_than_is_taken() {
-    local attempt started taken turned_away seen taken_before turned_away_before most
+request_more_than_is_accepted() {
+    local attempt started accepted rejected seen accepted_before rejected_before most
     for attempt in 0 1; do
         started=${EPOCHREALTIME/./}
         count_requests
-        taken_before=$taken turned_away_before=$turned_away
+        accepted_before=$accepted rejected_before=$rejected
         request $((attempt * 4000 + 1)) 4000
         wait_for 60 all_are_seen $((seen + 4000))
         # Limit of a burst, and limit per second.
         most=$((1024 + 256 * (${EPOCHREALTIME/./} - started) / 1000000))
-        taken=$((taken - taken_before)) turned_away=$((turned_away - turned_away_before))
-        echo "# $taken of 4000 requests were taken, $turned_away turned away; $most may be taken"
-        [ $taken -le $most ]
-        [ $taken -ge 1024 ]
-        [ $turned_away = 0 ] || return 0
+        accepted=$((accepted - accepted_before)) rejected=$((rejected - rejected_before))
+        echo "# $accepted of 4000 requests were accepted, $rejected rejected; $most may be accepted"
+        [ $accepted -le $most ]
+        [ $accepted -ge 1024 ]
+        [ $rejected = 0 ] || return 0
         forget_connections
     done
     return 77
 }
 flood_of_requests() {
-    if [ "$DRIVER" = ours ]; then request_more_than_is_taken; else request 1 4000; fi
+    if [ "$DRIVER" = ours ]; then request_more_than_is_accepted; else request 1 4000; fi
     # The requester does not exist; earlier connections still work, or work again.
     forget_connections
 }
-skippable_request_flood_is_limited='the machine is too slow to ask for more than is taken'
+skippable_request_flood_is_limited='the machine is too slow to ask for more than is accepted'
 test_request_flood_is_limited() { without_leak flood_of_requests; }
 
-broken() { sed -nE '1s/.* broken ([0-9]+) .*/\1/p' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; }
+disconnections() { sed -nE '1s/.* disconnected ([0-9]+) .*/\1/p' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; }
 # From the LID of the host whose address the REQs have, and from another.
 requests_in_the_name_of_host_1() {
     local from
@@ -182,13 +182,13 @@ requests_in_the_name_of_host_1() {
 test_forged_requests_end_no_connection() {
     local before pinger
     ping_ok 1 10.0.0.2 -s 60000
-    [ "$DRIVER" = stock ] || before=$(broken 1)
+    [ "$DRIVER" = stock ] || before=$(disconnections 1)
     (while :; do requests_in_the_name_of_host_1; done) &
     pinger=$!
     ping_ok 1 10.0.0.2 -s 60000 -c 100 -i 0.05 || { kill $pinger; return 1; }
     kill $pinger
     wait $pinger || true
-    [ "$DRIVER" = stock ] || [ "$(broken 1)" = "$before" ] || fail "connections broke: $before -> $(broken 1)"
+    [ "$DRIVER" = stock ] || [ "$(disconnections 1)" = "$before" ] || fail "connections broke: $before -> $(disconnections 1)"
     # A rejected host connects after the flood.
     wait_for 20 reaches 2 10.0.0.1
 }

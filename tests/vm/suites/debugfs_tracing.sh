@@ -112,8 +112,8 @@ test_tracepoints_report_state_changes() {
     seen 'ipoib_interface: ib0 closed -> starting'
     seen 'ipoib_interface: ib0 starting -> running'
     seen 'ipoib_group: ib0 ff12:401b:ffff:0000:0000:0000:ffff:ffff joining -> joined'
-    seen 'ipoib_path: ib0 fe80:0000:0000:0000:0002:c903:0000:0110 unknown -> asking'
-    seen 'ipoib_path: ib0 fe80:0000:0000:0000:0002:c903:0000:0110 asking -> known'
+    seen 'ipoib_path: ib0 fe80:0000:0000:0000:0002:c903:0000:0110 unknown -> querying'
+    seen 'ipoib_path: ib0 fe80:0000:0000:0000:0002:c903:0000:0110 querying -> known'
     connect() {
         set_mode 1 connected
         ping_ok 1 10.0.0.2

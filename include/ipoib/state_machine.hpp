@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// What the state machines have in common. Each is a class with a state and on(event), which returns the step that its
+// owner performs.
+#pragma once
+
+namespace ipoib {
+
+// Enters a step's next state.
+template <class State, class Step>
+constexpr Step enter(State& state, Step step)
+{
+    state = step.next;
+    return step;
+}
+
+} // namespace ipoib
