@@ -115,14 +115,9 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
         ready.take(connection.waiting);
         start_release(connection, ActiveRelease::Event::failed);
         break;
-    case Action::back_off: {
-        connection.stales = 0;
-        const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
-        connection.check_at =
-            shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
-        interface_.connections.service_soon();
+    case Action::back_off:
+        back_off(connection);
         break;
-    }
     case Action::resume:
         neighbour->refused = false;
         interface_.paths.publish(*neighbour);
@@ -130,15 +125,29 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
             perform(connection, this->step(connection, ActiveLife::Event::needed), ready);
         break;
     case Action::close:
-        if (neighbour) {
-            neighbour->connection.store(nullptr);
-            neighbour->attempt = nullptr;
-            connection.neighbour = nullptr;
-        }
-        interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_UNREACHABLE));
-        start_release(connection, ActiveRelease::Event::abandoned);
+        close(connection);
         break;
     }
+}
+
+void ActiveConnections::back_off(ActiveConnection& connection)
+{
+    connection.stales = 0;
+    const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
+    connection.check_at =
+        shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
+    interface_.connections.service_soon();
+}
+
+void ActiveConnections::close(ActiveConnection& connection)
+{
+    if (Neighbour* const neighbour = connection.neighbour) {
+        neighbour->connection.store(nullptr);
+        neighbour->attempt = nullptr;
+        connection.neighbour = nullptr;
+    }
+    interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+    start_release(connection, ActiveRelease::Event::abandoned);
 }
 
 void ActiveConnections::advance(ActiveConnection& connection, ActiveLife::Event event)
@@ -245,18 +254,18 @@ int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_c
     auto& connection = static_cast<ActiveConnection&>(endpoint);
     ActiveConnections& self = connection.owner;
     switch (message.event) {
-    case SHIM_CM_REP:
+    case SHIM_IB_CM_REP_RECEIVED:
         self.handle_reply(connection, id, message);
         break;
-    case SHIM_CM_REJ:
+    case SHIM_IB_CM_REJ_RECEIVED:
         self.handle_reject(connection, message.reason);
         break;
-    case SHIM_CM_DREQ:
+    case SHIM_IB_CM_DREQ_RECEIVED:
         (void)shim_ib_send_cm_drep(id);
         [[fallthrough]];
-    case SHIM_CM_REQ_ERROR:
-    case SHIM_CM_TIMEWAIT_EXIT:
-        if (message.event == SHIM_CM_REQ_ERROR)
+    case SHIM_IB_CM_REQ_ERROR:
+    case SHIM_IB_CM_TIMEWAIT_EXIT:
+        if (message.event == SHIM_IB_CM_REQ_ERROR)
             self.requests_failed.add();
         self.advance(connection, ActiveLife::Event::failed);
         break;

@@ -85,7 +85,7 @@ unsigned long PassiveConnections::next_check()
 int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
 {
     PassiveConnections& self = static_cast<Listener&>(endpoint).owner;
-    if (message.event != SHIM_CM_REQ)
+    if (message.event != SHIM_IB_CM_REQ_RECEIVED)
         return 0;
     auto reason = SHIM_CM_REJ_CONSUMER_DEFINED;
     const kernel::Status status = self.accept(id, message, reason);
@@ -177,28 +177,32 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         --count_;
         return status;
     }
-    PassiveConnection& made = *connection.release();
-    made.id.reset(id);
-    shim_cm_set_context(id, &static_cast<Endpoint&>(made));
+    reply(*connection.release(), id, psn);
+    return {};
+}
+
+void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
+{
+    connection.id.reset(id);
+    shim_cm_set_context(id, &static_cast<Endpoint&>(connection));
     {
         PathTable::Guard guard(interface_.paths);
-        list_.push_back(made);
+        list_.push_back(connection);
     }
     accepted.add();
     const PrivateData ours = interface_.connections.private_data();
-    const shim_cm_reply reply{
-        .qpn = shim_ib_qp_num(made.qp.get()),
+    const shim_cm_reply rep{
+        .qpn = shim_ib_qp_num(connection.qp.get()),
         .psn = psn,
         .srq = receives().srq() != nullptr,
         .rnr_retries = rnr_retries,
         .private_data = &ours,
-        .private_bytes = PrivateData::bytes(made.without_checksums),
+        .private_bytes = PrivateData::bytes(connection.without_checksums),
     };
-    const int error = shim_ib_send_cm_rep(id, &reply);
+    const int error = shim_ib_send_cm_rep(id, &rep);
     PathTable::Guard guard(interface_.paths);
     // The connection owns the identifier, even if the REP was not sent.
-    advance(made, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
-    return {};
+    advance(connection, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
 }
 
 kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
@@ -232,14 +236,14 @@ int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_
     auto& connection = static_cast<PassiveConnection&>(endpoint);
     PassiveConnections& self = connection.owner;
     switch (message.event) {
-    case SHIM_CM_DREQ:
+    case SHIM_IB_CM_DREQ_RECEIVED:
         (void)shim_ib_send_cm_drep(id);
         [[fallthrough]];
-    case SHIM_CM_REJ:
-    case SHIM_CM_DREP:
-    case SHIM_CM_REP_ERROR:
-    case SHIM_CM_DREQ_ERROR:
-    case SHIM_CM_TIMEWAIT_EXIT: {
+    case SHIM_IB_CM_REJ_RECEIVED:
+    case SHIM_IB_CM_DREP_RECEIVED:
+    case SHIM_IB_CM_REP_ERROR:
+    case SHIM_IB_CM_DREQ_ERROR:
+    case SHIM_IB_CM_TIMEWAIT_EXIT: {
         PathTable::Guard guard(self.interface_.paths);
         self.advance(connection, PassiveLife::Event::ended);
         break;

@@ -21,26 +21,26 @@ void FabricEvents::cancel()
     heavy_.cancel();
 }
 
-void FabricEvents::on_event(void* context, shim_event event, std::uint32_t port)
+void FabricEvents::on_event(void* context, unsigned int event, std::uint32_t port)
 {
     auto& self = *static_cast<FabricEvents*>(context);
     if (port != self.interface_.identity.port())
         return;
     switch (event) {
-    case SHIM_EVENT_CLIENT_REREGISTER:
-    case SHIM_EVENT_GID_CHANGE:
+    case SHIM_IB_EVENT_CLIENT_REREGISTER:
+    case SHIM_IB_EVENT_GID_CHANGE:
         self.light_.queue();
         break;
-    case SHIM_EVENT_PORT_ERROR:
-    case SHIM_EVENT_PORT_ACTIVE:
-    case SHIM_EVENT_LID_CHANGE:
+    case SHIM_IB_EVENT_PORT_ERR:
+    case SHIM_IB_EVENT_PORT_ACTIVE:
+    case SHIM_IB_EVENT_LID_CHANGE:
         self.normal_.queue();
         break;
-    case SHIM_EVENT_PKEY_CHANGE:
+    case SHIM_IB_EVENT_PKEY_CHANGE:
         // A repeated reading may be pending with a delay.
         self.heavy_.queue_now();
         break;
-    case SHIM_EVENT_OTHER:
+    default:
         break;
     }
 }

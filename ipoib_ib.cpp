@@ -94,6 +94,15 @@ void UdSendRing::empty()
     shim_netdev_tx_reset_queue(interface_.dev());
 }
 
+void UdSendRing::reject(sk_buff* skb, unsigned int frame_bytes)
+{
+    const unsigned int max_frame = interface_.mtu.max_frame();
+    // In connected mode the interface's MTU is larger than a datagram.
+    if (!interface_.settings.connected())
+        log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes, max_frame);
+    interface_.pmtu.reject(skb, ip_mtu(max_frame));
+}
+
 void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
 {
     const unsigned int bytes = shim_skb_len(skb);
@@ -102,11 +111,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     const unsigned int header_bytes = segment_bytes ? shim_skb_tcp_headers(skb) : 0;
     const unsigned int frame_bytes = segment_bytes ? header_bytes + segment_bytes : bytes;
     if (frame_bytes > interface_.mtu.max_frame()) [[unlikely]] {
-        // In connected mode the interface's MTU is larger than a datagram.
-        if (!interface_.settings.connected())
-            log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes,
-                        interface_.mtu.max_frame());
-        interface_.pmtu.reject(skb, ip_mtu(interface_.mtu.max_frame()));
+        reject(skb, frame_bytes);
         return;
     }
     if (interface_.rdma_netdev.present()) [[unlikely]] {

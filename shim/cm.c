@@ -6,51 +6,23 @@
 #include <rdma/ib_sa.h>
 #include <shim/cm.h>
 
-static enum shim_cm_event event_of(enum ib_cm_event_type type)
-{
-	switch (type) {
-	case IB_CM_REQ_RECEIVED:
-		return SHIM_CM_REQ;
-	case IB_CM_REP_RECEIVED:
-		return SHIM_CM_REP;
-	case IB_CM_RTU_RECEIVED:
-		return SHIM_CM_RTU;
-	case IB_CM_REJ_RECEIVED:
-		return SHIM_CM_REJ;
-	case IB_CM_DREQ_RECEIVED:
-		return SHIM_CM_DREQ;
-	case IB_CM_DREP_RECEIVED:
-		return SHIM_CM_DREP;
-	case IB_CM_REQ_ERROR:
-		return SHIM_CM_REQ_ERROR;
-	case IB_CM_REP_ERROR:
-		return SHIM_CM_REP_ERROR;
-	case IB_CM_DREQ_ERROR:
-		return SHIM_CM_DREQ_ERROR;
-	case IB_CM_TIMEWAIT_EXIT:
-		return SHIM_CM_TIMEWAIT_EXIT;
-	default:
-		return SHIM_CM_OTHER;
-	}
-}
-
 static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
-	struct shim_cm_message message = { .event = event_of(event->event) };
+	struct shim_cm_message message = { .event = event->event };
 
-	switch (message.event) {
-	case SHIM_CM_REQ:
+	switch (event->event) {
+	case IB_CM_REQ_RECEIVED:
 		message.private_data = event->private_data;
 		memcpy(&message.peer, &event->param.req_rcvd.primary_path->dgid, sizeof(message.peer));
 		message.peer_lid = be32_to_cpu(sa_path_get_dlid(event->param.req_rcvd.primary_path));
 		message.reliable = event->param.req_rcvd.qp_type == IB_QPT_RC;
 		message.remote_qpn = event->param.req_rcvd.remote_qpn;
 		break;
-	case SHIM_CM_REP:
+	case IB_CM_REP_RECEIVED:
 		message.private_data = event->private_data;
 		message.remote_qpn = event->param.rep_rcvd.remote_qpn;
 		break;
-	case SHIM_CM_REJ:
+	case IB_CM_REJ_RECEIVED:
 		message.reason = event->param.rej_rcvd.reason;
 		break;
 	default:

@@ -54,7 +54,7 @@ struct shim_recv_wr {
 
 struct shim_event_handler {
 	struct ib_event_handler handler;
-	void (*on_event)(void *context, enum shim_event event, uint32_t port);
+	void (*on_event)(void *context, unsigned int event, uint32_t port);
 	void *context;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Calls of an HCA's rdma_netdev that need no check; the others are in helpers.c. */
+/* Calls of an HCA's rdma_netdev that need no check; the others are in helpers/rdma_netdev.c. */
 #include "compat.h"
 #include "objects.h"
 #include <linux/netdevice.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Requests to the subnet administrator. Those that keep a callback are in helpers.c. */
+/* Requests to the subnet administrator. Those that keep a callback are in helpers/sa.c. */
 #include "compat.h"
 #include "objects.h"
 #include <linux/err.h>

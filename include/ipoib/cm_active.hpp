@@ -117,6 +117,9 @@ private:
     void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
         TA_REQUIRES(path_lock);
 
+    void back_off(ActiveConnection& connection) TA_REQUIRES(path_lock);
+    void close(ActiveConnection& connection) TA_REQUIRES(path_lock);
+
     void advance(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
     void connect(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     kernel::Status send_request(ActiveConnection& connection) TA_EXCLUDES(path_lock);

@@ -33,7 +33,7 @@ public:
     void flush_light() { light_.queue(); }
 
 private:
-    static void on_event(void* context, shim_event event, std::uint32_t port);
+    static void on_event(void* context, unsigned int event, std::uint32_t port);
     void run_light() TA_REQUIRES(kernel::rtnl) { run("light", InterfaceLife::Event::reregister); }
     void run_normal() TA_REQUIRES(kernel::rtnl) { run("normal", InterfaceLife::Event::port_changed); }
     void run_heavy() TA_REQUIRES(kernel::rtnl) { run("heavy", InterfaceLife::Event::unchanged); }

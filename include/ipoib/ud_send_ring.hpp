@@ -57,6 +57,8 @@ private:
     // Writes the work request of a mapped packet or segment, and links it to the previous one.
     void write_request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
         TA_REQUIRES(kernel::transmit_lock);
+    // Drops a packet that is longer than a datagram, and tells its sender the MTU.
+    void reject(sk_buff* skb, unsigned int frame_bytes) TA_REQUIRES(kernel::transmit_lock);
     void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
                        std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
     // Maps count segments into the slots from head on. False: one could not be mapped, and none is.

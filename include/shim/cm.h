@@ -9,28 +9,13 @@ struct ib_cm_id;
 struct ib_device;
 struct sa_path_rec;
 
-enum shim_cm_event {
-	SHIM_CM_OTHER,
-	SHIM_CM_REQ,
-	SHIM_CM_REP,
-	SHIM_CM_RTU,
-	SHIM_CM_REJ,
-	SHIM_CM_DREQ,
-	SHIM_CM_DREP,
-	/* There was no response to a REQ, REP or DREQ of this host. */
-	SHIM_CM_REQ_ERROR,
-	SHIM_CM_REP_ERROR,
-	SHIM_CM_DREQ_ERROR,
-	/* The connection has left the timewait state. */
-	SHIM_CM_TIMEWAIT_EXIT,
-};
-
 /* Bytes of private data in a REQ and a REP; unused ones are zero (IBA 12.6.5, 12.6.8). */
 enum { SHIM_CM_REQ_PRIVATE_BYTES = 92, SHIM_CM_REP_PRIVATE_BYTES = 196 };
 
 /* A message that was received, or the lack of one. */
 struct shim_cm_message {
-	enum shim_cm_event event;
+	/* SHIM_IB_CM_*, the values of enum ib_cm_event_type. */
+	unsigned int event;
 	/* REQ and REP; NULL otherwise. */
 	const uint8_t *private_data;
 	/* REQ: GID and LID of the peer's port; whether it requests a reliable connection. */

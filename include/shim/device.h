@@ -58,19 +58,10 @@ void shim_ib_dealloc_pd(struct ib_pd *pd);
 /* The local DMA L_Key. */
 uint32_t shim_ib_pd_lkey(const struct ib_pd *pd);
 
-/* Events of a port. */
-enum shim_event {
-	SHIM_EVENT_OTHER,
-	SHIM_EVENT_CLIENT_REREGISTER,
-	SHIM_EVENT_PORT_ERROR,
-	SHIM_EVENT_PORT_ACTIVE,
-	SHIM_EVENT_LID_CHANGE,
-	SHIM_EVENT_PKEY_CHANGE,
-	SHIM_EVENT_GID_CHANGE,
-};
-/* Has on_event(context, event, port) called in process context, until unregistered. CONTEXT: process. */
+/* Has on_event(context, event, port) called in process context, until unregistered. event: SHIM_IB_EVENT_*, the values
+ * of enum ib_event_type. CONTEXT: process. */
 void shim_helper_register_event_handler(struct ib_device *ca, struct shim_event_handler *handler,
-					void (*on_event)(void *context, enum shim_event event, uint32_t port),
+					void (*on_event)(void *context, unsigned int event, uint32_t port),
 					void *context);
 void shim_ib_unregister_event_handler(struct shim_event_handler *handler);
 

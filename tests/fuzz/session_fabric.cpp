@@ -98,7 +98,14 @@ void Session::answer_when_cancelled()
 
 // Port
 
-void Session::raise_event() { world_.event(static_cast<shim_event>(input_.below(SHIM_EVENT_GID_CHANGE + 1)), 1); }
+void Session::raise_event()
+{
+    constexpr unsigned int events[] = {
+        SHIM_IB_EVENT_SM_CHANGE,  SHIM_IB_EVENT_CLIENT_REREGISTER, SHIM_IB_EVENT_PORT_ERR,   SHIM_IB_EVENT_PORT_ACTIVE,
+        SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE,       SHIM_IB_EVENT_GID_CHANGE,
+    };
+    world_.event(events[input_.below(std::size(events))], 1);
+}
 
 void Session::change_port()
 {
@@ -173,7 +180,7 @@ void Session::request()
     auto data = input_.some_bytes();
     data.resize(SHIM_CM_REQ_PRIVATE_BYTES);
     shim_cm_message message{};
-    message.event = SHIM_CM_REQ;
+    message.event = SHIM_IB_CM_REQ_RECEIVED;
     message.private_data = data.data();
     message.peer.raw[15] = kind & 3;
     message.peer_lid = kind >> 3 & 1;
@@ -191,7 +198,7 @@ void Session::reply()
     auto data = input_.some_bytes();
     data.resize(SHIM_CM_REP_PRIVATE_BYTES);
     shim_cm_message message{};
-    message.event = SHIM_CM_REP;
+    message.event = SHIM_IB_CM_REP_RECEIVED;
     message.private_data = data.data();
     message.remote_qpn = input_.byte();
     deliver(id, message);
@@ -205,16 +212,21 @@ void Session::say()
         return;
     std::vector<std::uint8_t> data(SHIM_CM_REP_PRIVATE_BYTES);
     shim_cm_message message{};
-    message.event = static_cast<shim_cm_event>(input_.below(SHIM_CM_TIMEWAIT_EXIT + 1));
+    constexpr unsigned int events[] = {
+        SHIM_IB_CM_MRA_RECEIVED, SHIM_IB_CM_REQ_RECEIVED,  SHIM_IB_CM_REP_RECEIVED,  SHIM_IB_CM_RTU_RECEIVED,
+        SHIM_IB_CM_REJ_RECEIVED, SHIM_IB_CM_DREQ_RECEIVED, SHIM_IB_CM_DREP_RECEIVED, SHIM_IB_CM_REQ_ERROR,
+        SHIM_IB_CM_REP_ERROR,    SHIM_IB_CM_DREQ_ERROR,    SHIM_IB_CM_TIMEWAIT_EXIT,
+    };
+    message.event = events[input_.below(std::size(events))];
     // A REQ does not arrive on an identifier that sent or received one.
-    if (message.event == SHIM_CM_REQ && !id->listens)
+    if (message.event == SHIM_IB_CM_REQ_RECEIVED && !id->listens)
         return;
-    if (message.event == SHIM_CM_REQ || message.event == SHIM_CM_REP)
+    if (message.event == SHIM_IB_CM_REQ_RECEIVED || message.event == SHIM_IB_CM_REP_RECEIVED)
         message.private_data = data.data();
     // A listener gets REQs only.
     if (id->listens)
         return;
-    if (message.event == SHIM_CM_REJ)
+    if (message.event == SHIM_IB_CM_REJ_RECEIVED)
         message.reason = input_.byte();
     deliver(id, message);
 }

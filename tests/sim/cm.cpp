@@ -83,7 +83,7 @@ void Cm::send(const Mad& sent)
     });
 }
 
-void Cm::keep_sending(ib_cm_id* id, const Mad& mad, shim_cm_event given_up)
+void Cm::keep_sending(ib_cm_id* id, const Mad& mad, unsigned int given_up)
 {
     send(mad);
     auto again = std::make_shared<std::function<void(unsigned int)>>();
@@ -93,7 +93,7 @@ void Cm::keep_sending(ib_cm_id* id, const Mad& mad, shim_cm_event given_up)
         if (!one || one->epoch != epoch)
             return;
         if (tries >= max_tries) {
-            if (given_up == SHIM_CM_DREQ_ERROR)
+            if (given_up == SHIM_IB_CM_DREQ_ERROR)
                 enter_time_wait(one);
             else
                 enter(one, State::idle);
@@ -106,7 +106,7 @@ void Cm::keep_sending(ib_cm_id* id, const Mad& mad, shim_cm_event given_up)
     world->scheduler.after(answer_timeout, [again] { (*again)(1); });
 }
 
-void Cm::tell(ib_cm_id* id, shim_cm_event event, const Mad* mad)
+void Cm::tell(ib_cm_id* id, unsigned int event, const Mad* mad)
 {
     shim_cm_message message{};
     message.event = event;
@@ -123,12 +123,12 @@ void Cm::tell(ib_cm_id* id, shim_cm_event event, const Mad* mad)
         message.remote_qpn = mad->qpn;
         message.reason = mad->reason;
         data = mad->data;
-        data.resize(event == SHIM_CM_REQ ? 92 : 196);
+        data.resize(event == SHIM_IB_CM_REQ_RECEIVED ? 92 : 196);
     }
     id->messages.emplace_back(message, std::move(data));
     if (std::exchange(id->scheduled, true))
         return;
-    if (id->listener && event == SHIM_CM_REQ)
+    if (id->listener && event == SHIM_IB_CM_REQ_RECEIVED)
         ++id->listener->requests;
     world->scheduler.spawn("CM of " + id->ca->name, Fiber::Kind::process, [this, serial = id->serial] { run(serial); });
 }
@@ -142,7 +142,7 @@ void Cm::run(std::uint64_t serial)
     while (!id->messages.empty() && !id->destroyed && !ret) {
         auto [message, data] = std::move(id->messages.front());
         id->messages.pop_front();
-        const bool has_data = message.event == SHIM_CM_REQ || message.event == SHIM_CM_REP;
+        const bool has_data = message.event == SHIM_IB_CM_REQ_RECEIVED || message.event == SHIM_IB_CM_REP_RECEIVED;
         message.private_data = has_data ? data.data() : nullptr;
         id->handler = world->scheduler.current();
         world->lockdep.acquire(Lockdep::cm_handler, id);
@@ -215,7 +215,7 @@ void Cm::arrive_req(const Mad& mad)
     id->remembered = true;
     ++ca.cm_ids;
     enter(id, State::req_received);
-    tell(id, SHIM_CM_REQ, &mad);
+    tell(id, SHIM_IB_CM_REQ_RECEIVED, &mad);
 }
 
 void Cm::arrive(const Mad& mad)
@@ -241,13 +241,13 @@ void Cm::arrive(const Mad& mad)
         id->remote_id = mad.from_id;
         id->remote_qpn = mad.qpn;
         enter(id, State::rep_received);
-        tell(id, SHIM_CM_REP, &mad);
+        tell(id, SHIM_IB_CM_REP_RECEIVED, &mad);
         break;
     case Kind::rtu:
         if (id->state != State::rep_sent)
             return;
         enter(id, State::established);
-        tell(id, SHIM_CM_RTU, nullptr);
+        tell(id, SHIM_IB_CM_RTU_RECEIVED, nullptr);
         break;
     case Kind::rej:
         if (id->state != State::req_sent && id->state != State::rep_sent && id->state != State::req_received &&
@@ -257,7 +257,7 @@ void Cm::arrive(const Mad& mad)
             enter_time_wait(id);
         else
             enter(id, State::idle);
-        tell(id, SHIM_CM_REJ, &mad);
+        tell(id, SHIM_IB_CM_REJ_RECEIVED, &mad);
         break;
     case Kind::dreq:
         if (id->state == State::time_wait || id->state == State::dreq_received)
@@ -265,13 +265,13 @@ void Cm::arrive(const Mad& mad)
         if (id->state != State::established && id->state != State::rep_sent && id->state != State::dreq_sent)
             return;
         enter(id, State::dreq_received);
-        tell(id, SHIM_CM_DREQ, nullptr);
+        tell(id, SHIM_IB_CM_DREQ_RECEIVED, nullptr);
         break;
     case Kind::drep:
         if (id->state != State::dreq_sent)
             return;
         enter_time_wait(id);
-        tell(id, SHIM_CM_DREP, nullptr);
+        tell(id, SHIM_IB_CM_DREP_RECEIVED, nullptr);
         break;
     }
 }
@@ -286,7 +286,7 @@ void Cm::enter_time_wait(ib_cm_id* id)
         enter(one, State::idle);
         if (std::exchange(one->remembered, false))
             remote_qps_.erase({one->ca->node, {one->remote_node, one->remote_qpn}});
-        tell(one, SHIM_CM_TIMEWAIT_EXIT, nullptr);
+        tell(one, SHIM_IB_CM_TIMEWAIT_EXIT, nullptr);
     });
 }
 
@@ -295,7 +295,7 @@ void Cm::disconnect(ib_cm_id* id, bool again)
     const Mad mad{Kind::dreq, id->ca->node, id->remote_node, id->serial, id->remote_id};
     enter(id, State::dreq_sent);
     if (again)
-        keep_sending(id, mad, SHIM_CM_DREQ_ERROR);
+        keep_sending(id, mad, SHIM_IB_CM_DREQ_ERROR);
     else
         send(mad);
 }
@@ -411,7 +411,7 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     mad.data.assign(data, data + request.private_bytes);
     mad.data.resize(SHIM_CM_REQ_PRIVATE_BYTES);
     enter(id, State::req_sent);
-    keep_sending(id, mad, SHIM_CM_REQ_ERROR);
+    keep_sending(id, mad, SHIM_IB_CM_REQ_ERROR);
     world->scheduler.point();
     return 0;
 }
@@ -431,7 +431,7 @@ int Cm::send_rep(ib_cm_id* id, const shim_cm_reply& reply)
     mad.data.assign(data, data + reply.private_bytes);
     mad.data.resize(SHIM_CM_REP_PRIVATE_BYTES);
     enter(id, State::rep_sent);
-    keep_sending(id, mad, SHIM_CM_REP_ERROR);
+    keep_sending(id, mad, SHIM_IB_CM_REP_ERROR);
     world->scheduler.point();
     return 0;
 }

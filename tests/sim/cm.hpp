@@ -106,8 +106,8 @@ private:
     void arrive(const Mad& mad);
     void arrive_req(const Mad& mad);
     // Repeats the message until the identifier has left this state, or the retries are used up.
-    void keep_sending(ib_cm_id* id, const Mad& mad, shim_cm_event given_up);
-    void tell(ib_cm_id* id, shim_cm_event event, const Mad* mad);
+    void keep_sending(ib_cm_id* id, const Mad& mad, unsigned int given_up);
+    void tell(ib_cm_id* id, unsigned int event, const Mad* mad);
     void run(std::uint64_t serial);
     void enter_time_wait(ib_cm_id* id);
     void disconnect(ib_cm_id* id, bool again);

@@ -35,7 +35,7 @@ ib_ah* create_ah(ib_pd* pd, std::uint16_t dlid, bool multicast, const shim_gid& 
 
 namespace sim {
 
-void dispatch(ib_device& ca, shim_event event)
+void dispatch(ib_device& ca, unsigned int event)
 {
     SIM_NOTE("%s: event %d", ca.name.c_str(), event);
     world->scheduler.spawn("event of " + ca.name, Fiber::Kind::process, [&ca, event] {
@@ -182,7 +182,7 @@ void shim_rdma_destroy_ah(ib_ah* ah)
 }
 
 void shim_helper_register_event_handler(ib_device* ca, shim_event_handler* handler,
-                                        void (*on_event)(void*, shim_event, std::uint32_t), void* context)
+                                        void (*on_event)(void*, unsigned int, std::uint32_t), void* context)
 {
     may_sleep("ib_register_event_handler");
     ca->handlers.push_back({handler, on_event, context});

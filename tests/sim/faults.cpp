@@ -143,16 +143,16 @@ void Faults::perform_on_port(const Planned& planned, ib_device& ca)
         for (std::uint64_t i = planned.number % 40; i > 0; --i) {
             if (dice().one_in(4))
                 world->sm.forget(&ca);
-            dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
+            dispatch(ca, SHIM_IB_EVENT_CLIENT_REREGISTER);
             wait_for(dice().log_between(100 * microsecond, 200 * millisecond));
         }
         // The last event reports the end.
-        return dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
+        return dispatch(ca, SHIM_IB_EVENT_CLIENT_REREGISTER);
     case Fault::pkey_lost:
     case Fault::pkey_moved:
         return change_pkeys(planned, ca);
     case Fault::gid_event:
-        return dispatch(ca, SHIM_EVENT_GID_CHANGE);
+        return dispatch(ca, SHIM_IB_EVENT_GID_CHANGE);
     case Fault::unplug:
         return unplug(ca, planned.lasts);
     default:
@@ -236,17 +236,17 @@ void Faults::link(ib_device& ca, bool up)
     if (ca.active == was)
         return;
     if (!ca.active)
-        return dispatch(ca, SHIM_EVENT_PORT_ERROR);
+        return dispatch(ca, SHIM_IB_EVENT_PORT_ERR);
     // The cable may lead to another switch, with another MTU.
     if (world->mtu_code == 4 && dice().one_in(4))
         ca.mtu = ca.mtu == 2048 ? 4096 : 2048;
     // The subnet manager may have lost its state meanwhile, and then requests reregistration.
     if (dice().one_in(2))
         world->sm.forget(&ca);
-    dispatch(ca, SHIM_EVENT_PORT_ACTIVE);
+    dispatch(ca, SHIM_IB_EVENT_PORT_ACTIVE);
     if (dice().one_in(2))
         wait_for(dice().log_between(microsecond, second));
-    dispatch(ca, SHIM_EVENT_CLIENT_REREGISTER);
+    dispatch(ca, SHIM_IB_EVENT_CLIENT_REREGISTER);
 }
 
 void Faults::flap(const Planned& planned, ib_device& ca)
@@ -263,11 +263,11 @@ void Faults::change_lid(ib_device& ca)
 {
     ca.lid = world->fabric.fresh_lid(ca);
     ca.lid_changed = world->scheduler.now();
-    dispatch(ca, SHIM_EVENT_LID_CHANGE);
+    dispatch(ca, SHIM_IB_EVENT_LID_CHANGE);
     // A subnet manager that reassigns LIDs tells all nodes that their records may be wrong.
     wait_for(dice().log_between(10 * microsecond, second));
     for (const auto& other : world->devices)
-        dispatch(*other, SHIM_EVENT_CLIENT_REREGISTER);
+        dispatch(*other, SHIM_IB_EVENT_CLIENT_REREGISTER);
 }
 
 void Faults::restart_sm(Time lasts)
@@ -277,8 +277,8 @@ void Faults::restart_sm(Time lasts)
     wait_for(lasts);
     for (const auto& ca : world->devices) {
         if (dice().one_in(2))
-            dispatch(*ca, SHIM_EVENT_OTHER);
-        dispatch(*ca, SHIM_EVENT_CLIENT_REREGISTER);
+            dispatch(*ca, SHIM_IB_EVENT_SM_CHANGE);
+        dispatch(*ca, SHIM_IB_EVENT_CLIENT_REREGISTER);
         wait_for(dice().log_between(microsecond, 100 * millisecond));
     }
 }
@@ -292,10 +292,10 @@ void Faults::change_pkeys(const Planned& planned, ib_device& ca)
     else
         std::swap(table[which], table[which + 1]);
     ca.pkeys = table;
-    dispatch(ca, SHIM_EVENT_PKEY_CHANGE);
+    dispatch(ca, SHIM_IB_EVENT_PKEY_CHANGE);
     wait_for(planned.lasts);
     ca.pkeys = {0xffff, 0x8001, 0, 0};
-    dispatch(ca, SHIM_EVENT_PKEY_CHANGE);
+    dispatch(ca, SHIM_IB_EVENT_PKEY_CHANGE);
 }
 
 void Faults::attack(const Planned& planned)

@@ -137,7 +137,7 @@ private:
     {
         world_.sm.forget(nullptr);
         for (const auto& ca : world_.devices)
-            dispatch(*ca, SHIM_EVENT_CLIENT_REREGISTER);
+            dispatch(*ca, SHIM_IB_EVENT_CLIENT_REREGISTER);
     }
 
     unsigned int carriers() const

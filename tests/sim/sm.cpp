@@ -328,9 +328,10 @@ void Sm::leave(ib_sa_multicast* membership)
     delete membership;
 }
 
-void Sm::on_event(ib_device& ca, shim_event event)
+void Sm::on_event(ib_device& ca, unsigned int event)
 {
-    if (event != SHIM_EVENT_PORT_ERROR && event != SHIM_EVENT_LID_CHANGE && event != SHIM_EVENT_CLIENT_REREGISTER)
+    if (event != SHIM_IB_EVENT_PORT_ERR && event != SHIM_IB_EVENT_LID_CHANGE &&
+        event != SHIM_IB_EVENT_CLIENT_REREGISTER)
         return;
     for (ib_sa_multicast* membership : memberships_of(ca))
         if (membership->state == ib_sa_multicast::State::joined && !membership->leaving)

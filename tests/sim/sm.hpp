@@ -56,7 +56,7 @@ public:
     // Ports of a group; recipients of a packet from a port.
     std::vector<ib_device*> listeners(std::uint16_t mlid, const ib_device& from) const;
     // ib_core ends memberships of a port.
-    void on_event(ib_device& ca, shim_event event);
+    void on_event(ib_device& ca, unsigned int event);
 
     int ask(ib_device* ca, const shim_path_query& question, unsigned int timeout_ms,
             void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query);

@@ -38,7 +38,7 @@ struct ib_device {
 
     struct Handler {
         shim_event_handler* handler;
-        void (*on_event)(void*, shim_event, std::uint32_t);
+        void (*on_event)(void*, unsigned int, std::uint32_t);
         void* context;
     };
     std::vector<Handler> handlers;
@@ -216,7 +216,7 @@ struct ib_qp {
 namespace sim {
 
 // Runs the driver's event handlers, in a context of its own.
-void dispatch(ib_device& ca, shim_event event);
+void dispatch(ib_device& ca, unsigned int event);
 // Checks that the driver keeps no object of the HCA.
 void check_nothing_left(const ib_device& ca);
 ib_qp* find_qp(std::uint64_t serial);

@@ -27,7 +27,7 @@ thread_local bool in_handler = false;
 
 struct Message {
     unsigned int to, from;
-    shim_cm_event event;
+    unsigned int event;
     std::uint32_t qpn;
     // GID of the sender of a REQ.
     shim_gid peer;
@@ -63,9 +63,9 @@ void deliver(const Message& message)
     if (it == ids.end())
         return;
     ib_cm_id* id = *it;
-    if (message.event == SHIM_CM_REQ)
+    if (message.event == SHIM_IB_CM_REQ_RECEIVED)
         id = create(id->context);
-    if (message.event == SHIM_CM_REQ || message.event == SHIM_CM_REP) {
+    if (message.event == SHIM_IB_CM_REQ_RECEIVED || message.event == SHIM_IB_CM_REP_RECEIVED) {
         id->peer = message.from;
         id->peer_qpn = message.qpn;
     }
@@ -81,7 +81,7 @@ void deliver(const Message& message)
     handled.notify_all();
 }
 
-void send(unsigned int to, shim_cm_event event, unsigned int from, std::uint32_t qpn = 0, const void* data = nullptr,
+void send(unsigned int to, unsigned int event, unsigned int from, std::uint32_t qpn = 0, const void* data = nullptr,
           std::size_t bytes = 0, const shim_gid& peer = {})
 {
     auto* message = new Message{to, from, event, qpn, peer, {}};
@@ -110,7 +110,7 @@ void shim_ib_destroy_cm_id(ib_cm_id* id)
     if (!in_handler)
         handled.wait(guard, [id] { return handling != id; });
     if (id->peer)
-        send(id->peer, SHIM_CM_DREQ, id->number);
+        send(id->peer, SHIM_IB_CM_DREQ_RECEIVED, id->number);
     destroy(id);
 }
 int shim_ib_cm_listen(ib_cm_id* id, std::uint64_t service_id)
@@ -125,17 +125,17 @@ int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request)
     const auto it = std::find_if(ids.begin(), ids.end(),
                                  [request](ib_cm_id* other) { return other->listens == request->service_id; });
     if (it == ids.end())
-        send(id->number, SHIM_CM_REJ, 0);
+        send(id->number, SHIM_IB_CM_REJ_RECEIVED, 0);
     else
         // The identifier of the requested address also stands for the requester: each connection has its own peer.
-        send((*it)->number, SHIM_CM_REQ, id->number, request->qpn, request->private_data, request->private_bytes,
-             request->path->dgid);
+        send((*it)->number, SHIM_IB_CM_REQ_RECEIVED, id->number, request->qpn, request->private_data,
+             request->private_bytes, request->path->dgid);
     return 0;
 }
 int shim_ib_send_cm_rep(ib_cm_id* id, const shim_cm_reply* reply)
 {
     std::lock_guard guard(lock);
-    send(id->peer, SHIM_CM_REP, id->number, reply->qpn, reply->private_data, reply->private_bytes);
+    send(id->peer, SHIM_IB_CM_REP_RECEIVED, id->number, reply->qpn, reply->private_data, reply->private_bytes);
     return 0;
 }
 int shim_ib_send_cm_rtu(ib_cm_id*) { return 0; }
@@ -143,7 +143,7 @@ int shim_ib_send_cm_drep(ib_cm_id*) { return 0; }
 void shim_ib_send_cm_rej(ib_cm_id* id, shim_cm_reason)
 {
     std::lock_guard guard(lock);
-    send(id->peer, SHIM_CM_REJ, id->number);
+    send(id->peer, SHIM_IB_CM_REJ_RECEIVED, id->number);
 }
 
 ib_qp* shim_ib_create_rc_qp(ib_pd*, const shim_rc_qp* wanted)

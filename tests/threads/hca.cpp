@@ -369,7 +369,7 @@ ib_ah* shim_helper_create_ah_from_path(ib_pd*, std::uint32_t, sa_path_rec*) { re
 void shim_rdma_destroy_ah(ib_ah* ah) { delete ah; }
 
 void shim_helper_register_event_handler(ib_device* ca, shim_event_handler*,
-                                        void (*on_event)(void*, shim_event, std::uint32_t), void* context)
+                                        void (*on_event)(void*, unsigned int, std::uint32_t), void* context)
 {
     std::lock_guard guard(ca->lock);
     ca->on_event = on_event;

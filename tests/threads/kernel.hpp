@@ -224,7 +224,7 @@ struct ib_device {
     std::vector<ib_qp*> qps;
     std::uint32_t next_qpn = 0x48;
     shim_gid gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 2, 0xc9, 3, 0, 0, 0, 0x10}};
-    void (*on_event)(void*, shim_event, std::uint32_t) = nullptr;
+    void (*on_event)(void*, unsigned int, std::uint32_t) = nullptr;
     void* event_context = nullptr;
 };
 

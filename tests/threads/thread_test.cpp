@@ -92,7 +92,7 @@ TEST_F(ThreadTest, address_changes_under_traffic)
             {
                 std::lock_guard guard(machine.ca.lock);
                 machine.ca.gid.raw[7] ^= 1;
-                machine.ca.on_event(machine.ca.event_context, SHIM_EVENT_GID_CHANGE, 1);
+                machine.ca.on_event(machine.ca.event_context, SHIM_IB_EVENT_GID_CHANGE, 1);
             }
             shim_msleep(1);
         }

@@ -268,11 +268,11 @@ TEST_F(ChildrenTest, child_joins_when_its_pkey_appears_and_leaves_when_the_pkey_
     EXPECT_EQ(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
     EXPECT_EQ(read(child(), IPOIB_ATTRIBUTE_PKEY), "0x8009\n");
     world.pkeys_found.push_back(0x0009);
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_NE(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
     world.pkeys_found.pop_back();
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_EQ(world.join_of(broadcast_gid(PKey(0x8009))), nullptr);
 }
@@ -283,7 +283,7 @@ TEST_F(ChildrenTest, pkey_that_moves_in_the_table_restarts_the_queues)
     bring(child(), true);
     const unsigned int joins = world.join_questions;
     world.pkeys_found = {0xffff, 0x0002, 0x8001};
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_GT(world.join_questions, joins);
 }
@@ -293,7 +293,7 @@ TEST_F(ChildrenTest, children_end_with_their_parent)
     EXPECT_EQ(create("0x8001"), 6);
     ASSERT_EQ(add_link(request(0x8001)), 0);
     open();
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     // TearDown removes the HCA; the World checks that nothing is left.
 }
 
@@ -337,7 +337,7 @@ TEST_F(ChildrenTest, work_queued_before_unregister_is_a_no_op)
 {
     EXPECT_EQ(create("0x8001"), 6);
     open();
-    for (const shim_event event : {SHIM_EVENT_GID_CHANGE, SHIM_EVENT_LID_CHANGE, SHIM_EVENT_PKEY_CHANGE})
+    for (const unsigned int event : {SHIM_IB_EVENT_GID_CHANGE, SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE})
         world.event(event);
     ipoib_ndo_tx_timeout(child());
     world.rtnl = true;

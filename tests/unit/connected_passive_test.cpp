@@ -148,7 +148,7 @@ TEST_F(PassiveTest, empty_messages_are_counted_and_dropped)
 TEST_F(PassiveTest, dreq_releases_the_connection)
 {
     accept(1, 0x100);
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     EXPECT_EQ(id->sent.back(), "DREP");
     run_for(3);
     EXPECT_EQ(connections(), 0U);
@@ -159,9 +159,10 @@ TEST_F(PassiveTest, dreq_releases_the_connection)
 
 TEST_F(PassiveTest, every_ending_cm_event_releases_the_connection)
 {
-    for (const auto event : {SHIM_CM_REJ, SHIM_CM_DREP, SHIM_CM_REP_ERROR, SHIM_CM_DREQ_ERROR, SHIM_CM_TIMEWAIT_EXIT}) {
+    for (const auto event : {SHIM_IB_CM_REJ_RECEIVED, SHIM_IB_CM_DREP_RECEIVED, SHIM_IB_CM_REP_ERROR,
+                             SHIM_IB_CM_DREQ_ERROR, SHIM_IB_CM_TIMEWAIT_EXIT}) {
         accept(1, 0x100);
-        world.message(id, SHIM_CM_RTU);
+        world.message(id, SHIM_IB_CM_RTU_RECEIVED);
         EXPECT_EQ(connections(), 1U);
         world.message(id, event);
         run_for(3);
@@ -227,7 +228,7 @@ TEST_F(PassiveTest, ending_connection_keeps_older_ones)
     world.polls_later = true;
     ASSERT_TRUE(world.receive_message(*newest, message(10)));
     world.polls_later = false;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     world.run_polls();
     run_for(3);
     EXPECT_EQ(connections(), 1U);
@@ -247,7 +248,7 @@ TEST_F(PassiveTest, unresponsive_queue_pair_is_destroyed_after_five_seconds)
 {
     accept(1, 0x100);
     world.mute = true;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     is_given_up_after_five_seconds();
 }
 
@@ -255,7 +256,7 @@ TEST_F(PassiveTest, drain_times_out_after_five_seconds)
 {
     const ib_qp* qp = accept(1, 0x100);
     world.mute = true;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     run_for(1);
     // All receives were flushed; the drain send does not complete.
     ipoib_last_wqe_reached(qp->context);
@@ -273,7 +274,7 @@ TEST_F(PassiveTest, drain_timeout_excludes_the_wait_for_other_drains)
     }
     world.mute = true;
     for (ib_cm_id* ended : ids)
-        world.message(ended, SHIM_CM_DREQ);
+        world.message(ended, SHIM_IB_CM_DREQ_RECEIVED);
     // The flushed receives of all connections arrive late.
     run_for(400);
     for (void* context : contexts)
@@ -293,8 +294,8 @@ TEST_F(PassiveTest, drain_timeout_starts_when_the_queue_pair_enters_error)
     ib_cm_id* const first = id;
     accept(1, 0x101);
     world.mute = true;
-    world.message(first, SHIM_CM_DREQ);
-    world.message(id, SHIM_CM_DREQ);
+    world.message(first, SHIM_IB_CM_DREQ_RECEIVED);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     world.moves_to_error = [this, takes = 600UL]() mutable { world.now += std::exchange(takes, 0); };
     run_for(20);
     // The second one's queue pair was moved after the first one's.
@@ -323,7 +324,7 @@ TEST_F(PassiveTest, request_is_sent_while_other_connections_end)
         moved_before_request += world.asked.empty();
     };
     for (ib_cm_id* ended : ids)
-        world.message(ended, SHIM_CM_DREQ);
+        world.message(ended, SHIM_IB_CM_DREQ_RECEIVED);
     run_for(1);
     EXPECT_NE(world.take_request(), nullptr);
     EXPECT_EQ(moved_before_request, 1U);
@@ -336,7 +337,7 @@ TEST_F(PassiveTest, completions_are_polled_before_their_queue_pair_is_destroyed)
 {
     ib_qp* const qp = accept(1, 0x100);
     world.mute = true;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     run_for(495);
     world.polls_later = true;
     ASSERT_TRUE(world.receive_message(*qp, message(10)));
@@ -354,7 +355,7 @@ TEST_F(PassiveTest, busy_completion_queue_does_not_delay_destruction)
 {
     accept(1, 0x100);
     world.mute = true;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     run_for(495);
     world.completes_without_end = true;
     world.advance(30);
@@ -369,7 +370,7 @@ TEST_F(PassiveTest, refused_drain_times_out_after_five_seconds)
 {
     accept(1, 0x100);
     world.sends_until_failure = 0;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     is_given_up_after_five_seconds();
     EXPECT_EQ(world.sends_until_failure, -1);
 }
@@ -516,7 +517,7 @@ TEST_F(PassiveTest, completion_without_a_buffer_is_logged_and_ignored)
 
 TEST_F(PassiveTest, listener_handles_only_requests)
 {
-    for (const shim_cm_event event : {SHIM_CM_DREQ, SHIM_CM_REJ, SHIM_CM_TIMEWAIT_EXIT})
+    for (const unsigned int event : {SHIM_IB_CM_DREQ_RECEIVED, SHIM_IB_CM_REJ_RECEIVED, SHIM_IB_CM_TIMEWAIT_EXIT})
         world.message(listener(), event);
     EXPECT_TRUE(listener()->sent.empty());
     EXPECT_EQ(connections(), 0U);
@@ -529,7 +530,7 @@ TEST_F(PassiveTest, request_during_close_is_rejected)
     ib_cm_id* late = world.new_cm_id(context);
     const PrivateData data{{kernel::Be32(0x100), kernel::Be32(65524)}, {}};
     shim_cm_message message{};
-    message.event = SHIM_CM_REQ;
+    message.event = SHIM_IB_CM_REQ_RECEIVED;
     message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     message.reliable = true;
     EXPECT_NE(ipoib_cm_event(late, &message, context), 0);
@@ -558,7 +559,7 @@ TEST_F(NoSrqTest, each_connection_has_its_own_buffers)
     for (int i = 0; i < 300; ++i)
         ASSERT_TRUE(world.receive_message(i % 2 ? *one : *two, message(5000)));
     EXPECT_EQ(statistics().rx_packets, 300U);
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     run_for(3);
     EXPECT_EQ(connections(), 1U);
 }

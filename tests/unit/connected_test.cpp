@@ -28,7 +28,7 @@ TEST_F(ConnectedTest, mtu_follows_a_larger_group_after_connected_mode)
 {
     set_mode("datagram");
     EXPECT_EQ(world.dev().mtu, 2044U);
-    world.event(SHIM_EVENT_LID_CHANGE);
+    world.event(SHIM_IB_EVENT_LID_CHANGE);
     world.run_work();
     world.answer_broadcast(0, 5);
     world.run_work();
@@ -174,7 +174,7 @@ TEST_F(ConnectedTest, packets_beyond_the_full_queue_are_sent_as_datagrams_if_sho
 // requeue.
 TEST_F(ConnectedTest, packet_during_the_work_item_is_served_at_once)
 {
-    world.message(ask(capable(1)), SHIM_CM_REJ, 8);
+    world.message(ask(capable(1)), SHIM_IB_CM_REJ_RECEIVED, 8);
     world.run_work();
     ASSERT_TRUE(shows("state refused")) << "it has the work come back in a second or so";
     unsigned int moment = 0, unlocks = 0;
@@ -201,7 +201,7 @@ TEST_P(ConnectedRejection, falls_back_to_datagrams_and_retries_later)
 {
     ib_cm_id* id = ask(capable(1), 100);
     world.transmit(world.packet(capable(1), 0x0800, 3000));
-    world.message(id, SHIM_CM_REJ, GetParam());
+    world.message(id, SHIM_IB_CM_REJ_RECEIVED, GetParam());
     world.run_work();
     EXPECT_EQ(connections(), 0U) << "what a refused connection had is released";
     // The short packet was sent as a datagram; the long one got an ICMP error.
@@ -215,7 +215,7 @@ TEST_P(ConnectedRejection, falls_back_to_datagrams_and_retries_later)
     EXPECT_TRUE(shows("state idle"));
     ASSERT_NE(id = ask(capable(1)), nullptr);
     // The back-off has doubled.
-    world.message(id, SHIM_CM_REJ, GetParam());
+    world.message(id, SHIM_IB_CM_REJ_RECEIVED, GetParam());
     run_for(150);
     EXPECT_TRUE(shows("state refused"));
     run_for(100);
@@ -250,7 +250,7 @@ TEST_F(ConnectedTest, active_connection_has_no_receive_buffers)
 
 TEST_F(ConnectedTest, close_does_not_wait_for_the_back_off)
 {
-    world.message(ask(capable(1)), SHIM_CM_REJ, 8);
+    world.message(ask(capable(1)), SHIM_IB_CM_REJ_RECEIVED, 8);
     world.run_work();
     ASSERT_TRUE(shows("state refused"));
     const unsigned long before = world.now;
@@ -277,14 +277,14 @@ TEST_F(ConnectedTest, stale_rejections_back_off)
         for (unsigned long i = 0; i < ticks; ++i) {
             while (ib_cm_id* id = world.take_request()) {
                 ++requests;
-                world.message(id, SHIM_CM_REJ, SHIM_CM_REJ_STALE_CONN);
+                world.message(id, SHIM_IB_CM_REJ_RECEIVED, SHIM_CM_REJ_STALE_CONN);
             }
             if (i % 10 == 0)
                 world.transmit(world.packet(capable(1)));
             run_for(1);
         }
     };
-    world.message(ask(capable(1)), SHIM_CM_REJ, SHIM_CM_REJ_STALE_CONN);
+    world.message(ask(capable(1)), SHIM_IB_CM_REJ_RECEIVED, SHIM_CM_REJ_STALE_CONN);
     refuse_for(40);
     EXPECT_EQ(requests, 3U) << "four at once";
     EXPECT_TRUE(shows("state refused"));
@@ -308,7 +308,7 @@ TEST_F(ConnectedTest, slow_stale_rejections_back_off)
         if (ib_cm_id* id = world.take_request()) {
             ++requests;
             run_for(20);
-            world.message(id, SHIM_CM_REJ, SHIM_CM_REJ_STALE_CONN);
+            world.message(id, SHIM_IB_CM_REJ_RECEIVED, SHIM_CM_REJ_STALE_CONN);
         }
         world.transmit(world.packet(capable(1)));
         world.complete_sends(world.qp().outstanding.size());
@@ -328,7 +328,7 @@ TEST_F(ConnectedTest, requests_to_a_peer_that_disconnects_are_limited_to_ten_a_s
         while (ib_cm_id* id = world.take_request()) {
             ++requests;
             world.reply(id);
-            world.message(id, SHIM_CM_DREQ);
+            world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
         }
         world.transmit(world.packet(capable(1)));
     }
@@ -339,7 +339,7 @@ TEST_F(ConnectedTest, requests_to_a_peer_that_disconnects_are_limited_to_ten_a_s
 TEST_F(ConnectedTest, stale_rejection_is_retried_at_once)
 {
     ib_cm_id* id = ask(capable(1));
-    world.message(id, SHIM_CM_REJ, 10);
+    world.message(id, SHIM_IB_CM_REJ_RECEIVED, 10);
     world.run_work();
     run_for(2);
     ASSERT_NE(id = world.take_request(), nullptr);
@@ -350,7 +350,7 @@ TEST_F(ConnectedTest, stale_rejection_is_retried_at_once)
 
 TEST_F(ConnectedTest, unanswered_request_falls_back_to_datagrams)
 {
-    world.message(ask(capable(1)), SHIM_CM_REQ_ERROR);
+    world.message(ask(capable(1)), SHIM_IB_CM_REQ_ERROR);
     world.run_work();
     EXPECT_EQ(connections(), 0U);
     EXPECT_EQ(world.qp().outstanding.size(), 1U);
@@ -427,7 +427,7 @@ TEST_F(ConnectedTest, dreq_is_answered_and_the_next_packet_reconnects)
     for (ib_cm_id* one : world.cm_ids)
         if (!one->listens)
             id = one;
-    world.message(id, SHIM_CM_DREQ);
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     EXPECT_EQ(id->sent.back(), "DREP");
     run_for(3);
     EXPECT_EQ(connections(), 0U);
@@ -438,13 +438,13 @@ TEST_F(ConnectedTest, dreq_is_answered_and_the_next_packet_reconnects)
 TEST_F(ConnectedTest, cm_events_after_the_end_are_ignored)
 {
     ib_cm_id* id = ask(capable(1));
-    world.message(id, SHIM_CM_REQ_ERROR);
+    world.message(id, SHIM_IB_CM_REQ_ERROR);
     // The connection exists until the work item runs.
     world.reply(id);
-    world.message(id, SHIM_CM_REJ, 8);
-    world.message(id, SHIM_CM_TIMEWAIT_EXIT);
-    world.message(id, SHIM_CM_OTHER);
-    world.message(id, SHIM_CM_RTU);
+    world.message(id, SHIM_IB_CM_REJ_RECEIVED, 8);
+    world.message(id, SHIM_IB_CM_TIMEWAIT_EXIT);
+    world.message(id, SHIM_IB_CM_MRA_RECEIVED);
+    world.message(id, SHIM_IB_CM_RTU_RECEIVED);
     world.run_work();
     EXPECT_EQ(connections(), 0U);
 }
@@ -546,7 +546,7 @@ TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)
     const auto is_refused_for = [&](unsigned int seconds) {
         ib_cm_id* id = ask(capable(1));
         ASSERT_NE(id, nullptr) << seconds;
-        world.message(id, SHIM_CM_REJ, 8);
+        world.message(id, SHIM_IB_CM_REJ_RECEIVED, 8);
         // The waiting packet was sent as a datagram.
         world.run_work();
         world.complete_sends(1);
@@ -561,7 +561,7 @@ TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)
     world.reply(accepted);
     EXPECT_TRUE(shows("state established"));
     // The peer disconnects.
-    world.message(accepted, SHIM_CM_DREQ);
+    world.message(accepted, SHIM_IB_CM_DREQ_RECEIVED);
     run_for(3);
     is_refused_for(1);
     EXPECT_NE(ask(capable(1)), nullptr);
@@ -571,7 +571,7 @@ TEST_F(ConnectedTest, close_ends_connections_in_every_state)
 {
     connect(capable(1));
     ask(capable(2));
-    world.message(ask(capable(3)), SHIM_CM_REJ, 8);
+    world.message(ask(capable(3)), SHIM_IB_CM_REJ_RECEIVED, 8);
     world.transmit(world.packet(capable(4)));
     world.answer_path();
     ASSERT_NE(world.request(gid(5), 0x500), nullptr);

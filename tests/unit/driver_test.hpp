@@ -60,7 +60,7 @@ protected:
     // Raises CLIENT_REREGISTER, and runs the work.
     void reregister()
     {
-        world.event(SHIM_EVENT_CLIENT_REREGISTER);
+        world.event(SHIM_IB_EVENT_CLIENT_REREGISTER);
         world.run_work();
     }
     void close()

@@ -171,7 +171,7 @@ TEST_F(EthtoolTest, new_address_is_announced_again_after_link_flaps)
         world.advance(shim_hz());
         for (const bool active : {false, true}) {
             world.ca.port.active = active;
-            world.event(active ? SHIM_EVENT_PORT_ACTIVE : SHIM_EVENT_PORT_ERROR);
+            world.event(active ? SHIM_IB_EVENT_PORT_ACTIVE : SHIM_IB_EVENT_PORT_ERR);
             world.run_work();
         }
         world.answer_broadcast();

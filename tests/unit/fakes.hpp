@@ -254,7 +254,7 @@ struct ib_device {
     bool infiniband = true;
     unsigned int comp_vectors = 2;
     struct Handler {
-        void (*on_event)(void*, shim_event, std::uint32_t);
+        void (*on_event)(void*, unsigned int, std::uint32_t);
         void* context;
     };
     std::map<shim_event_handler*, Handler> handlers;
@@ -297,7 +297,7 @@ public:
     // Delivers the responses of cancelled queries, as ib_core does in a work item.
     void answer_cancelled_paths();
     void advance(unsigned long ticks);
-    void event(shim_event event, std::uint32_t port = 1);
+    void event(unsigned int event, std::uint32_t port = 1);
     // Writes an attribute as sysfs does.
     long store(net_device* dev, ipoib_attribute attribute, const char* text, std::size_t bytes);
 
@@ -321,7 +321,7 @@ public:
     std::vector<ib_cm_id*> asked;
     ib_cm_id* take_request();
     void reply(ib_cm_id* id, std::uint32_t mtu = 65524, ipoib::IcrcOffer offer = {});
-    void message(ib_cm_id* id, shim_cm_event event, unsigned int reason = 0);
+    void message(ib_cm_id* id, unsigned int event, unsigned int reason = 0);
     // Delivers a REQ; nullptr: the driver rejected it, for the reason in turned_away.
     ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true,
                       ipoib::IcrcOffer offer = {});

@@ -20,12 +20,12 @@ void World::reply(ib_cm_id* id, std::uint32_t mtu, ipoib::IcrcOffer offer)
     ASSERT_NE(id, nullptr);
     const ipoib::PrivateData data{{kernel::Be32(0x99), kernel::Be32(mtu)}, offer};
     shim_cm_message message{};
-    message.event = SHIM_CM_REP;
+    message.event = SHIM_IB_CM_REP_RECEIVED;
     message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
 }
 
-void World::message(ib_cm_id* id, shim_cm_event event, unsigned int reason)
+void World::message(ib_cm_id* id, unsigned int event, unsigned int reason)
 {
     ASSERT_NE(id, nullptr);
     shim_cm_message message{};
@@ -55,7 +55,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
     ib_cm_id* const id = new_cm_id(listener->context);
     const ipoib::PrivateData data{{kernel::Be32(qpn), kernel::Be32(mtu)}, offer};
     shim_cm_message message{};
-    message.event = SHIM_CM_REQ;
+    message.event = SHIM_IB_CM_REQ_RECEIVED;
     message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     message.peer = from.native();
     message.peer_lid = peer_lid;

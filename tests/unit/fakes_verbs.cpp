@@ -445,7 +445,7 @@ void shim_rdma_destroy_ah(ib_ah* ah)
     delete ah;
 }
 void shim_helper_register_event_handler(ib_device* ca, shim_event_handler* handler,
-                                        void (*on_event)(void*, shim_event, std::uint32_t), void* context)
+                                        void (*on_event)(void*, unsigned int, std::uint32_t), void* context)
 {
     EXPECT_TRUE(ca->handlers.emplace(handler, ib_device::Handler{on_event, context}).second);
 }

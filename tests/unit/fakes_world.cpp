@@ -136,7 +136,7 @@ void World::run_softirqs()
     }
 }
 
-void World::event(shim_event event, std::uint32_t port)
+void World::event(unsigned int event, std::uint32_t port)
 {
     for (const auto& [_, handler] : ca.handlers)
         handler.on_event(handler.context, event, port);

@@ -40,7 +40,7 @@ TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
     world.advance(1000);
     EXPECT_EQ(world.join_questions, 0U);
     world.ca.port.active = true;
-    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.run_work();
     world.answer_broadcast();
     world.run_work();
@@ -70,7 +70,7 @@ TEST_F(InterfaceTest, port_error_takes_the_carrier)
 {
     open();
     world.ca.port.active = false;
-    world.event(SHIM_EVENT_PORT_ERROR);
+    world.event(SHIM_IB_EVENT_PORT_ERR);
     world.run_work();
     EXPECT_FALSE(world.dev().carrier);
     EXPECT_TRUE(world.memberships.empty());
@@ -79,7 +79,7 @@ TEST_F(InterfaceTest, port_error_takes_the_carrier)
 TEST_F(InterfaceTest, events_of_other_ports_are_ignored)
 {
     open();
-    world.event(SHIM_EVENT_PORT_ERROR, 2);
+    world.event(SHIM_IB_EVENT_PORT_ERR, 2);
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
 }
@@ -105,7 +105,7 @@ TEST_F(InterfaceTest, admin_mtu_survives_a_new_join)
 {
     open();
     ipoib_ndo_change_mtu(&world.dev(), 1280);
-    world.event(SHIM_EVENT_LID_CHANGE);
+    world.event(SHIM_IB_EVENT_LID_CHANGE);
     world.run_work();
     world.answer_broadcast();
     world.run_work();
@@ -135,7 +135,7 @@ static void open_without_pkey(World& world)
 static void pkey_appears(World& world)
 {
     world.ca.pkey = 0x8001;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     world.answer_broadcast();
     world.run_work();
@@ -153,7 +153,7 @@ TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_the_pkey_appears)
 TEST_F(InterfaceTest, lid_change_does_not_end_the_wait_for_the_pkey)
 {
     open_without_pkey(world);
-    world.event(SHIM_EVENT_LID_CHANGE);
+    world.event(SHIM_IB_EVENT_LID_CHANGE);
     world.run_work();
     EXPECT_EQ(world.qp().state, "reset");
     pkey_appears(world);
@@ -163,7 +163,7 @@ TEST_F(InterfaceTest, changed_pkey_restarts_with_another_broadcast_group)
 {
     open();
     world.ca.pkey = 0x8001;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     ASSERT_EQ(world.open_joins.size(), 1U);
     EXPECT_EQ(Gid::from(world.open_joins[0]->asked.mgid), broadcast_gid(PKey(0x8001)));
@@ -177,7 +177,7 @@ TEST_F(InterfaceTest, restart_cancels_moderation_work_outside_the_rescuer_queue)
     open();
     const unsigned int cancels = world.dim_cancels;
     world.ca.pkey = 0x8001;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_EQ(world.dim_cancels, cancels + 1);
 }
@@ -185,7 +185,7 @@ TEST_F(InterfaceTest, restart_cancels_moderation_work_outside_the_rescuer_queue)
 TEST_F(InterfaceTest, unchanged_pkey_restarts_nothing)
 {
     open();
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
     EXPECT_EQ(world.leaves, 0U);
@@ -195,16 +195,16 @@ TEST_F(InterfaceTest, new_gid_changes_the_address)
 {
     open();
     world.ca.gid.raw[0] = 0xfd;
-    world.event(SHIM_EVENT_GID_CHANGE);
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
     world.run_work();
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
 }
 
 // Changes that an HCA does not report are read at the events that it does report.
-class UnreportedChangeTest : public InterfaceTest, public testing::WithParamInterface<shim_event> {};
+class UnreportedChangeTest : public InterfaceTest, public testing::WithParamInterface<unsigned int> {};
 INSTANTIATE_TEST_SUITE_P(Events, UnreportedChangeTest,
-                         testing::Values(SHIM_EVENT_CLIENT_REREGISTER, SHIM_EVENT_PORT_ACTIVE, SHIM_EVENT_LID_CHANGE,
-                                         SHIM_EVENT_PKEY_CHANGE));
+                         testing::Values(SHIM_IB_EVENT_CLIENT_REREGISTER, SHIM_IB_EVENT_PORT_ACTIVE,
+                                         SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE));
 
 TEST_P(UnreportedChangeTest, new_prefix_changes_the_address_and_the_memberships)
 {
@@ -251,7 +251,7 @@ TEST_F(InterfaceTest, failed_port_queries_are_retried_and_change_nothing)
     open();
     for (const char* query : {"ib_query_gid", "ib_ask_gid", "ib_query_pkey", "ib_query_port"}) {
         world.refused = query;
-        world.event(SHIM_EVENT_PKEY_CHANGE);
+        world.event(SHIM_IB_EVENT_PKEY_CHANGE);
         world.advance(250);
         EXPECT_TRUE(world.dev().carrier) << query;
         world.refused.clear();
@@ -270,7 +270,7 @@ TEST_F(InterfaceTest, failed_port_queries_back_off)
     const auto warnings = world.log.size();
     const unsigned int pkey_queries = world.pkey_queries;
     world.refused = "ib_query_gid";
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     long expected = before + 1;
     world.advance(10);
     for (const unsigned long delay_s : {1UL, 2UL, 4UL, 8UL, 16UL, 32UL, 64UL, 64UL}) {
@@ -284,7 +284,7 @@ TEST_F(InterfaceTest, failed_port_queries_back_off)
     // An event does not wait for the retry time.
     world.refused.clear();
     world.ca.pkey = 0x8001;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_EQ(interface().identity.pkey().value(), 0x8001);
     world.advance(6500);
@@ -296,7 +296,7 @@ TEST_F(InterfaceTest, gid_read_late_is_used_in_joins)
     open();
     world.ca.gid.raw[0] = 0xfd;
     world.refused = "ib_query_gid";
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     world.refused.clear();
     world.advance(110);
@@ -309,7 +309,7 @@ TEST_F(InterfaceTest, pkey_read_late_restarts_the_queues)
     open();
     world.ca.pkey = 0x8001;
     world.refused = "ib_query_pkey";
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_EQ(interface().identity.pkey().value(), 0xffff);
     world.refused.clear();
@@ -323,7 +323,7 @@ TEST_F(InterfaceTest, pkey_read_late_restarts_the_queues)
 TEST_F(InterfaceTest, carrier_comes_despite_a_failed_port_query)
 {
     open();
-    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.refused = "ib_query_port";
     world.run_work();
     world.answer_broadcast();
@@ -336,7 +336,7 @@ TEST_F(InterfaceTest, larger_link_mtu_brings_larger_buffers)
     open();
     EXPECT_EQ(interface().rx.ring.ib_mtu(), 2048U);
     world.ca.port.active_mtu = 4096;
-    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.run_work();
     EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
     EXPECT_EQ(world.qp().state, "rts");
@@ -417,7 +417,7 @@ TEST_F(InterfaceTest, lost_pkey_ends_the_retries_of_a_restart)
     world.run_work();
     world.fail_pages = false;
     world.ca.pkey = 0;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.advance(200);
     EXPECT_EQ(world.qp().state, "reset");
 }
@@ -526,7 +526,7 @@ TEST_F(InterfaceTest, rejected_mtu_is_logged_and_admin_mtu_kept)
     // From here on the user's MTU applies, not the group's.
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1500), 0);
     world.refused.clear();
-    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.run_work();
     world.answer_broadcast();
     world.run_work();
@@ -595,11 +595,11 @@ TEST_F(InterfaceTest, unreadable_gid_keeps_the_address)
     const auto before = world.dev().address;
     world.ca.gid.raw[15] = 0x77;
     world.refused = "ib_query_gid";
-    world.event(SHIM_EVENT_GID_CHANGE);
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
     world.run_work();
     EXPECT_EQ(world.dev().address, before);
     world.refused.clear();
-    world.event(SHIM_EVENT_GID_CHANGE);
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
     world.run_work();
     EXPECT_EQ(world.dev().address[19], 0x77);
 }

@@ -335,7 +335,7 @@ TEST_F(MulticastTest, listed_groups_are_joined_again_with_a_new_pkey)
     world.answer_join(world.join_of(group(1)));
     world.run_work();
     world.ca.pkey = 0x8001;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     world.answer_broadcast();
     world.run_work();

@@ -117,7 +117,7 @@ TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
-    for (const auto event : {SHIM_EVENT_CLIENT_REREGISTER, SHIM_EVENT_LID_CHANGE, SHIM_EVENT_PKEY_CHANGE}) {
+    for (const auto event : {SHIM_IB_EVENT_CLIENT_REREGISTER, SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE}) {
         world.event(event);
         world.run_work();
     }
@@ -125,10 +125,10 @@ TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
     world.dev().lower.clear();
     const auto pkeys = world.pkeys_found;
     world.pkeys_found.clear();
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     world.pkeys_found = pkeys;
-    world.event(SHIM_EVENT_PKEY_CHANGE);
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     ipoib_ndo_tx_timeout(&world.dev());
     world.run_work();
@@ -331,7 +331,7 @@ TEST_F(RdmaNetdevFilterTest, larger_link_mtu_brings_larger_buffers)
     world.bring_up();
     const unsigned int before = interface().rx.ring.ib_mtu();
     world.ca.port.active_mtu = 4096;
-    world.event(SHIM_EVENT_PORT_ACTIVE);
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.run_work();
     EXPECT_EQ(before, 2048U);
     EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
