@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <stand_ins/work_requests.hpp>
+
 #include "world.hpp"
 
 using namespace sim;
@@ -10,24 +12,7 @@ using namespace sim;
 struct shim_wc {
     Completion entry;
 };
-struct shim_recv_wr {
-    std::uint64_t id;
-    shim_sge* sges;
-    unsigned int count;
-    shim_recv_wr* next;
-};
-struct shim_send_wr {
-    std::uint64_t id;
-    shim_sge* sges;
-    unsigned int count;
-    ib_ah* ah;
-    std::uint32_t qpn, qkey;
-    bool signaled, checksum;
-    shim_send_wr* next;
-    const std::uint8_t* headers;
-    unsigned int header_bytes, segment_bytes;
-};
-static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC && sizeof(shim_send_wr) <= SHIM_SIZEOF_SEND_WR);
+static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC);
 
 namespace {
 
@@ -307,32 +292,6 @@ void shim_ib_detach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
 
 // Work requests
 
-void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
-{
-    *wr = {id, sges, 0, nullptr, 0, 0, false, false, nullptr, nullptr, 0, 0};
-}
-void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
-{
-    wr->count = sges;
-    wr->ah = ah;
-    wr->qpn = qpn;
-    wr->qkey = qkey;
-}
-void shim_send_wr_set_segments(shim_send_wr* wr, void* headers, unsigned int header_bytes, unsigned int segment_bytes)
-{
-    wr->headers = static_cast<const std::uint8_t*>(headers);
-    wr->header_bytes = header_bytes;
-    wr->segment_bytes = segment_bytes;
-}
-void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
-void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
-{
-    wr->signaled = signaled;
-    wr->checksum = checksum;
-}
-void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
-void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
-
 int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     world->scheduler.point();
@@ -370,12 +329,6 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
     return 0;
 }
 
-void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sges, unsigned int count)
-{
-    *wr = {id, sges, count, nullptr};
-}
-void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
-shim_recv_wr* shim_recv_wr_next(const shim_recv_wr* wr) { return wr->next; }
 static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_device* ca, shim_recv_wr* first,
                          shim_recv_wr** refused)
 {

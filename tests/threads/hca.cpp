@@ -287,23 +287,6 @@ int shim_qp_set_qkey(ib_qp*, std::uint32_t) { return 0; }
 int shim_ib_attach_mcast(ib_qp*, const shim_gid*, std::uint16_t) { return 0; }
 void shim_ib_detach_mcast(ib_qp*, const shim_gid*, std::uint16_t) {}
 
-void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
-{
-    *wr = {};
-    wr->id = id;
-    wr->sges = sges;
-}
-void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
-{
-    wr->count = sges;
-    wr->ah = ah;
-    wr->qpn = qpn;
-    wr->qkey = qkey;
-}
-void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
-void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool) { wr->signaled = signaled; }
-void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
-void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
 int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     if (refused)
@@ -315,13 +298,6 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
     }
     return 0;
 }
-
-void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sges, unsigned int count)
-{
-    *wr = {id, sges, count, nullptr};
-}
-void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
-shim_recv_wr* shim_recv_wr_next(const shim_recv_wr* wr) { return wr->next; }
 
 template <class Queue>
 static int post(Queue& queue, shim_recv_wr* first, shim_recv_wr** refused)

@@ -49,7 +49,7 @@
 #include <shim/tso.h>
 #include <shim/tx_queue.h>
 #include <shim/work.h>
-#include <shim/wr.h>
+#include <stand_ins/work_requests.hpp>
 
 // Jobs for one thread, in the order of their time.
 class Worker {
@@ -111,25 +111,6 @@ private:
     std::atomic<unsigned int> head_{0}, tail_{0};
     T entries_[size];
 };
-
-struct shim_send_wr {
-    std::uint64_t id;
-    shim_sge* sges;
-    unsigned int count;
-    ib_ah* ah;
-    std::uint32_t qpn, qkey;
-    bool signaled;
-    shim_send_wr* next;
-};
-static_assert(sizeof(shim_send_wr) <= SHIM_SIZEOF_SEND_WR);
-
-struct shim_recv_wr {
-    std::uint64_t id;
-    shim_sge* sges;
-    unsigned int count;
-    shim_recv_wr* next;
-};
-static_assert(sizeof(shim_recv_wr) <= SHIM_SIZEOF_RECV_WR);
 
 struct shim_wc {
     std::uint64_t id;

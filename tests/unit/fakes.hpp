@@ -47,7 +47,7 @@
 #include <shim/tso.h>
 #include <shim/tx_queue.h>
 #include <shim/work.h>
-#include <shim/wr.h>
+#include <stand_ins/work_requests.hpp>
 
 struct sk_buff {
     std::vector<std::uint8_t> bytes;
@@ -161,25 +161,6 @@ struct ib_cq {
             completed(this, context);
         }
     }
-};
-
-struct shim_recv_wr {
-    std::uint64_t id;
-    shim_sge* sges;
-    unsigned int count;
-    shim_recv_wr* next;
-};
-
-struct shim_send_wr {
-    std::uint64_t id;
-    shim_sge* sges;
-    unsigned int count;
-    ib_ah* ah;
-    std::uint32_t qpn, qkey;
-    bool signaled, checksum;
-    void* headers;
-    unsigned int header_bytes, segment_bytes;
-    shim_send_wr* next;
 };
 
 struct ib_qp {

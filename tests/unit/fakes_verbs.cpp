@@ -329,33 +329,6 @@ void shim_ib_detach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     may_sleep();
     EXPECT_EQ(qp->attached.erase({text(mgid, 16), mlid}), 1U) << "detached, but never attached";
 }
-void shim_send_wr_init(shim_send_wr* wr, std::uint64_t id, shim_sge* sges)
-{
-    *wr = {};
-    wr->id = id;
-    wr->sges = sges;
-}
-void shim_send_wr_set_datagram(shim_send_wr* wr, unsigned int sges, ib_ah* ah, std::uint32_t qpn, std::uint32_t qkey)
-{
-    wr->count = sges;
-    wr->ah = ah;
-    wr->qpn = qpn;
-    wr->qkey = qkey;
-}
-void shim_send_wr_set_segments(shim_send_wr* wr, void* headers, unsigned int header_bytes, unsigned int segment_bytes)
-{
-    wr->headers = headers;
-    wr->header_bytes = header_bytes;
-    wr->segment_bytes = segment_bytes;
-}
-void shim_send_wr_set_message(shim_send_wr* wr, unsigned int sges) { wr->count = sges; }
-void shim_send_wr_set_flags(shim_send_wr* wr, bool signaled, bool checksum)
-{
-    wr->signaled = signaled;
-    wr->checksum = checksum;
-}
-void shim_send_wr_signal(shim_send_wr* wr) { wr->signaled = true; }
-void shim_send_wr_set_next(shim_send_wr* wr, shim_send_wr* next) { wr->next = next; }
 int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     ++world->doorbells;
@@ -370,10 +343,8 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
             --world->sends_until_failure;
         EXPECT_TRUE(qp->connected || world->ahs.contains(wr->ah)) << "sent by an address handle that is gone";
         Sent sent{wr->id, wr->ah, wr->qpn, wr->qkey, wr->signaled, {}, wr->checksum, wr->segment_bytes, {}, {}};
-        if (wr->header_bytes) {
-            const auto* headers = static_cast<const std::uint8_t*>(wr->headers);
-            sent.headers.assign(headers, headers + wr->header_bytes);
-        }
+        if (wr->header_bytes)
+            sent.headers.assign(wr->headers, wr->headers + wr->header_bytes);
         for (unsigned int i = 0; i < wr->count; ++i) {
             const auto* from = reinterpret_cast<const std::uint8_t*>(wr->sges[i].address);
             sent.bytes.insert(sent.bytes.end(), from, from + wr->sges[i].length);
@@ -389,12 +360,6 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
     }
     return 0;
 }
-void shim_recv_wr_init(shim_recv_wr* wr, std::uint64_t id, shim_sge* sges, unsigned int count)
-{
-    *wr = {id, sges, count, nullptr};
-}
-void shim_recv_wr_set_next(shim_recv_wr* wr, shim_recv_wr* next) { wr->next = next; }
-shim_recv_wr* shim_recv_wr_next(const shim_recv_wr* wr) { return wr->next; }
 static int take_receives(std::deque<shim_recv_wr>& receives, shim_recv_wr* first, shim_recv_wr** refused)
 {
     ++world->receive_posts;
