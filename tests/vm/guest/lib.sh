@@ -287,6 +287,8 @@ lossless() { # HOST ping arguments
 ping_ok() { lossless "$1" -W 2 -c 3 -i 0.1 "${@:3}" "$2"; } # FROM ADDRESS [ping arguments]
 # Flood ping, as fast as answers come.
 flood() { lossless "$1" -f -c "$3" "${@:4}" "$2"; } # FROM ADDRESS COUNT [ping arguments]
+# Pings 500 times a second until stop_traffic, and leaves processor time to what is tested, as a flood would not.
+background_ping() { on "$1" ping -q -i 0.002 "${@:2}" >/dev/null 2>&1 & } # FROM ADDRESS [ping arguments]
 reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
 # Hosts 1 and 2 get all their addresses and carrier, in whatever state they were, and lose nothing between them.
 both_work() {
@@ -310,7 +312,7 @@ iperf() { # FROM TO arguments...
     local from=$1 to=$2
     shift 2
     serve_iperf "$to"
-    on "$from" timeout 60 iperf3 -c "10.0.0.$to" "$@" >/run/iperf.out 2>&1 || { tail -n 5 /run/iperf.out | sed 's/^/# /'; return 1; }
+    on "$from" timeout $((60 * patience)) iperf3 -c "10.0.0.$to" "$@" >/run/iperf.out 2>&1 || { tail -n 5 /run/iperf.out | sed 's/^/# /'; return 1; }
     echo "# $(grep -E 'receiver' /run/iperf.out | tail -n 1 | tr -s ' ')"
 }
 
@@ -347,7 +349,7 @@ stream_goes_on() { # TO [SECONDS]
         fail "$(cat "/run/stream.$1.sent" "/run/stream.$1.received")"
 }
 end_stream() { # TO
-    kill -0 "${stream_sender[$1]}" || fail "it had ended before: $(cat "/run/stream.$1.sent")" || return 1
+    kill -0 "${stream_sender[$1]}" || fail "the stream had ended before: $(cat "/run/stream.$1.sent")" || return 1
     pkill -f "stream.py send $(cat "/run/stream.$1.to") 7000 " || true
     wait "${stream_sender[$1]}"
     wait "${stream_receiver[$1]}" || fail "$(cat "/run/stream.$1.received")" || return 1

@@ -74,7 +74,7 @@ test_sysfs_and_rtnetlink_children_reach_each_other() {
     ping_ok 1 10.0.0.2
 }
 
-xfail_stock_sysfs_child_is_in_its_parents_namespace='it is in the initial one'
+xfail_stock_sysfs_child_is_in_its_parents_namespace='the child is in the initial namespace'
 test_sysfs_child_is_in_its_parents_namespace() {
     write_to 2 ib1 create_child 0x8004
     on 2 test -e /sys/class/net/ib1.8004 || {
@@ -250,7 +250,7 @@ test_children_are_created_and_deleted_under_traffic() {
     ! on 1 test -e /sys/class/net/ib0.8001 || drop_child 1 ib0 0x8001 ib0.8001
     # Without -4 ping has an ICMPv6 socket too, which it never reads, and which keeps the neighbour solicitations that
     # children receive: a page of each child that is gone.
-    on 1 ping -4 -q -f 10.0.0.2 >/dev/null 2>&1 &
+    background_ping 1 10.0.0.2 -4
     for i in $(seq 30); do
         make_child 1 ib0 0x8001 ib0.8001
         on 1 ip link add link ib0 name another type ipoib pkey 0x8001

@@ -41,9 +41,9 @@ test_longest_packet_is_65520_bytes() {
 
 test_flood_ping_of_5000_loses_nothing() { flood 1 10.0.0.2 5000; }
 
-test_tcp() { iperf 1 2 -t 3; }
-test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
-test_tcp_16_streams_both_ways() { iperf 1 2 -t 4 -P 8 --bidir; }
+test_tcp() { iperf 1 2 -n 20M; }
+test_tcp_both_ways_at_once() { iperf 1 2 -n 40M --bidir; }
+test_tcp_16_streams_both_ways() { iperf 1 2 -n 40M -P 8 --bidir; }
 test_udp() { udp 1 2 200M -t 3 -l 60000; }
 
 with_mtu() { # MTU
@@ -51,7 +51,7 @@ with_mtu() { # MTU
     set_mtu 2 "$1"
     [ "$(mtu 1)" = "$1" ]
     ping_ok 1 10.0.0.2 -M "do" -s $(($1 - 28))
-    iperf 1 2 -t 2
+    iperf 1 2 -n 20M
     iperf 1 2 -t 2 -u -b 50M
     set_mtu 1 65520
     set_mtu 2 65520

@@ -37,9 +37,9 @@ without_leak() {
 
 traffic_and_500_switches() {
     serve_iperf 2
-    (while :; do on 1 iperf3 -c 10.0.0.2 -t 10 >/dev/null 2>&1 || sleep 0.2; done) &
+    (while :; do on 1 iperf3 -c 10.0.0.2 -b 50M -t 10 >/dev/null 2>&1 || sleep 0.2; done) &
     local traffic=$! i
-    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    background_ping 2 10.0.0.1
     local pinger=$! switchers=() host
     for host in 1 2; do
         # shellcheck disable=SC2016 # expanded by the inner shell

@@ -15,4 +15,4 @@ test_mtu_fits_the_receive_buffer() {
 test_pings_of_every_size_pass() {
     on 1 /test/ping_sizes.py 10.0.0.2 0-300 1000-16340/97 4040-4130 16300-16340 20000 60000
 }
-test_tcp_both_ways() { iperf 1 2 -t 2 --bidir; }
+test_tcp_both_ways() { iperf 1 2 -n 40M --bidir; }

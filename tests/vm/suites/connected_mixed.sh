@@ -44,7 +44,7 @@ test_peer_without_the_connected_flag_gets_datagrams_and_the_pmtu_is_learned() {
     on 1 ip neigh replace fd00::2 lladdr "00${address#80}" dev ib0
     [ "$(learned_pmtu 1 fd00::2)" = 2044 ] || fail "$(cat /run/tracepath)"
     on 1 /test/ping_sizes.py fd00::2 0-64 5000 20000 60000
-    iperf 1 2 -t 2
+    iperf 1 2 -n 20M
     on 1 ip neigh del 10.0.0.2 dev ib0
     on 1 ip neigh del fd00::2 dev ib0
     on 1 ip route flush cache
@@ -52,8 +52,8 @@ test_peer_without_the_connected_flag_gets_datagrams_and_the_pmtu_is_learned() {
 }
 
 test_tcp_and_udp_pass_between_modes() {
-    iperf 1 2 -t 2
-    iperf 2 1 -t 2
+    iperf 1 2 -n 20M
+    iperf 2 1 -n 20M
     iperf 1 2 -t 2 -u -b 50M -l 8000
 }
 

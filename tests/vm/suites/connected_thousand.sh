@@ -63,7 +63,7 @@ test_1056_connections_carry_traffic() {
 
 # The kernel logs each queue that is left when its HCA is removed.
 may_fail_stock_1056_connections_end_at_once='now and then: a completion queue goes while its queue pairs are being destroyed'
-may_fail_stock_both_modules_unload_and_leave_nothing='what was left above'
+may_fail_stock_both_modules_unload_and_leave_nothing='completion queues of the test above are left'
 test_1056_connections_end_at_once() {
     all_are_connected || each_pings_each
     wait_for 10 all_are_connected

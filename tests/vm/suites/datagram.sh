@@ -118,14 +118,14 @@ test_tx_and_rx_bytes_count_the_payload() {
     [ $tx -ge 1000000 ] && [ $tx -lt 1002000 ] && [ $rx -ge 1000000 ] && [ $rx -lt 1002000 ]
 }
 
-test_tcp() { iperf 1 2 -t 3; }
+test_tcp() { iperf 1 2 -n 20M; }
 test_tcp_over_ipv6() {
     on 2 iperf3 -s -B fd00::2 -p 5202 --daemon --one-off
     wait_for 5 listens 2 :5202
     on 1 timeout 30 iperf3 -c fd00::2 -p 5202 -t 2 >/run/iperf.out || { cat /run/iperf.out; return 1; }
 }
-test_tcp_both_ways_at_once() { iperf 1 2 -t 3 --bidir; }
-test_tcp_16_streams() { iperf 1 2 -t 3 -P 16; }
+test_tcp_both_ways_at_once() { iperf 1 2 -n 40M --bidir; }
+test_tcp_16_streams() { iperf 1 2 -n 40M -P 16; }
 test_udp() { udp 1 2 50M -t 3; }
 
 test_debugfs_tables_have_their_format() {

@@ -71,7 +71,7 @@ test_debugfs_files_follow_moves_between_namespaces() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_debugfs_accepts_one_name_in_two_namespaces='its files have the name of each, which debugfs refuses and logs'
+xfail_stock_debugfs_accepts_one_name_in_two_namespaces='the files have the name of each interface, which debugfs refuses and logs'
 test_debugfs_accepts_one_name_in_two_namespaces() {
     mark_log
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
@@ -83,7 +83,7 @@ test_debugfs_accepts_one_name_in_two_namespaces() {
     ! ls /sys/kernel/debug/ipoib/blue_path 2>/dev/null || return 1
 }
 
-xfail_stock_debugfs_shows_neighbours='it does not show them'
+xfail_stock_debugfs_shows_neighbours='the in-tree driver does not show them'
 test_debugfs_shows_neighbours() {
     local address
     ping_ok 1 10.0.0.2
@@ -98,7 +98,7 @@ test_debugfs_shows_neighbours() {
     wait_for 10 reaches 1 10.0.0.2
 }
 
-xfail_stock_tracepoints_report_state_changes='it has none'
+xfail_stock_tracepoints_report_state_changes='the in-tree driver has none'
 test_tracepoints_report_state_changes() {
     local down_and_up
     down_and_up() {
@@ -132,7 +132,7 @@ test_tracepoints_report_state_changes() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_tracepoint_reports_a_full_ring='it has none'
+xfail_stock_tracepoint_reports_a_full_ring='the in-tree driver has none'
 test_tracepoint_reports_a_full_ring() {
     # Byte queue limits would keep the ring from filling.
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before
@@ -160,7 +160,7 @@ for _ in range(1000):
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_drops_have_reasons='its drops have none'
+xfail_stock_drops_have_reasons='drops have no reason'
 test_drops_have_reasons() {
     knob 2 link 0
     on 1 ip neigh replace 10.0.0.77 lladdr 00:00:00:48:fe:80:00:00:00:00:00:00:00:02:c9:03:00:00:99:99 dev ib0

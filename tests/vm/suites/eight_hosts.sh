@@ -6,22 +6,20 @@ PORTS=8
 PROCESSORS=2
 HOSTS=1
 
-test_all_pairs_ping() {
-    local from to
-    for from in $(seq $PORTS); do
-        for to in $(seq $PORTS); do
-            [ "$from" = "$to" ] || ping_ok "$from" "10.0.0.$to" -c 2
-        done
+# Each host pings all hosts twice: the first packet waits for the path, the second one does not.
+each_pings_each() { # FORMAT of addresses, for seq
+    local from addresses
+    mapfile -t addresses < <(seq -f "$1" "$PORTS")
+    for from in $(seq "$PORTS"); do
+        # shellcheck disable=SC2016 # expanded by the inner shell
+        on "$from" sh -c 'for to; do
+            ping -q -c 1 -W 5 "$to" || exit
+            ping -q -c 1 -W 5 "$to" || exit
+        done' pings "${addresses[@]}" >/run/pings || fail "host $from: $(tail -n 3 /run/pings)" || return 1
     done
 }
-test_all_pairs_ping_ipv6() {
-    local from to
-    for from in $(seq $PORTS); do
-        for to in $(seq $PORTS); do
-            [ "$from" = "$to" ] || ping_ok "$from" "fd00::$to" -c 1
-        done
-    done
-}
+test_all_pairs_ping() { each_pings_each 10.0.0.%g; }
+test_all_pairs_ping_ipv6() { each_pings_each fd00::%g; }
 test_seven_hosts_send_to_one() {
     local host before=() pids=()
     for host in $(seq 2 $PORTS); do

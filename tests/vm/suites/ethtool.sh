@@ -122,8 +122,8 @@ test_rings_change_in_connected_mode() {
     wait_for 20 carrier 1
     wait_for 20 reaches 1 10.0.0.2
     wait_for 20 reaches 2 10.0.0.1
-    iperf 1 2 -t 1
-    iperf 2 1 -t 1
+    iperf 1 2 -n 20M
+    iperf 2 1 -n 20M
     set_mode 1 datagram
     set_mode 2 datagram
     wait_for 20 reaches 1 10.0.0.2
@@ -159,7 +159,7 @@ test_ring_sizes_are_rounded_and_limited() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-xfail_stock_interface_has_one_channel='it does not say'
+xfail_stock_interface_has_one_channel='the in-tree driver does not report channels'
 test_interface_has_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:\s+1'; }
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
@@ -179,7 +179,7 @@ is_still() { # HOST
     sleep 1
     [ "$(statistic_of "$1" rx_packets) $(moderation "$1" rx-usecs)" = "$before" ]
 }
-xfail_stock_adaptive_moderation_follows_the_traffic='it has none'
+xfail_stock_adaptive_moderation_follows_the_traffic='the in-tree driver has none'
 test_adaptive_moderation_follows_the_traffic() {
     local moderation_was moderation_changed=0 events
     on 2 ethtool -C ib1 adaptive-rx on
@@ -197,7 +197,7 @@ test_adaptive_moderation_follows_the_traffic() {
     moderation_was=$(moderation 2 rx-usecs) moderation_changed=0 events=$(statistic_of 2 rx_cq_events)
     for _ in $(seq 20); do
         reaches 1 10.0.0.2
-        ! moderation_changes 2 2 || fail "it changed twice without traffic"
+        ! moderation_changes 2 2 || fail "the moderation changed twice without traffic"
     done
     events=$(($(statistic_of 2 rx_cq_events) - events))
     echo "# $moderation_changed changes in $events events"

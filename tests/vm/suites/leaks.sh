@@ -10,7 +10,7 @@ HOSTS=1
 traffic() {
     wait_for 20 reaches 1 10.0.0.2
     flood 1 10.0.0.2 500
-    iperf 1 2 -t 2
+    iperf 1 2 -n 20M
 }
 
 life_in() { # MODE

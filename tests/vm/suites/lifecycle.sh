@@ -10,9 +10,9 @@ HOSTS=1
 # unloaded driver for longer than a minute, which the kernel reports.
 background_traffic() {
     serve_iperf 2 --rcv-timeout 2000
-    (while :; do on 1 timeout 12 iperf3 -c 10.0.0.2 -t 10 --connect-timeout 1000 >/dev/null 2>&1 || sleep 0.2; done) &
+    (while :; do on 1 timeout 12 iperf3 -c 10.0.0.2 -b 50M -t 10 --connect-timeout 1000 >/dev/null 2>&1 || sleep 0.2; done) &
     traffic=$!
-    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    background_ping 2 10.0.0.1
     pinger=$!
 }
 end_traffic() {
@@ -63,9 +63,9 @@ test_module_unloads_right_after_use() {
 }
 
 test_hca_unplug_under_traffic() {
-    on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
+    background_ping 1 10.0.0.2
     serve_iperf 1
-    on 2 iperf3 -c 10.0.0.1 -t 30 >/dev/null 2>&1 &
+    on 2 iperf3 -c 10.0.0.1 -b 50M -t 30 >/dev/null 2>&1 &
     sleep 1
     knob 2 plugged 0
     ! on 2 ip link show ib1 2>/dev/null || return 1

@@ -85,7 +85,7 @@ test_child_is_created_in_the_other_mode() {
 }
 
 # Without MACAddress=none, networkd generates an address for netdevs that it creates.
-xfail_stock_child_with_a_generated_address_works='it takes the GID in it for its own'
+xfail_stock_child_with_a_generated_address_works='the in-tree driver takes the GID in it for its own'
 test_child_with_a_generated_address_works() {
     make_blue_anew connected
     wait_for 20 link_shows blue 'ipoib pkey *0x8001 mode *connected'

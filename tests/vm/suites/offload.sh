@@ -88,7 +88,7 @@ test_connected_mode_has_no_send_offloads() {
 xfail_stock_mode_changes_while_large_packets_are_sent='connections are given the opcode of the last datagram, LSO, which the HCA refuses'
 test_mode_changes_while_large_packets_are_sent() { mode_changes_under_large_packets; }
 
-xfail_stock_received_segments_are_merged='it has no LRO'
+xfail_stock_received_segments_are_merged='the in-tree driver has no LRO'
 test_received_segments_are_merged() {
     local off on
     # Packets come in batches, however the processors are shared.
@@ -107,7 +107,7 @@ test_received_segments_are_merged() {
     [ $((on * 2)) -lt "$off" ]
 }
 
-xfail_stock_merging_preserves_the_data='it has no LRO'
+xfail_stock_merging_preserves_the_data='the in-tree driver has no LRO'
 test_merging_preserves_the_data() {
     local before
     set_feature 2 lro on
@@ -125,7 +125,7 @@ test_merging_preserves_the_data() {
     transfer 20
 }
 
-xfail_stock_forwarding_disables_merging='it has no LRO'
+xfail_stock_forwarding_disables_merging='the in-tree driver has no LRO'
 test_forwarding_disables_merging() {
     set_feature 2 lro on
     on 2 sysctl -qw net.ipv4.conf.ib1.forwarding=1

@@ -18,7 +18,7 @@ works() {
     add_hosts
     wait_for 20 reaches 1 10.0.0.2
     flood 1 10.0.0.2 500
-    iperf 1 2 -t 1
+    iperf 1 2 -n 20M
     stop_traffic
 }
 

@@ -47,7 +47,7 @@ test_unknown_pkey_or_gid_finds_no_interface() {
     is none 1 pkey=0x8001 gid="$(gid 1)"
 }
 
-xfail_stock_child_is_found_before_its_first_up='it has the index of the first key until then'
+xfail_stock_child_is_found_before_its_first_up='the child has P_Key index 0 until then'
 test_child_is_found_before_its_first_up() {
     local found
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
@@ -143,7 +143,7 @@ test_bonds_ip_address_selects_its_slave() {
     on 1 ip link del azure
 }
 
-case $(uname -r) in 6.1.*) xfail_stock_interface_is_returned_instead_of_its_vrf='it does' ;; esac
+case $(uname -r) in 6.1.*) xfail_stock_interface_is_returned_instead_of_its_vrf='the in-tree driver returns the VRF' ;; esac
 test_interface_is_returned_instead_of_its_vrf() {
     local found
     on 1 ip link add vrf7 type vrf table 10

@@ -7,12 +7,12 @@ FABRIC=rdma_netdev=2
 # shellcheck source=/dev/null
 . suites/rdma_netdev.sh
 filters() { true; }
-skippable_address_of_a_virtual_function_cannot_be_set='it has no virtual functions'
+skippable_address_of_a_virtual_function_cannot_be_set='the HCA has no virtual functions'
 skippable_address_has_no_connected_flag='there is'
 skippable_moderation_is_refused='the queue pair has it'
 # hfi1 leaves its statistics to the core if the core supports that (net_device.pcpu_stat_type).
-xfail_stock_statistics_add_rdma_netdev_and_queue_pair="it shows the queue pair's alone"
-xfail_stock_statistics_include_the_rdma_netdevs="it shows the queue pair's alone"
+xfail_stock_statistics_add_rdma_netdev_and_queue_pair="the in-tree driver shows the queue pair's alone"
+xfail_stock_statistics_include_the_rdma_netdevs="the in-tree driver shows the queue pair's alone"
 may_fail_stock_connected_child='now and then: a completion queue goes before the last queue pair that uses it'
 may_fail_stock_hca_is_unplugged_under_traffic='now and then: such a completion queue is left'
 
@@ -95,15 +95,15 @@ test_connected_mode() {
     ping_ok 1 10.0.0.2 -s 60000
     ping_ok 2 10.0.0.1 -s 60000
     [ "$(counter 1 rc_sent)" -gt "$before" ]
-    iperf 1 2 -t 2
-    iperf 1 2 -t 2 -R
+    iperf 1 2 -n 20M
+    iperf 1 2 -n 20M -R
     # Multicast is still sent as datagrams.
     on 1 ping -q -c 3 -i 0.1 -W 10 ff02::1%ib0 >/dev/null
 }
 
 test_connected_down_and_up_under_traffic() {
     in_mode connected
-    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    background_ping 2 10.0.0.1
     for _ in $(seq 5); do
         on 1 ip link set ib0 down
         on 1 ip link set ib0 up
@@ -121,8 +121,8 @@ test_connected_and_datagram_hosts_communicate() {
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
     ping_ok 2 10.0.0.1
-    iperf 1 2 -t 1
-    iperf 1 2 -t 1 -R
+    iperf 1 2 -n 20M
+    iperf 1 2 -n 20M -R
 }
 
 test_back_to_datagram_mode() {
@@ -131,7 +131,7 @@ test_back_to_datagram_mode() {
     [ "$(tx_queues 1)" = 2 ]
     [ "$(mtu 1)" = 2044 ]
     flood 1 10.0.0.2 500
-    iperf 1 2 -t 1
+    iperf 1 2 -n 20M
 }
 
 test_modes_change_20_times_under_traffic() {
@@ -139,8 +139,8 @@ test_modes_change_20_times_under_traffic() {
     # removal; it logs that, and uses the first.
     expect_in_log 'ib[01] selects TX queue 1, but real number of TX queues is 1'
     on 1 iperf3 -s -D -B 10.0.0.1 -p 5301
-    on 2 sh -c 'for port in 1 2 3; do iperf3 -c 10.0.0.1 -p 5301 -t 20; done' >/dev/null 2>&1 &
-    on 2 ping -q -f 10.0.0.1 >/dev/null 2>&1 &
+    on 2 sh -c 'for port in 1 2 3; do iperf3 -c 10.0.0.1 -p 5301 -b 50M -t 20; done' >/dev/null 2>&1 &
+    background_ping 2 10.0.0.1
     for _ in $(seq 10); do
         set_mode 1 connected
         set_mode 2 connected
@@ -173,7 +173,7 @@ test_connected_child() {
 
 # The broadcast group's Q_Key is set for the rdma_netdev's sends, and for the queue pair's receives. Omni-Path's sets
 # the former only.
-xfail_stock_queue_pair_has_the_links_qkey='it leaves the Q_Key of its own queue pair to the datapath, and hears no group'
+xfail_stock_queue_pair_has_the_links_qkey='the in-tree driver leaves the Q_Key of its own queue pair to the datapath, and hears no group'
 test_queue_pair_has_the_links_qkey() {
     local heard=0
     reopen_with_leave_qkey 1

@@ -183,7 +183,7 @@ test_events_are_handled_while_rtnl_is_held() {
             ip -batch - >/dev/null 2>&1 &
         pids+=($!)
     done
-    for i in $(seq 20); do
+    for i in $(seq 10); do
         late="${late:-} $(left_after 2)"
         knob 2 link 1
         wait_for 60 carrier 2

@@ -142,7 +142,7 @@ test_send_only_groups_take_little_memory() {
     flood 2 10.0.0.1 500
 }
 
-xfail_stock_unused_paths_and_groups_are_freed='it keeps paths until it is restarted'
+xfail_stock_unused_paths_and_groups_are_freed='the in-tree driver keeps paths until it is restarted'
 test_unused_paths_and_groups_are_freed() {
     local before
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)

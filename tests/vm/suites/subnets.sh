@@ -45,8 +45,8 @@ test_hosts_of_one_subnet_communicate() {
     ping_ok 4 10.0.0.2
     ping_ok 3 fd00::1
     ping_ok 2 fd00::4
-    iperf 1 3 -t 2
-    iperf 2 4 -t 2
+    iperf 1 3 -n 20M
+    iperf 2 4 -n 20M
 }
 
 test_hosts_of_two_subnets_cannot_communicate() {

@@ -33,8 +33,8 @@ test_mode_changes_keep_one_queue() {
 # 18
 # The kernel's own watchdog logs a warning with a trace, once.
 case $(uname -r) in 6.1.*)
-    xfail_stock_stalled_sends_recover_without_a_stopped_queue='it logs it each second, and waits'
-    xfail_stock_stalled_sends_recover_with_a_stopped_queue='as that'
+    xfail_stock_stalled_sends_recover_without_a_stopped_queue='the in-tree driver logs the timeout each second, and waits'
+    xfail_stock_stalled_sends_recover_with_a_stopped_queue='the in-tree driver logs the timeout each second, and waits'
     ;;
 esac
 times_out_and_recovers() { # [ping arguments]
@@ -72,7 +72,7 @@ test_stalled_sends_recover_with_a_stopped_queue() { times_out_and_recovers -s 20
 test_threaded_napi_stops_and_wakes_the_queue() {
     local host
     for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
-    iperf 1 2 -t 4 --bidir -P 4
+    iperf 1 2 -n 40M --bidir -P 4
     iperf 1 2 -t 3 -u -b 0 -l 100
     flood 1 10.0.0.2 1000
     for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done

@@ -141,7 +141,7 @@ test_child_without_a_link_is_refused() {
     ! on 1 test -e /sys/class/net/x || return 1
 }
 
-xfail_stock_link_netnsid_is_reported='it reports none'
+xfail_stock_link_netnsid_is_reported='the in-tree driver reports none'
 test_link_netnsid_is_reported() {
     local found=
     ip netns add elsewhere

@@ -111,7 +111,7 @@ test_unused_neighbour_is_removed_with_its_connection() {
 
 inflight() { file ib0 queues/tx-0/byte_queue_limits/inflight; }
 limit() { file ib0 queues/tx-0/byte_queue_limits/limit; }
-xfail_stock_bytes_in_flight_are_limited='it has no byte queue limits'
+xfail_stock_bytes_in_flight_are_limited='the in-tree driver has no byte queue limits'
 test_bytes_in_flight_are_limited() {
     local i most=0 allowed=0 now
     knob 1 delay_us 20000
@@ -134,7 +134,7 @@ test_bytes_in_flight_are_limited() {
 }
 
 # A new queue would otherwise be stopped from the first packet until it is sent.
-xfail_stock_few_bytes_never_stop_the_queue='it has no byte queue limits'
+xfail_stock_few_bytes_never_stop_the_queue='the in-tree driver has no byte queue limits'
 test_few_bytes_never_stop_the_queue() {
     local seen
     on 1 ip link set ib0 down
@@ -152,7 +152,7 @@ print(open("/sys/class/net/ib0/queues/tx-0/byte_queue_limits/inflight").read())'
     [ "$seen" -ge 9200 ]
 }
 
-xfail_stock_packets_are_charged_to_their_socket_until_sent='it orphans them'
+xfail_stock_packets_are_charged_to_their_socket_until_sent='the in-tree driver orphans them'
 test_packets_are_charged_to_their_socket_until_sent() {
     local taken
     reaches 1 10.0.0.2
@@ -176,7 +176,7 @@ print(taken)')
 }
 
 ip_receives() { on 2 nstat -asz IpInReceives | awk '$1 == "IpInReceives" { print $2 }'; }
-xfail_stock_connected_mode_uses_gro='what comes by connections bypasses GRO'
+xfail_stock_connected_mode_uses_gro='packets received on connections bypass GRO'
 test_connected_mode_uses_gro() {
     local arrived received host
     for host in 1 2; do

@@ -116,7 +116,7 @@ test_connected_mode_within_a_vrf() {
 }
 
 test_interface_enters_and_leaves_a_vrf_under_traffic() {
-    on 1 ping -q -f 10.0.0.2 >/dev/null 2>&1 &
+    background_ping 1 10.0.0.2
     for _ in $(seq 10); do
         release ib1
         enslave ib1 red
