@@ -261,17 +261,7 @@ void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksu
         rx.dropped.add();
         return;
     }
-    // Sniffers see a hard header with an empty destination as link header.
-    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
-    const auto& header = *reinterpret_cast<const HardHeader*>(shim_skb_data(skb));
-    shim_skb_set_protocol(skb, header.encapsulation.type.value());
-    shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
-    shim_skb_set_device(skb, interface_.dev());
-    shim_skb_set_packet_type(skb, SHIM_PACKET_HOST);
-    if (without_checksum)
-        shim_skb_set_checksum_unnecessary(skb);
-    rx.packets.add();
-    rx.bytes.add(shim_skb_len(skb));
+    rx.finish(skb, SHIM_PACKET_HOST, without_checksum);
     // A copied message's IP header is read from the copy, since its buffer is posted again; that of other messages from
     // the first piece, since the packet's linear part may be empty.
     if (copied)

@@ -192,7 +192,7 @@ void UdReceiveRing::deliver_copy(std::byte* buffer, const shim_wc* wc)
         queue_.dropped.add();
         return;
     }
-    finish(skb, datagram);
+    queue_.finish(skb, datagram.type, datagram.verified);
     queue_.pass_up_behind_held(skb, datagram.ip(), datagram.ip_bytes());
 }
 
@@ -217,28 +217,12 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
         queue_.dropped.add();
         return false;
     }
-    finish(skb, datagram);
+    queue_.finish(skb, datagram.type, datagram.verified);
     if (!segment.of_flow())
         queue_.pass_up_behind_held(skb, datagram.ip(), datagram.ip_bytes());
     else if (!queue_.merger.hold(segment, skb))
         queue_.pass_up(skb);
     return true;
-}
-
-inline void UdReceiveRing::finish(sk_buff* skb, const Datagram& datagram)
-{
-    // Sniffers see a hard header with an empty destination as link header.
-    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
-    shim_skb_set_protocol(skb, datagram.protocol());
-    shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
-    shim_skb_set_device(skb, interface_.dev());
-    shim_skb_set_packet_type(skb, datagram.type);
-    if (datagram.verified)
-        shim_skb_set_checksum_unnecessary(skb);
-    queue_.packets.add();
-    queue_.bytes.add(datagram.ip_bytes());
-    if (datagram.type == SHIM_PACKET_MULTICAST)
-        queue_.multicast.add();
 }
 
 } // namespace ipoib

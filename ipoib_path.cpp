@@ -207,7 +207,8 @@ PathLife::Action PathTable::finish_query(Path& path, PathLife::Event event)
     const PathLife::Action action = step(path, event).action;
     switch (action) {
     case PathLife::Action::query:
-        log_debug(interface_.dev(), "no response to the query of the path to %pI6; sending another one", path.key().bytes);
+        log_debug(interface_.dev(), "no response to the query of the path to %pI6; sending another one",
+                  path.key().bytes);
         (void)send_query(path);
         break;
     case PathLife::Action::keep:

@@ -43,6 +43,9 @@ public:
     sk_buff* allocate(unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Copies a message into a packet of its own, with space for the link header before it. nullptr: no memory.
     sk_buff* copy(const void* message, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    // Removes the link header, at which the packet's data begins, fills in the fields that the stack reads, and counts
+    // the packet. verified: its checksum needs no check.
+    void finish(sk_buff* skb, shim_packet_type type, bool verified) TA_REQUIRES(kernel::receive_poll);
     // Passes a packet to the stack.
     void pass_up(sk_buff* skb) TA_REQUIRES(kernel::receive_poll) { napi_.receive(skb, alone_); }
     // The same for a packet that the merger was not given; it must not overtake packets that the merger holds. ip: its

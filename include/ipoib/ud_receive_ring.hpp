@@ -74,8 +74,6 @@ private:
     // Passes the buffer to the stack. False: the buffer remains the caller's.
     bool deliver_buffer(std::byte* buffer, const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
     sk_buff* build(std::byte* buffer, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    // Sets what the stack needs to know of a packet, and counts it.
-    void finish(sk_buff* skb, const Datagram& datagram) TA_REQUIRES(kernel::receive_poll);
 
     Interface& interface_;
     RxQueue& queue_;
