@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// include/shim/cm.h, the messages.
+// include/shim/cm.h, the messages: sent, lost, repeated and received, and the changes of state that they cause.
 #include "cm.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
 
 #include "world.hpp"
 
@@ -16,20 +17,9 @@ using State = ib_cm_id::State;
 // 4.096 us * 2^20, repeated 15 times.
 constexpr Time answer_timeout = 4300 * millisecond;
 constexpr unsigned int max_tries = 16;
-constexpr unsigned int rej_invalid_service = 8, rej_stale = 10, rej_timeout = 4, rej_consumer = 28;
-constexpr Time time_wait = 2 * second;
-// Destination of LIDs without an owner.
-constexpr unsigned int nowhere = Cm::nobody;
+constexpr unsigned int rej_invalid_service = 8, rej_stale = 10;
 // Back-off of a host after a stale rejection for no reason.
 constexpr Time max_stale = second;
-// Limits of an interface on REQs (security.md).
-constexpr unsigned int requests_at_once = 1024, requests_per_second = 256;
-
-void enter(ib_cm_id* id, State state)
-{
-    id->state = state;
-    ++id->epoch;
-}
 
 } // namespace
 
@@ -38,22 +28,6 @@ ib_cm_id* Cm::find(std::uint64_t serial) const
     const auto it = ids_.find(serial);
     return it == ids_.end() || it->second->destroyed ? nullptr : it->second;
 }
-
-ib_cm_id* Cm::create(ib_device* ca, void* context)
-{
-    may_sleep("ib_create_cm_id");
-    if (world->memory.fails())
-        return reinterpret_cast<ib_cm_id*>(std::intptr_t(-12));
-    auto* id = new ib_cm_id;
-    id->serial = ++world->serials;
-    id->ca = ca;
-    id->context = context;
-    ids_[id->serial] = id;
-    ++ca->cm_ids;
-    return id;
-}
-
-// Messages
 
 void Cm::send(const Mad& sent)
 {
@@ -234,15 +208,7 @@ void Cm::arrive(const Mad& mad)
     case Kind::req:
         break;
     case Kind::rep:
-        if (id->state == State::established)
-            return send({Kind::rtu, mad.to, mad.from, id->serial, mad.from_id});
-        if (id->state != State::req_sent)
-            return;
-        id->remote_id = mad.from_id;
-        id->remote_qpn = mad.qpn;
-        enter(id, State::rep_received);
-        tell(id, SHIM_IB_CM_REP_RECEIVED, &mad);
-        break;
+        return arrive_rep(id, mad);
     case Kind::rtu:
         if (id->state != State::rep_sent)
             return;
@@ -250,23 +216,9 @@ void Cm::arrive(const Mad& mad)
         tell(id, SHIM_IB_CM_RTU_RECEIVED, nullptr);
         break;
     case Kind::rej:
-        if (id->state != State::req_sent && id->state != State::rep_sent && id->state != State::req_received &&
-            id->state != State::established && id->state != State::rep_received)
-            return;
-        if (mad.reason == rej_stale)
-            enter_time_wait(id);
-        else
-            enter(id, State::idle);
-        tell(id, SHIM_IB_CM_REJ_RECEIVED, &mad);
-        break;
+        return arrive_rej(id, mad);
     case Kind::dreq:
-        if (id->state == State::time_wait || id->state == State::dreq_received)
-            return send({Kind::drep, mad.to, mad.from, id->serial, mad.from_id});
-        if (id->state != State::established && id->state != State::rep_sent && id->state != State::dreq_sent)
-            return;
-        enter(id, State::dreq_received);
-        tell(id, SHIM_IB_CM_DREQ_RECEIVED, nullptr);
-        break;
+        return arrive_dreq(id, mad);
     case Kind::drep:
         if (id->state != State::dreq_sent)
             return;
@@ -274,6 +226,40 @@ void Cm::arrive(const Mad& mad)
         tell(id, SHIM_IB_CM_DREP_RECEIVED, nullptr);
         break;
     }
+}
+
+void Cm::arrive_rep(ib_cm_id* id, const Mad& mad)
+{
+    if (id->state == State::established)
+        return send({Kind::rtu, mad.to, mad.from, id->serial, mad.from_id});
+    if (id->state != State::req_sent)
+        return;
+    id->remote_id = mad.from_id;
+    id->remote_qpn = mad.qpn;
+    enter(id, State::rep_received);
+    tell(id, SHIM_IB_CM_REP_RECEIVED, &mad);
+}
+
+void Cm::arrive_rej(ib_cm_id* id, const Mad& mad)
+{
+    if (id->state != State::req_sent && id->state != State::rep_sent && id->state != State::req_received &&
+        id->state != State::established && id->state != State::rep_received)
+        return;
+    if (mad.reason == rej_stale)
+        enter_time_wait(id);
+    else
+        enter(id, State::idle);
+    tell(id, SHIM_IB_CM_REJ_RECEIVED, &mad);
+}
+
+void Cm::arrive_dreq(ib_cm_id* id, const Mad& mad)
+{
+    if (id->state == State::time_wait || id->state == State::dreq_received)
+        return send({Kind::drep, mad.to, mad.from, id->serial, mad.from_id});
+    if (id->state != State::established && id->state != State::rep_sent && id->state != State::dreq_sent)
+        return;
+    enter(id, State::dreq_received);
+    tell(id, SHIM_IB_CM_DREQ_RECEIVED, nullptr);
 }
 
 void Cm::enter_time_wait(ib_cm_id* id)
@@ -300,18 +286,6 @@ void Cm::disconnect(ib_cm_id* id, bool again)
         send(mad);
 }
 
-void Cm::check_allowance(unsigned int node, std::uint64_t service)
-{
-    Allowance& allowance = allowances_[{node, service}];
-    const Time now = world->scheduler.now();
-    allowance.left += static_cast<double>(now - allowance.when) / second * requests_per_second;
-    allowance.left = std::min<double>(allowance.left, requests_at_once) - 1;
-    allowance.when = now;
-    // REQs of one tick are counted together.
-    SIM_CHECK(allowance.left >= -2, "node %u takes more than %u REQs at once and %u a second", node, requests_at_once,
-              requests_per_second);
-}
-
 void Cm::watch() const
 {
     for (const auto& [pair, since] : stale_since_)
@@ -320,179 +294,4 @@ void Cm::watch() const
                   pair.second);
 }
 
-// The driver's side
-
-void Cm::destroy(ib_cm_id* id)
-{
-    may_sleep("ib_destroy_cm_id");
-    const auto it = ids_.find(id->serial);
-    SIM_CHECK(it != ids_.end() && it->second == id && !id->destroyed, "an identifier is destroyed twice");
-    SIM_CHECK(id->handler != world->scheduler.current(), "an identifier is destroyed from within its handler");
-    world->lockdep.wait_for(Lockdep::cm_handler, id);
-    end(id);
-}
-
-void Cm::end(ib_cm_id* id)
-{
-    Mad refusal{Kind::rej, id->ca->node, id->remote_node, id->serial, id->remote_id};
-    switch (id->state) {
-    case State::req_sent:
-        refusal.reason = rej_timeout;
-        // The identifier at the other side is unknown: look it up by this one's number.
-        for (const auto& [serial, other] : ids_)
-            if (other->passive && other->remote_id == id->serial)
-                refusal.to_id = serial;
-        send(refusal);
-        break;
-    case State::req_received:
-    case State::rep_sent:
-    case State::rep_received:
-        refusal.reason = rej_consumer;
-        send(refusal);
-        break;
-    case State::established:
-        disconnect(id, false);
-        break;
-    case State::dreq_received:
-        send({Kind::drep, id->ca->node, id->remote_node, id->serial, id->remote_id});
-        break;
-    default:
-        break;
-    }
-    const bool waits =
-        id->state == State::dreq_sent || id->state == State::dreq_received || id->state == State::time_wait;
-    id->destroyed = true;
-    world->scheduler.wait(id, "messages of the CM", [id] { return !id->scheduled && id->requests == 0; });
-    if (id->remembered) {
-        // Time wait lasts longer than the identifier.
-        const auto key = std::pair(id->ca->node, std::pair(id->remote_node, id->remote_qpn));
-        const auto forget = [this, key, serial = id->serial] {
-            const auto it = remote_qps_.find(key);
-            if (it != remote_qps_.end() && it->second == serial)
-                remote_qps_.erase(it);
-        };
-        if (waits)
-            world->scheduler.after(time_wait, forget);
-        else
-            forget();
-    }
-    ids_.erase(id->serial);
-    --id->ca->cm_ids;
-    delete id;
-}
-
-int Cm::listen(ib_cm_id* id, std::uint64_t service)
-{
-    may_sleep("ib_cm_listen");
-    for (const auto& [_, other] : ids_)
-        if (other->ca == id->ca && other->state == State::listens && other->service == service && !other->destroyed)
-            return -16;
-    id->service = service;
-    allowances_[{id->ca->node, service}] = {requests_at_once, world->scheduler.now()};
-    enter(id, State::listens);
-    return 0;
-}
-
-int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
-{
-    may_sleep("ib_send_cm_req");
-    if (world->memory.fails())
-        return -12;
-    SIM_CHECK(id->state == State::idle, "a REQ is sent in another state than idle");
-    const ib_device* to = world->fabric.owner(request.path->dlid);
-    id->remote_node = to ? to->node : nowhere;
-    id->local_qpn = request.qpn;
-    ++requests;
-    stale_since_.erase({id->ca->node, id->remote_node});
-    Mad mad{Kind::req, id->ca->node, id->remote_node, id->serial, 0};
-    mad.service = request.service_id;
-    mad.qpn = request.qpn;
-    const auto* data = static_cast<const std::uint8_t*>(request.private_data);
-    mad.data.assign(data, data + request.private_bytes);
-    mad.data.resize(SHIM_CM_REQ_PRIVATE_BYTES);
-    enter(id, State::req_sent);
-    keep_sending(id, mad, SHIM_IB_CM_REQ_ERROR);
-    world->scheduler.point();
-    return 0;
-}
-
-int Cm::send_rep(ib_cm_id* id, const shim_cm_reply& reply)
-{
-    may_sleep("ib_send_cm_rep");
-    if (id->state != State::req_received)
-        return -22;
-    if (world->memory.fails())
-        return -12;
-    id->local_qpn = reply.qpn;
-    check_allowance(id->ca->node, id->service);
-    Mad mad{Kind::rep, id->ca->node, id->remote_node, id->serial, id->remote_id};
-    mad.qpn = reply.qpn;
-    const auto* data = static_cast<const std::uint8_t*>(reply.private_data);
-    mad.data.assign(data, data + reply.private_bytes);
-    mad.data.resize(SHIM_CM_REP_PRIVATE_BYTES);
-    enter(id, State::rep_sent);
-    keep_sending(id, mad, SHIM_IB_CM_REP_ERROR);
-    world->scheduler.point();
-    return 0;
-}
-
-int Cm::send_rtu(ib_cm_id* id)
-{
-    may_sleep("ib_send_cm_rtu");
-    if (id->state != State::rep_received)
-        return -22;
-    if (world->memory.fails())
-        return -12;
-    enter(id, State::established);
-    send({Kind::rtu, id->ca->node, id->remote_node, id->serial, id->remote_id});
-    return 0;
-}
-
-int Cm::send_drep(ib_cm_id* id)
-{
-    may_sleep("ib_send_cm_drep");
-    if (id->state != State::dreq_received)
-        return -22;
-    send({Kind::drep, id->ca->node, id->remote_node, id->serial, id->remote_id});
-    enter_time_wait(id);
-    return 0;
-}
-
-void Cm::send_rej(ib_cm_id* id, unsigned int reason)
-{
-    may_sleep("ib_send_cm_rej");
-    if (id->state != State::req_received && id->state != State::rep_received && id->state != State::rep_sent)
-        return;
-    Mad mad{Kind::rej, id->ca->node, id->remote_node, id->serial, id->remote_id};
-    mad.reason = reason;
-    enter(id, State::idle);
-    send(mad);
-}
-
-bool Cm::may_get_ready(const ib_cm_id* id) const
-{
-    return id->state == State::req_received || id->state == State::rep_sent || id->state == State::rep_received ||
-           id->state == State::established;
-}
-
-void Cm::remote_of(const ib_cm_id* id, unsigned int& node, std::uint32_t& qpn) const
-{
-    node = id->remote_node;
-    qpn = id->remote_qpn;
-}
-
 } // namespace sim
-
-using sim::world;
-
-ib_cm_id* shim_ib_create_cm_id(ib_device* ca, void* context) { return world->cm.create(ca, context); }
-void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
-void shim_ib_destroy_cm_id(ib_cm_id* id) { world->cm.destroy(id); }
-int shim_ib_cm_listen(ib_cm_id* id, std::uint64_t service) { return world->cm.listen(id, service); }
-int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request) { return world->cm.send_req(id, *request); }
-int shim_ib_send_cm_rep(ib_cm_id* id, const shim_cm_reply* reply) { return world->cm.send_rep(id, *reply); }
-int shim_ib_send_cm_rtu(ib_cm_id* id) { return world->cm.send_rtu(id); }
-int shim_ib_send_cm_drep(ib_cm_id* id) { return world->cm.send_drep(id); }
-void shim_ib_send_cm_rej(ib_cm_id* id, shim_cm_reason reason) { world->cm.send_rej(id, reason); }
-void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
-std::uint32_t shim_get_random_u32() { return static_cast<std::uint32_t>(world->scheduler.random().next() >> 32); }

@@ -77,6 +77,9 @@ public:
     void remote_of(const ib_cm_id* id, unsigned int& node, std::uint32_t& qpn) const;
 
 private:
+    // Destination of LIDs without an owner.
+    static constexpr unsigned int nowhere = nobody;
+    static constexpr Time time_wait = 2 * second;
     enum class Kind { req, rep, rtu, rej, dreq, drep };
     struct Mad {
         Kind kind;
@@ -105,10 +108,18 @@ private:
     void send(const Mad& mad);
     void arrive(const Mad& mad);
     void arrive_req(const Mad& mad);
+    void arrive_rep(ib_cm_id* id, const Mad& mad);
+    void arrive_rej(ib_cm_id* id, const Mad& mad);
+    void arrive_dreq(ib_cm_id* id, const Mad& mad);
     // Repeats the message until the identifier has left this state, or the retries are used up.
     void keep_sending(ib_cm_id* id, const Mad& mad, unsigned int given_up);
     void tell(ib_cm_id* id, unsigned int event, const Mad* mad);
     void run(std::uint64_t serial);
+    static void enter(ib_cm_id* id, ib_cm_id::State state)
+    {
+        id->state = state;
+        ++id->epoch;
+    }
     void enter_time_wait(ib_cm_id* id);
     void disconnect(ib_cm_id* id, bool again);
     void end(ib_cm_id* id);

@@ -177,6 +177,49 @@ void Stack::send_group(net_device* dev, unsigned int group, unsigned int bytes)
     transmit(dev, ip_packet(dev, group_address(dev, group), std::move(packet), 0));
 }
 
+// Position of the stream's next segment. A segment may be skipped, and sent after its successor with its own length.
+std::uint32_t Stack::next_place(Stream& stream, Skipped& skipped, unsigned int& data_bytes, bool may_skip)
+{
+    if (skipped.bytes) {
+        data_bytes = std::exchange(skipped.bytes, 0);
+        return skipped.place;
+    }
+    std::uint32_t place = stream.next;
+    if (may_skip && world->scheduler.random().one_in(24)) {
+        skipped = {place, data_bytes};
+        place += data_bytes;
+        stream.next += 2 * data_bytes;
+    } else {
+        stream.next += data_bytes;
+    }
+    return place;
+}
+
+// Writes the TCP header of a segment of the stream, and at times an odd value into either header.
+void Stack::write_tcp(const Ip& ip, Stream& stream, std::uint16_t port, std::uint32_t place, unsigned int header_bytes,
+                      bool last)
+{
+    Random& random = world->scheduler.random();
+    ip.tcp() = {
+        .source = Be16(port),
+        .destination = Be16(port),
+        .sequence = Be32(place),
+        .acknowledgement = Be32(stream.acknowledged += static_cast<std::uint32_t>(random.below(3) * 1000)),
+        .length = static_cast<std::uint8_t>((header_bytes - 20) / 4 << 4),
+        .flags = ack,
+        .window = Be16(static_cast<std::uint16_t>(1000 + random.below(3))),
+        .checksum = Be16(0),
+        .urgent = Be16(0),
+    };
+    stream.clock += static_cast<std::uint32_t>(random.below(2));
+    if (auto* times = ip.timestamps())
+        *times = {Be32(ipoib::TcpTimestamps::usual_preamble), Be32(stream.clock), Be32(stream.clock - 7)};
+    if (last || random.one_in(16))
+        ip.tcp().flags |= psh;
+    if (random.one_in(8))
+        make_odd(ip);
+}
+
 // Segments of a stream, one after the other, some of which LRO must not merge with the others; or one large packet.
 void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned int bytes)
 {
@@ -195,46 +238,17 @@ void Stack::send_stream(net_device* dev, Party to, const HwAddr& where, unsigned
         left = 1;
     }
     std::vector<sk_buff*> packets;
-    // Position and length of the segment that is sent after its successor.
-    std::uint32_t skipped = 0, skipped_bytes = 0;
+    Skipped skipped;
     for (; left > 0; --left) {
         auto data_bytes = large ? bytes - header_bytes : usual;
         if (!large && random.one_in(24))
             data_bytes = static_cast<unsigned int>(random.between(1, usual));
-        std::uint32_t place = stream.next;
-        if (skipped_bytes) {
-            place = skipped;
-            data_bytes = std::exchange(skipped_bytes, 0);
-        } else if (!large && left > 1 && random.one_in(24)) {
-            skipped = place;
-            skipped_bytes = data_bytes;
-            place += data_bytes;
-            stream.next += 2 * data_bytes;
-        } else {
-            stream.next += data_bytes;
-        }
+        const std::uint32_t place = next_place(stream, skipped, data_bytes, !large && left > 1);
         std::vector<std::uint8_t> packet(header_bytes + data_bytes);
         const Ip ip(packet.data());
         write_ip(ip, address_of(dev->party), address_of(to), protocol_tcp, header_bytes + data_bytes,
                  ledger.next(self, who, port));
-        ip.tcp() = {
-            .source = Be16(port),
-            .destination = Be16(port),
-            .sequence = Be32(place),
-            .acknowledgement = Be32(stream.acknowledged += static_cast<std::uint32_t>(random.below(3) * 1000)),
-            .length = static_cast<std::uint8_t>((header_bytes - 20) / 4 << 4),
-            .flags = ack,
-            .window = Be16(static_cast<std::uint16_t>(1000 + random.below(3))),
-            .checksum = Be16(0),
-            .urgent = Be16(0),
-        };
-        stream.clock += static_cast<std::uint32_t>(random.below(2));
-        if (auto* times = ip.timestamps())
-            *times = {Be32(ipoib::TcpTimestamps::usual_preamble), Be32(stream.clock), Be32(stream.clock - 7)};
-        if (left == 1 || random.one_in(16))
-            ip.tcp().flags |= psh;
-        if (random.one_in(8))
-            make_odd(ip);
+        write_tcp(ip, stream, port, place, header_bytes, left == 1);
         packets.push_back(ip_packet(dev, where, std::move(packet), segment_bytes));
         count_sent(dev, to, packets.back()->segments);
     }

@@ -15,6 +15,9 @@ namespace {
 // A transmit timeout comes after 10 s, an unresponsive queue pair is abandoned after 5 s.
 constexpr Time time_to_get_well = 60 * second;
 
+// A fault that occurs at times occurs once in this number.
+unsigned int chance(const Planned& planned) { return static_cast<unsigned int>(2 + planned.number % 60); }
+
 } // namespace
 
 void Faults::schedule(const Planned& planned)
@@ -40,53 +43,35 @@ void Faults::set_for(unsigned int& setting, unsigned int value, Time lasts)
     setting = 0;
 }
 
+void Faults::excuse(ib_device& ca, Time until)
+{
+    ca.excused_until = std::max(ca.excused_until, until + time_to_get_well);
+}
+
+void Faults::excuse_all(Time until)
+{
+    for (const auto& ca : world->devices)
+        excuse(*ca, until);
+}
+
 void Faults::perform(const Planned& planned)
 {
     ib_device& ca = *world->devices[planned.node];
-    const Time until = world->scheduler.now() + planned.lasts;
-    const auto chance = static_cast<unsigned int>(2 + planned.number % 60);
-    switch (planned.fault) {
-    case Fault::stall:
-    case Fault::mute:
-    case Fault::send_errors:
-    case Fault::receive_errors:
-    case Fault::post_errors:
-        ca.excused_until = std::max(ca.excused_until, until + time_to_get_well);
-        break;
-    default:
-        break;
-    }
-    if (planned.fault == Fault::memory_pressure)
-        for (const auto& one : world->devices)
-            one->excused_until = std::max(one->excused_until, until + time_to_get_well);
     switch (planned.fault) {
     case Fault::link_mtu:
-        world->sm.change_mtu(static_cast<std::uint8_t>(world->mtu_code - planned.number % 2));
-        return restart_sm(planned.lasts);
     case Fault::sm_restart:
-        return restart_sm(planned.lasts);
     case Fault::sa_silence:
-        world->sm.silent_until = until;
-        break;
     case Fault::sa_refusal:
-        world->sm.refuses_until = until;
-        break;
     case Fault::hostile_sa:
-        world->sm.lies_until = until;
-        for (const auto& one : world->devices)
-            one->excused_until = std::max(one->excused_until, until + time_to_get_well);
-        wait_for(planned.lasts);
-        // A restart of the subnet manager makes each node repeat its joins and queries.
-        return restart_sm(millisecond);
+    case Fault::sa_slowness:
+        return perform_on_sm(planned);
     case Fault::hostile_cm:
         return attack(planned);
-    case Fault::sa_slowness:
-        world->sm.slow_until = until;
-        break;
     case Fault::memory_pressure:
-        return set_for(world->memory.fail_one_in, chance, planned.lasts);
+        excuse_all(world->scheduler.now() + planned.lasts);
+        return set_for(world->memory.fail_one_in, chance(planned), planned.lasts);
     case Fault::cm_loss:
-        return set_for(world->cm.loss_one_in, 2 + chance % 4, planned.lasts);
+        return set_for(world->cm.loss_one_in, 2 + chance(planned) % 4, planned.lasts);
     case Fault::reload:
         return reload(planned.lasts);
     case Fault::all_down_up:
@@ -94,22 +79,13 @@ void Faults::perform(const Planned& planned)
             down_up({node, 0}, planned.lasts / 16);
         break;
     case Fault::loss:
-        return set_for(ca.loss_one_in, chance, planned.lasts);
     case Fault::send_errors:
-        return set_for(ca.send_error_one_in, chance, planned.lasts);
     case Fault::receive_errors:
-        return set_for(ca.receive_error_one_in, chance, planned.lasts);
     case Fault::no_queue_pairs:
-        return set_for(ca.no_queue_pairs_one_in, 1 + chance % 3, planned.lasts);
     case Fault::post_errors:
-        return set_for(ca.post_error_one_in, chance, planned.lasts);
     case Fault::stall:
-        ca.stalled_until = world->scheduler.now() + planned.number % (20 * second);
-        ca.excused_until = std::max(ca.excused_until, ca.stalled_until + time_to_get_well);
-        break;
     case Fault::mute:
-        ca.mute_until = until;
-        break;
+        return perform_on_hca(planned, ca);
     case Fault::link_down:
     case Fault::link_flaps:
     case Fault::lid_change:
@@ -125,6 +101,63 @@ void Faults::perform(const Planned& planned)
         return perform_on_children(planned);
     default:
         return perform_on_interface(planned);
+    }
+}
+
+void Faults::perform_on_sm(const Planned& planned)
+{
+    const Time until = world->scheduler.now() + planned.lasts;
+    switch (planned.fault) {
+    case Fault::link_mtu:
+        world->sm.change_mtu(static_cast<std::uint8_t>(world->mtu_code - planned.number % 2));
+        return restart_sm(planned.lasts);
+    case Fault::sm_restart:
+        return restart_sm(planned.lasts);
+    case Fault::sa_silence:
+        world->sm.silent_until = until;
+        break;
+    case Fault::sa_refusal:
+        world->sm.refuses_until = until;
+        break;
+    case Fault::hostile_sa:
+        world->sm.lies_until = until;
+        excuse_all(until);
+        wait_for(planned.lasts);
+        // A restart of the subnet manager makes each node repeat its joins and queries.
+        return restart_sm(millisecond);
+    case Fault::sa_slowness:
+        world->sm.slow_until = until;
+        break;
+    default:
+        break;
+    }
+}
+
+void Faults::perform_on_hca(const Planned& planned, ib_device& ca)
+{
+    const Time until = world->scheduler.now() + planned.lasts;
+    if (planned.fault != Fault::loss && planned.fault != Fault::no_queue_pairs)
+        excuse(ca, until);
+    switch (planned.fault) {
+    case Fault::loss:
+        return set_for(ca.loss_one_in, chance(planned), planned.lasts);
+    case Fault::send_errors:
+        return set_for(ca.send_error_one_in, chance(planned), planned.lasts);
+    case Fault::receive_errors:
+        return set_for(ca.receive_error_one_in, chance(planned), planned.lasts);
+    case Fault::no_queue_pairs:
+        return set_for(ca.no_queue_pairs_one_in, 1 + chance(planned) % 3, planned.lasts);
+    case Fault::post_errors:
+        return set_for(ca.post_error_one_in, chance(planned), planned.lasts);
+    case Fault::stall:
+        ca.stalled_until = world->scheduler.now() + planned.number % (20 * second);
+        excuse(ca, ca.stalled_until);
+        break;
+    case Fault::mute:
+        ca.mute_until = until;
+        break;
+    default:
+        break;
     }
 }
 
@@ -177,30 +210,13 @@ void Faults::perform_on_interface(const Planned& planned)
     switch (planned.fault) {
     case Fault::down_up:
         return down_up(party, planned.lasts);
-    case Fault::down_up_storm:
-        for (std::uint64_t i = planned.number % 12; i > 0; --i)
-            down_up(party, dice().log_between(microsecond, 300 * millisecond));
-        break;
     case Fault::mode_change:
         return change_mode(party, planned.number & 1, planned.number & 2);
+    case Fault::down_up_storm:
     case Fault::mode_storm:
-        for (std::uint64_t i = planned.number % 12; i > 0; --i) {
-            change_mode(party, i & 1, dice().one_in(2));
-            wait_for(dice().log_between(microsecond, 500 * millisecond));
-        }
-        break;
     case Fault::rings:
-        for (std::uint64_t i = 1 + planned.number % 8; i > 0; --i) {
-            set_rings(party);
-            wait_for(dice().log_between(microsecond, second));
-        }
-        break;
     case Fault::memberships:
-        for (std::uint64_t i = planned.number % 30; i > 0; --i) {
-            change_memberships(party);
-            wait_for(dice().log_between(10 * microsecond, second));
-        }
-        break;
+        return perform_repeatedly(planned, party);
     case Fault::mtu:
         return change_mtu(party, static_cast<unsigned int>(dice().between(60, 5000)));
     case Fault::umcast:
@@ -221,6 +237,36 @@ void Faults::perform_on_interface(const Planned& planned)
         return burst(planned);
     case Fault::reads:
         return read_everything(planned.node);
+    default:
+        break;
+    }
+}
+
+void Faults::perform_repeatedly(const Planned& planned, Party party)
+{
+    switch (planned.fault) {
+    case Fault::down_up_storm:
+        for (std::uint64_t i = planned.number % 12; i > 0; --i)
+            down_up(party, dice().log_between(microsecond, 300 * millisecond));
+        break;
+    case Fault::mode_storm:
+        for (std::uint64_t i = planned.number % 12; i > 0; --i) {
+            change_mode(party, i & 1, dice().one_in(2));
+            wait_for(dice().log_between(microsecond, 500 * millisecond));
+        }
+        break;
+    case Fault::rings:
+        for (std::uint64_t i = 1 + planned.number % 8; i > 0; --i) {
+            set_rings(party);
+            wait_for(dice().log_between(microsecond, second));
+        }
+        break;
+    case Fault::memberships:
+        for (std::uint64_t i = planned.number % 30; i > 0; --i) {
+            change_memberships(party);
+            wait_for(dice().log_between(10 * microsecond, second));
+        }
+        break;
     default:
         break;
     }

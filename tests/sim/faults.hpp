@@ -27,8 +27,11 @@ public:
 
 private:
     void perform(const Planned& planned);
+    void perform_on_sm(const Planned& planned);
+    void perform_on_hca(const Planned& planned, ib_device& ca);
     void perform_on_port(const Planned& planned, ib_device& ca);
     void perform_on_interface(const Planned& planned);
+    void perform_repeatedly(const Planned& planned, Party party);
     void perform_on_children(const Planned& planned);
 
     void link(ib_device& ca, bool up);
@@ -56,6 +59,9 @@ private:
     void pester(unsigned int node);
     void read_everything(unsigned int node);
     void bring_up(Party party);
+    // Excuses failures of checks at one node or at all, until they have recovered from a fault that ends then.
+    static void excuse(ib_device& ca, Time until);
+    static void excuse_all(Time until);
     // Sets a value for the duration of the fault.
     void set_for(unsigned int& setting, unsigned int value, Time lasts);
 

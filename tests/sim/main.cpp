@@ -240,99 +240,169 @@ void shrink(std::uint64_t seed, Options options)
                 options.only.empty() ? "none" : text_of(options.only).c_str());
 }
 
-int run_all(const Arguments& arguments)
-{
-    watched = share();
-    const auto began = std::chrono::steady_clock::now();
-    const std::uint64_t end = arguments.first + arguments.seeds;
+// Processes that run all seeds among them, and the failures so far.
+class Workers {
+public:
+    explicit Workers(const Arguments& arguments);
+    // Returns when all processes have ended.
+    void run();
+    // Prints the sums of all processes.
+    void report() const;
+    std::uint64_t done() const;
+    const std::vector<Failure>& failures() const { return failures_; }
+
+private:
     struct Worker {
         Watched* shared;
+        // 0: has ended.
         pid_t pid;
     };
-    std::vector<Worker> workers;
+    double elapsed() const;
+    void start(Worker& worker, std::uint64_t first);
+    void stop();
+    void watch_time();
+    void take_end(Worker& worker, int status);
+    void add_edges() const;
+
+    const Arguments& arguments_;
+    const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    std::vector<Worker> workers_;
+    std::vector<Failure> failures_;
+    std::size_t working_ = 0;
+    bool stopped_ = false;
+    // Time of the last line of progress, in seconds.
+    double told_ = 0;
+};
+
+Workers::Workers(const Arguments& arguments) : arguments_(arguments)
+{
     for (unsigned int job = 0; job < arguments.jobs; ++job) {
-        Watched* shared = share();
-        workers.push_back(
-            {shared, start_worker(shared, arguments.first + job, end, arguments.jobs, arguments.options)});
+        workers_.push_back({share(), 0});
+        start(workers_.back(), arguments.first + job);
     }
-    std::vector<Failure> failures;
-    std::size_t working = workers.size();
-    bool stopped = false;
-    double told = 0;
-    const auto elapsed = [began] {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    };
-    const auto done = [&workers] {
-        std::uint64_t sum = 0;
-        for (const Worker& worker : workers)
-            sum += worker.shared->seeds_done;
-        return sum;
-    };
-    while (working > 0) {
+    working_ = workers_.size();
+}
+
+void Workers::start(Worker& worker, std::uint64_t first)
+{
+    const std::uint64_t end = arguments_.first + arguments_.seeds;
+    worker.pid = start_worker(worker.shared, first, end, arguments_.jobs, arguments_.options);
+}
+
+double Workers::elapsed() const
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+}
+
+std::uint64_t Workers::done() const
+{
+    std::uint64_t sum = 0;
+    for (const Worker& worker : workers_)
+        sum += worker.shared->seeds_done;
+    return sum;
+}
+
+void Workers::run()
+{
+    while (working_ > 0) {
         int status = 0;
         const pid_t pid = waitpid(-1, &status, WNOHANG);
         if (pid == 0) {
             usleep(50000);
-            if (elapsed() - told > 10) {
-                told = elapsed();
-                std::printf("  %llu seeds, %zu failed, %.0f s\n", static_cast<unsigned long long>(done()),
-                            failures.size(), told);
-                std::fflush(stdout);
-            }
-            if (arguments.minutes && elapsed() > 60.0 * arguments.minutes && !std::exchange(stopped, true))
-                for (const Worker& worker : workers)
-                    if (worker.pid)
-                        kill(worker.pid, SIGTERM);
+            watch_time();
             continue;
         }
         const auto it =
-            std::find_if(workers.begin(), workers.end(), [pid](const Worker& one) { return one.pid == pid; });
-        if (it == workers.end())
-            continue;
-        it->pid = 0;
-        if (status == 0 || stopped) {
-            --working;
-            continue;
-        }
-        const std::uint64_t seed = it->shared->seed;
-        failures.push_back({seed, reason(*it->shared, status)});
-        std::printf("FAILED seed %llu: %s\n", static_cast<unsigned long long>(seed), failures.back().why.c_str());
-        std::fflush(stdout);
-        it->shared->failure[0] = '\0';
-        if (arguments.stop) {
-            --working;
-            stopped = true;
-            for (const Worker& worker : workers)
-                if (worker.pid)
-                    kill(worker.pid, SIGTERM);
-            continue;
-        }
-        it->pid = start_worker(it->shared, seed + arguments.jobs, end, arguments.jobs, arguments.options);
+            std::find_if(workers_.begin(), workers_.end(), [pid](const Worker& one) { return one.pid == pid; });
+        if (it != workers_.end())
+            take_end(*it, status);
     }
-    std::uint64_t nanoseconds = 0, delivered = 0, sent = 0, merged = 0;
-    for (const Worker& worker : workers) {
+}
+
+void Workers::stop()
+{
+    if (std::exchange(stopped_, true))
+        return;
+    for (const Worker& worker : workers_)
+        if (worker.pid)
+            kill(worker.pid, SIGTERM);
+}
+
+// Reports progress, and ends the run at its time limit.
+void Workers::watch_time()
+{
+    if (elapsed() - told_ > 10) {
+        told_ = elapsed();
+        std::printf("  %llu seeds, %zu failed, %.0f s\n", static_cast<unsigned long long>(done()), failures_.size(),
+                    told_);
+        std::fflush(stdout);
+    }
+    if (arguments_.minutes && elapsed() > 60.0 * arguments_.minutes)
+        stop();
+}
+
+// A process ended: after its last seed, or because a seed failed. Another one continues after that seed.
+void Workers::take_end(Worker& worker, int status)
+{
+    worker.pid = 0;
+    if (status == 0 || stopped_) {
+        --working_;
+        return;
+    }
+    const std::uint64_t seed = worker.shared->seed;
+    failures_.push_back({seed, reason(*worker.shared, status)});
+    std::printf("FAILED seed %llu: %s\n", static_cast<unsigned long long>(seed), failures_.back().why.c_str());
+    std::fflush(stdout);
+    worker.shared->failure[0] = '\0';
+    if (arguments_.stop) {
+        --working_;
+        stop();
+        return;
+    }
+    start(worker, seed + arguments_.jobs);
+}
+
+// Adds the seen transitions of all processes to this one's.
+void Workers::add_edges() const
+{
+    for (const Worker& worker : workers_)
+        for (unsigned int i = 0; i < sizeof(watched->edges) / sizeof(std::atomic<std::uint64_t>); ++i)
+            (&watched->edges[0][0][0])[i] += (&worker.shared->edges[0][0][0])[i];
+}
+
+void Workers::report() const
+{
+    std::uint64_t nanoseconds = 0, delivered = 0, sent = 0, merged = 0, events = 0;
+    for (const Worker& worker : workers_) {
         nanoseconds += worker.shared->nanoseconds;
         delivered += worker.shared->delivered;
         sent += worker.shared->sent;
         merged += worker.shared->merged;
-        for (unsigned int i = 0; i < sizeof(watched->edges) / sizeof(std::atomic<std::uint64_t>); ++i)
-            (&watched->edges[0][0][0])[i] += (&worker.shared->edges[0][0][0])[i];
+        events += worker.shared->total_steps;
     }
     const double seconds = elapsed();
-    std::uint64_t events = 0;
-    for (const Worker& worker : workers)
-        events += worker.shared->total_steps;
     std::printf("seeds %llu, simulated hours %.1f of %u nodes, %.0f s, %.2f million events a second\n",
                 static_cast<unsigned long long>(done()), static_cast<double>(nanoseconds) / 3.6e12, World::usual_nodes,
                 seconds, static_cast<double>(events) / seconds / 1e6);
     std::printf("packets: %llu of %llu sent to a neighbour arrived, %llu of them merged by LRO\n",
                 static_cast<unsigned long long>(delivered), static_cast<unsigned long long>(sent),
                 static_cast<unsigned long long>(merged));
+    add_edges();
     (void)print_edges(std::getenv("SIM_EDGES") != nullptr);
+}
+
+int run_all(const Arguments& arguments)
+{
+    watched = share();
+    Workers workers(arguments);
+    workers.run();
+    workers.report();
+    const std::vector<Failure>& failures = workers.failures();
     if (arguments.shrink)
         for (std::size_t i = 0; i < failures.size() && i < 3; ++i)
             shrink(failures[i].seed, arguments.options);
-    std::printf("%llu passed, %zu failed, 0 skipped\n", static_cast<unsigned long long>(done()), failures.size());
+    std::printf("%llu passed, %zu failed, 0 skipped\n", static_cast<unsigned long long>(workers.done()),
+                failures.size());
     return failures.empty() ? 0 : 1;
 }
 

@@ -75,6 +75,10 @@ private:
     struct Stream {
         std::uint32_t next = 0xffff0000, acknowledged = 0xfffff000, clock = 0xffffff00;
     };
+    // The segment that is sent after its successor.
+    struct Skipped {
+        std::uint32_t place = 0, bytes = 0;
+    };
 
     static void check_told(const net_device* dev);
     static void check_moderation(const net_device* dev);
@@ -91,6 +95,9 @@ private:
     unsigned int longest(const net_device* dev, Party to) const;
     void send_datagram(net_device* dev, Party to, const ipoib::HwAddr& where, unsigned int bytes);
     void send_stream(net_device* dev, Party to, const ipoib::HwAddr& where, unsigned int bytes);
+    static std::uint32_t next_place(Stream& stream, Skipped& skipped, unsigned int& data_bytes, bool may_skip);
+    static void write_tcp(const Ip& ip, Stream& stream, std::uint16_t port, std::uint32_t place,
+                          unsigned int header_bytes, bool last);
     static void make_odd(const Ip& ip);
     void count_sent(const net_device* dev, Party to, unsigned int packets)
     {
