@@ -231,6 +231,29 @@ bool answer_port_table(Port& port, Mad mad, bool set, unsigned int& events)
     }
 }
 
+// Attributes of a switch that each of its ports has. Returns the status of the response.
+std::uint16_t answer_switch_port(Switch& node, Mad mad, bool set, unsigned int ingress)
+{
+    const bool pkeys = mad.attribute() == pkey_table;
+    if (pkeys && !is_pkey_block(mad))
+        return Mad::invalid_value;
+    const unsigned int number = pkeys ? mad.modifier() >> 16 : mad.modifier() & 0xff;
+    if (number > node.port_count)
+        return Mad::invalid_value;
+    Port& port = node.ports[number];
+    if (mad.attribute() != port_info) {
+        unsigned int ignored = 0;
+        answer_port_table(port, mad, set, ignored);
+        return 0;
+    }
+    if (set) {
+        set_port_info(port, mad.data());
+        set_port_state(port, static_cast<PortState>(mad.data()[32] & 0x0f));
+    }
+    write_port_info(port, ingress, 1, mad.data());
+    return 0;
+}
+
 } // namespace
 
 bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
@@ -284,13 +307,6 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
     if (!set && mad.method() != Method::get)
         return false;
     std::uint16_t status = 0;
-    unsigned int ignored = 0;
-    const auto port_number = [&](unsigned int number) -> Port* {
-        if (number <= node.port_count)
-            return &node.ports[number];
-        status = Mad::invalid_value;
-        return nullptr;
-    };
     switch (mad.attribute()) {
     case node_description:
         describe(node, mad.data());
@@ -305,15 +321,6 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
         std::memset(mad.data(), 0, smp_data_bytes);
         store(mad.data(), node.guid);
         break;
-    case port_info:
-        if (Port* port = port_number(mad.modifier() & 0xff)) {
-            if (set) {
-                set_port_info(*port, mad.data());
-                set_port_state(*port, static_cast<PortState>(mad.data()[32] & 0x0f));
-            }
-            write_port_info(*port, ingress, 1, mad.data());
-        }
-        break;
     case linear_forwarding_table:
         if (!access_forwarding(node, mad.modifier(), set, mad.data()))
             status = Mad::invalid_value;
@@ -322,16 +329,11 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
         if (!access_multicast(node, mad.modifier(), set, mad.data()))
             status = Mad::invalid_value;
         break;
+    case port_info:
     case pkey_table:
-        if (!is_pkey_block(mad))
-            status = Mad::invalid_value;
-        else if (Port* port = port_number(mad.modifier() >> 16))
-            answer_port_table(*port, mad, set, ignored);
-        break;
     case sl_to_vl_table:
     case vl_arbitration_table:
-        if (Port* port = port_number(mad.modifier() & 0xff))
-            answer_port_table(*port, mad, set, ignored);
+        status = answer_switch_port(node, mad, set, ingress);
         break;
     default:
         status = Mad::unsupported_method_attribute;

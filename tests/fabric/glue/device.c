@@ -251,6 +251,25 @@ void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid)
 
 /* Plugging. Under soft_plug_lock. */
 
+static void set_operations(struct ib_device *ib)
+{
+	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) | BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+			       BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) | BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
+			       BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+	ib_set_device_ops(ib, &soft_cq_ops);
+	ib_set_device_ops(ib, &soft_queue_ops);
+	ib_set_device_ops(ib, &soft_memory_ops);
+	if (soft_have_srq)
+		ib_set_device_ops(ib, &soft_srq_ops);
+	if (soft_vf_count)
+		ib_set_device_ops(ib, &soft_vf_ops);
+	if (soft_rdma_netdev == SOFT_NETDEV_REPLACES)
+		ib_set_device_ops(ib, &soft_netdev_ops);
+	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
+		ib_set_device_ops(ib, &soft_filter_ops);
+	ib_set_device_ops(ib, &device_ops);
+}
+
 int soft_plug(struct soft_slot *slot)
 {
 	struct soft_hca *hca;
@@ -279,21 +298,7 @@ int soft_plug(struct soft_slot *slot)
 	hca->ib.local_dma_lkey = 1;
 	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", soft_number(slot));
 	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);
-	hca->ib.uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) | BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
-				   BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) | BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
-				   BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
-	ib_set_device_ops(&hca->ib, &soft_cq_ops);
-	ib_set_device_ops(&hca->ib, &soft_queue_ops);
-	ib_set_device_ops(&hca->ib, &soft_memory_ops);
-	if (soft_have_srq)
-		ib_set_device_ops(&hca->ib, &soft_srq_ops);
-	if (soft_vf_count)
-		ib_set_device_ops(&hca->ib, &soft_vf_ops);
-	if (soft_rdma_netdev == SOFT_NETDEV_REPLACES)
-		ib_set_device_ops(&hca->ib, &soft_netdev_ops);
-	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
-		ib_set_device_ops(&hca->ib, &soft_filter_ops);
-	ib_set_device_ops(&hca->ib, &device_ops);
+	set_operations(&hca->ib);
 	spin_lock_irq(&soft_fabric_lock);
 	fabric_renew_hca(soft_fabric, slot->index);
 	spin_unlock_irq(&soft_fabric_lock);

@@ -87,6 +87,16 @@ static bool checksums_hold(const struct soft_qp *qp, const struct frame *frame)
 	       fabric_checksums_hold((void *)(uintptr_t)frame->sge->addr, frame->headers->payload_bytes);
 }
 
+static void count_received(struct soft_slot *slot, const struct soft_recv *recv, enum ib_wc_status status)
+{
+	if (!recv)
+		COUNT(slot, drop_no_receive);
+	else if (status)
+		COUNT(slot, drop_length);
+	else
+		COUNT(slot, delivered);
+}
+
 static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	const struct fabric_headers *h = frame->headers;
@@ -133,12 +143,7 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	spin_unlock_irqrestore(&qp->rq_lock, flags);
 	if (wc.status == IB_WC_LOC_PROT_ERR)
 		soft_break_off(qp);
-	if (!recv)
-		COUNT(slot, drop_no_receive);
-	else if (wc.status)
-		COUNT(slot, drop_length);
-	else
-		COUNT(slot, delivered);
+	count_received(slot, recv, wc.status);
 }
 
 static void receive_group(struct soft_slot *slot, struct soft_hca *hca, const struct frame *frame, struct burst *burst)
@@ -303,94 +308,6 @@ void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payl
 	soft_burst_end(&burst);
 }
 
-static u32 mtu_bytes(const struct soft_slot *slot)
-{
-	return ib_mtu_enum_to_int(fabric_hca_port(soft_fabric, slot->index)->mtu);
-}
-
-/* Gathers part of a send's elements in the staging area, at this offset. */
-static void stage(struct soft_hca *hca, u32 at, const struct soft_send *send, u32 from, u32 bytes)
-{
-	struct fabric_headers part = { .payload_bytes = bytes };
-	struct frame frame = { .headers = &part, .sge = send->sge, .sges = send->sges, .offset = from };
-
-	soft_gather(&frame, hca->staging + at);
-}
-
-static void carry_staged(struct soft_qp *qp, const struct fabric_headers *headers, struct burst *burst)
-{
-	struct ib_sge sge = { .addr = (uintptr_t)qp->hca->staging, .length = headers->payload_bytes };
-	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
-
-	soft_carry(qp->hca->slot, &frame, burst);
-}
-
-static void send_whole(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
-{
-	struct frame frame = {
-		.headers = &send->headers,
-		.sge = send->sge,
-		.sges = send->sges,
-	};
-
-	if (qp->ib.qp_type != IB_QPT_UD || !soft_have_offloads ||
-	    (send->sges == 1 && !(send->flags & IB_SEND_IP_CSUM))) {
-		soft_carry(qp->hca->slot, &frame, burst);
-		return;
-	}
-	stage(qp->hca, 0, send, 0, send->bytes);
-	if (send->flags & IB_SEND_IP_CSUM)
-		fabric_fill_checksums(qp->hca->staging, send->bytes);
-	carry_staged(qp, &send->headers, burst);
-}
-
-/* User-space datagrams have any content: no checksums are verified. */
-static bool send_mapped(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
-{
-	struct frame frame = { .headers = &send->headers, .sge = send->sge, .sges = send->sges };
-
-	return soft_carry_mapped(qp, qp->ib.pd, &frame, 0, burst);
-}
-
-static void send_segments(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
-{
-	struct fabric_headers headers = send->headers;
-	u32 offset, index, part;
-
-	for (offset = index = 0; offset < send->bytes; offset += part, index++) {
-		part = min(send->bytes - offset, send->segment_bytes);
-		memcpy(qp->hca->staging, send->header, send->header_bytes);
-		stage(qp->hca, send->header_bytes, send, offset, part);
-		headers.payload_bytes = send->header_bytes + part;
-		headers.psn = send->headers.psn + index;
-		fabric_make_segment(qp->hca->staging, headers.payload_bytes, index, offset,
-				    offset + part == send->bytes);
-		COUNT(qp->hca->slot, segments);
-		carry_staged(qp, &headers, burst);
-		burst->frames++;
-	}
-}
-
-static enum ib_wc_status execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
-{
-	struct soft_slot *slot = qp->hca->slot;
-	u32 longest = min_t(u32, mtu_bytes(slot), SOFT_MOST_FRAME);
-
-	if (send->segment_bytes ? send->header_bytes + send->segment_bytes > longest : send->bytes > longest)
-		return IB_WC_LOC_LEN_ERR;
-	if (qp->ib.qp_type == IB_QPT_UD && READ_ONCE(slot->fail_sends)) {
-		WRITE_ONCE(slot->fail_sends, slot->fail_sends - 1);
-		return IB_WC_LOC_PROT_ERR;
-	}
-	if (send->segment_bytes)
-		send_segments(qp, send, burst);
-	else if (!qp->user)
-		send_whole(qp, send, burst);
-	else if (!send_mapped(qp, send, burst))
-		return IB_WC_LOC_PROT_ERR;
-	return IB_WC_SUCCESS;
-}
-
 void soft_flush_receives(struct soft_qp *qp, struct burst *burst)
 {
 	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
@@ -434,7 +351,7 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 	send = &qp->sq[qp->sq_tail % qp->sq_size];
 	burst->frames++;
 	if (state == IB_QPS_RTS) {
-		status = execute(qp, send, burst);
+		status = soft_execute(qp, send, burst);
 		/* An error of its own stops the sends of a datagram queue pair, not the receives (IBA 10.3.1). */
 		if (status != IB_WC_SUCCESS)
 			cmpxchg(&qp->state, IB_QPS_RTS, IB_QPS_SQE);

@@ -49,6 +49,8 @@ void soft_gather(const struct frame *frame, void *to);
 u32 soft_recv_bytes(const struct soft_recv *recv);
 void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status,
 			struct burst *burst);
+/* send.c: executes a send of a datagram queue pair. Returns the status of its completion. */
+enum ib_wc_status soft_execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst);
 /* The queue pair leaves service; its engine flushes it. */
 void soft_break_off(struct soft_qp *qp);
 /* Completes all receives as flushed. */

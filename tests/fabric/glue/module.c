@@ -95,48 +95,41 @@ static int add_slot(unsigned int index)
 	return soft_plug(slot);
 }
 
-static int __init soft_ib_init(void)
+static int __init check(const char *name, unsigned int value, unsigned int min, unsigned int max)
 {
-	unsigned int i;
-	int ret = 0;
+	if (value >= min && value <= max)
+		return 0;
+	pr_err("soft_ib: %s=%u is not %u to %u\n", name, value, min, max);
+	return -EINVAL;
+}
 
-	if (hcas < 1 || hcas > FABRIC_MOST_HCAS || (mtu != 1024 && mtu != 2048 && mtu != 4096)) {
-		pr_err("soft_ib: hcas=%u is not 1 to %u, or mtu=%u is not 1024, 2048 or 4096\n", hcas, FABRIC_MOST_HCAS,
-		       mtu);
-		return -EINVAL;
-	}
-	if (soft_srq_sges < 1 || soft_srq_sges > SOFT_MOST_SGES) {
-		pr_err("soft_ib: srq_sges=%u is not 1 to %u\n", soft_srq_sges, SOFT_MOST_SGES);
-		return -EINVAL;
-	}
-	if (soft_send_sges < 2 || soft_send_sges > SOFT_MOST_SGES) {
-		pr_err("soft_ib: send_sges=%u is not 2 to %u\n", soft_send_sges, SOFT_MOST_SGES);
-		return -EINVAL;
-	}
-	if (soft_vectors > SOFT_MOST_VECTORS) {
-		pr_err("soft_ib: vectors=%u is more than %u\n", soft_vectors, SOFT_MOST_VECTORS);
-		return -EINVAL;
-	}
-	if (subnets < 1 || subnets > FABRIC_MOST_SUBNETS) {
-		pr_err("soft_ib: subnets=%u is not 1 to %u\n", subnets, FABRIC_MOST_SUBNETS);
-		return -EINVAL;
-	}
-	if (soft_first_hca > 4000) {
-		pr_err("soft_ib: first_hca=%u is more than 4000\n", soft_first_hca);
+static int __init check_parameters(void)
+{
+	if (mtu != 1024 && mtu != 2048 && mtu != 4096) {
+		pr_err("soft_ib: mtu=%u is not 1024, 2048 or 4096\n", mtu);
 		return -EINVAL;
 	}
 	if (trunk && subnets > 1) {
-		pr_err("soft_ib: subnets=%u is not to be had with a trunk\n", subnets);
+		pr_err("soft_ib: with a trunk, subnets=%u is not 1\n", subnets);
 		return -EINVAL;
 	}
-	if (soft_vf_count > SOFT_MOST_VFS) {
-		pr_err("soft_ib: vfs=%u is more than %u\n", soft_vf_count, SOFT_MOST_VFS);
-		return -EINVAL;
-	}
-	if (soft_rdma_netdev >= SOFT_NETDEV_KINDS) {
-		pr_err("soft_ib: rdma_netdev=%u is more than %u\n", soft_rdma_netdev, SOFT_NETDEV_KINDS - 1);
-		return -EINVAL;
-	}
+	return check("hcas", hcas, 1, FABRIC_MOST_HCAS)			     ?:
+		       check("srq_sges", soft_srq_sges, 1, SOFT_MOST_SGES)   ?:
+		       check("send_sges", soft_send_sges, 2, SOFT_MOST_SGES) ?:
+		       check("vectors", soft_vectors, 0, SOFT_MOST_VECTORS)  ?:
+		       check("subnets", subnets, 1, FABRIC_MOST_SUBNETS)     ?:
+		       check("first_hca", soft_first_hca, 0, 4000)	     ?:
+		       check("vfs", soft_vf_count, 0, SOFT_MOST_VFS)	     ?:
+		       check("rdma_netdev", soft_rdma_netdev, 0, SOFT_NETDEV_KINDS - 1);
+}
+
+static int __init soft_ib_init(void)
+{
+	unsigned int i;
+	int ret = check_parameters();
+
+	if (ret)
+		return ret;
 	/* As HCAs with such an rdma_netdev. */
 	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
 		soft_have_offloads = false;

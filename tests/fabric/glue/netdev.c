@@ -137,14 +137,6 @@ static u8 packet_type(const struct net_device *dev, const struct ib_wc *wc, cons
 	return memcmp(&grh->dgid, dev->broadcast + 4, sizeof(grh->dgid)) ? PACKET_MULTICAST : PACKET_BROADCAST;
 }
 
-void soft_netdev_set_headers(struct sk_buff *skb)
-{
-	skb->protocol = *(__be16 *)skb->data;
-	memset(skb_push(skb, SOFT_PSEUDO_HEADER_BYTES), 0, SOFT_PSEUDO_HEADER_BYTES);
-	skb_reset_mac_header(skb);
-	skb_pull(skb, SOFT_PSEUDO_HEADER_BYTES + SOFT_ENCAPSULATION_BYTES);
-}
-
 static void hand_up(struct soft_netdev *nd, struct sk_buff *skb, const struct ib_wc *wc)
 {
 	skb_put(skb, wc->byte_len);
@@ -483,18 +475,6 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	dev->priv_destructor = destroy;
 	soft_request_ops_lock(dev);
 	return 0;
-}
-
-int soft_netdev_may(struct ib_device *ib, enum rdma_netdev_t type)
-{
-	struct soft_slot *slot = to_hca(ib)->slot;
-	u32 fails;
-
-	if (type != RDMA_NETDEV_IPOIB)
-		return -EOPNOTSUPP;
-	fails = READ_ONCE(slot->fail_rdma_netdev);
-	WRITE_ONCE(slot->fail_rdma_netdev, fails >> 1);
-	return fails & 1 ? -ENOMEM : 0;
 }
 
 static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)

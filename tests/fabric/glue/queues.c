@@ -7,30 +7,60 @@
 #include "glue.h"
 #include <linux/log2.h>
 
-static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 {
-	struct soft_qp *qp = to_qp(ib);
-	struct soft_hca *hca = to_hca(ib->device);
-	int ret;
-
 	if (attr->srq && attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
-	if (udata && attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_RC)
+	if (user && attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
 	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD &&
 	    attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
 	if (attr->cap.max_send_sge > SOFT_MOST_SGES || attr->cap.max_recv_sge > SOFT_MOST_SGES ||
 	    attr->cap.max_send_wr > SOFT_MOST_QUEUE || attr->cap.max_recv_wr > SOFT_MOST_QUEUE ||
-	    (udata && attr->cap.max_inline_data))
+	    (user && attr->cap.max_inline_data))
 		return -EINVAL;
+	if ((attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO) && (!soft_have_offloads || attr->qp_type != IB_QPT_UD))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* Gives the queue pair its number and publishes it. */
+static int number_qp(struct soft_qp *qp, const struct ib_qp_init_attr *attr)
+{
+	struct soft_hca *hca = qp->hca;
+
+	if (attr->qp_type == IB_QPT_SMI) {
+		qp->ib.qp_num = 0;
+		rcu_assign_pointer(hca->smi, qp);
+		return 0;
+	}
+	if (attr->qp_type == IB_QPT_GSI) {
+		qp->ib.qp_num = 1;
+		rcu_assign_pointer(hca->gsi, qp);
+		return 0;
+	}
+	if (attr->create_flags & IB_QP_CREATE_NETDEV_USE)
+		return xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp,
+				       XA_LIMIT(SOFT_FIRST_NETDEV_QPN, SOFT_LAST_NETDEV_QPN), &hca->next_netdev_qpn,
+				       GFP_KERNEL);
+	return xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1),
+			       &hca->next_qpn, GFP_KERNEL);
+}
+
+static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct soft_qp *qp = to_qp(ib);
+	struct soft_hca *hca = to_hca(ib->device);
+	int ret = check_qp(attr, udata);
+
+	if (ret)
+		return ret;
 	qp->hca = hca;
 	qp->state = IB_QPS_RESET;
 	qp->cap = attr->cap;
 	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
 	qp->segments = attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO;
-	if (qp->segments && (!soft_have_offloads || attr->qp_type != IB_QPT_UD))
-		return -EOPNOTSUPP;
 	qp->user = udata;
 	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->sq_size = roundup_pow_of_two(max(attr->cap.max_send_wr, 1U));
@@ -43,20 +73,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	qp->rq = soft_vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
 	qp->queue_bytes =
 		PAGE_ALIGN(qp->sq_size * sizeof(*qp->sq)) + PAGE_ALIGN(qp->rq_size * sizeof(*qp->rq)) + sizeof(*qp);
-	ret = qp->sq && qp->rq ? 0 : -ENOMEM;
-	if (!ret && attr->qp_type == IB_QPT_SMI) {
-		ib->qp_num = 0;
-		rcu_assign_pointer(hca->smi, qp);
-	} else if (!ret && attr->qp_type == IB_QPT_GSI) {
-		ib->qp_num = 1;
-		rcu_assign_pointer(hca->gsi, qp);
-	} else if (!ret && (attr->create_flags & IB_QP_CREATE_NETDEV_USE)) {
-		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(SOFT_FIRST_NETDEV_QPN, SOFT_LAST_NETDEV_QPN),
-				      &hca->next_netdev_qpn, GFP_KERNEL);
-	} else if (!ret) {
-		ret = xa_alloc_cyclic(&hca->qps, &ib->qp_num, qp, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1),
-				      &hca->next_qpn, GFP_KERNEL);
-	}
+	ret = qp->sq && qp->rq ? number_qp(qp, attr) : -ENOMEM;
 	if (ret < 0) {
 		vfree(qp->sq);
 		vfree(qp->rq);

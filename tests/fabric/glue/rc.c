@@ -244,6 +244,30 @@ static void flush_message(struct soft_qp *qp, struct burst *burst)
 		soft_rc_raise(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
+/* The next send to be executed, or NULL. Under sq_lock. */
+static struct soft_send *choose_send(struct soft_qp *qp, u32 *index)
+{
+	struct soft_send *send = qp->rc.waiting ? NULL : next_send(qp, index);
+
+	if (!send || may_send(qp, send, *index))
+		return send;
+	qp->rc.blocked = true;
+	return NULL;
+}
+
+/* Flushes a queue pair that has failed; false: it has not. */
+static bool flush_failed(struct soft_qp *qp, struct burst *burst)
+{
+	if (READ_ONCE(qp->rc.failure))
+		WRITE_ONCE(qp->state, IB_QPS_ERR);
+	if (READ_ONCE(qp->state) != IB_QPS_ERR)
+		return false;
+	flush_sends(qp, burst);
+	flush_message(qp, burst);
+	soft_flush_receives(qp, burst);
+	return true;
+}
+
 bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 {
 	struct soft_slot *slot = slot_of(qp);
@@ -254,14 +278,8 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	bool again, sent = true;
 	u32 index;
 
-	if (READ_ONCE(qp->rc.failure))
-		WRITE_ONCE(qp->state, IB_QPS_ERR);
-	if (READ_ONCE(qp->state) == IB_QPS_ERR) {
-		flush_sends(qp, burst);
-		flush_message(qp, burst);
-		soft_flush_receives(qp, burst);
+	if (flush_failed(qp, burst))
 		return false;
-	}
 	if (READ_ONCE(qp->rc.reading_count) && soft_rdma_answer(qp, burst))
 		return true;
 	if (READ_ONCE(qp->state) != IB_QPS_RTS)
@@ -273,11 +291,7 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 		spin_unlock_irqrestore(&qp->sq_lock, flags);
 		return true;
 	}
-	send = qp->rc.waiting ? NULL : next_send(qp, &index);
-	if (send && !may_send(qp, send, index)) {
-		qp->rc.blocked = true;
-		send = NULL;
-	}
+	send = choose_send(qp, &index);
 	if (!send) {
 		spin_unlock_irqrestore(&qp->sq_lock, flags);
 		return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Helpers of the fabric's tests: its memory, and the SMPs of a subnet manager.
+// Helpers of the fabric's tests: its memory, the SMPs of a subnet manager, and datagrams.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -44,6 +44,21 @@ inline MadBytes directed(Method method, std::uint16_t attribute, std::uint32_t m
     for (const std::uint8_t port : path)
         *++hop = port;
     return mad;
+}
+
+// Headers of a datagram from one LID to another.
+inline fabric_headers datagram(std::uint16_t slid, std::uint16_t dlid)
+{
+    fabric_headers h{};
+    h.opcode = FABRIC_UD_SEND_ONLY;
+    h.slid = slid;
+    h.dlid = dlid;
+    h.pkey = 0xffff;
+    h.destination_qpn = 0x100;
+    h.source_qpn = 0x200;
+    h.qkey = 0xb1b;
+    h.payload_bytes = 61;
+    return h;
 }
 
 } // namespace soft_ib
