@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Start of the module and arrival of an HCA: if the kernel refuses a request, nothing is left.
+// Start of the module and arrival of an HCA: parameters out of range, and requests that the kernel refuses, after which
+// nothing is left.
 #include "driver_test.hpp"
 
 namespace ipoib {
@@ -72,6 +73,19 @@ TEST_F(ModuleTest, failed_hca_creation_leaks_nothing)
         is_started_without_interface();
         EXPECT_EQ(world.fail_allocation, 0);
     }
+}
+
+TEST(Module, parameters_out_of_range_are_clamped)
+{
+    World world;
+    shim_parameters.send_queue_size = 1;
+    shim_parameters.recv_queue_size = 100000;
+    shim_parameters.max_nonsrq_conn_qp = -1;
+    world.start();
+    EXPECT_EQ(shim_parameters.send_queue_size, 128);
+    EXPECT_EQ(shim_parameters.recv_queue_size, 8192);
+    EXPECT_EQ(shim_parameters.max_nonsrq_conn_qp, 0);
+    world.stop();
 }
 
 } // namespace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Fixture of offload tests: a known peer, TCP segments from it, and the packets that they become.
+#pragma once
+
+#include "driver_test.hpp"
+
+namespace ipoib {
+
+class OffloadTest : public DriverTest {
+protected:
+    void SetUp() override
+    {
+        DriverTest::SetUp();
+        open();
+        meet(peer(1));
+        world.sent.clear();
+        world.verified = true;
+        world.dev().lro = true;
+    }
+
+    struct Tcp {
+        std::uint32_t sequence = 1000, acknowledgement = 5;
+        std::uint8_t flags = tcp_ack;
+        std::size_t data = 100;
+        std::uint16_t port = 7;
+        bool times = false;
+        std::uint32_t time = 0;
+        std::uint8_t time_to_live = 64;
+        std::uint16_t fragment = 0x4000;
+        // TCP's reserved bits, of which the lowest is accurate ECN's AE.
+        std::uint8_t reserved = 0;
+        // The HCA did not verify the checksum; the packet has 4 bytes of IP options.
+        bool unverified = false, ip_options = false;
+        std::uint8_t service = 0, protocol = 6;
+    };
+    static std::vector<std::uint8_t> frame(const Tcp& tcp)
+    {
+        const std::size_t tcp_bytes = sizeof(TcpHeader) + (tcp.times ? sizeof(TcpTimestamps) : 0);
+        std::vector<std::uint8_t> bytes(sizeof(Encapsulation) + sizeof(Ipv4Header) + tcp_bytes + tcp.data);
+        bytes[0] = 0x08;
+        auto& ip = *reinterpret_cast<Ipv4Header*>(&bytes[4]);
+        ip.version_and_length = 0x45;
+        ip.service = tcp.service;
+        ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size() - 4));
+        ip.fragment = kernel::Be16(tcp.fragment);
+        ip.time_to_live = tcp.time_to_live;
+        ip.protocol = tcp.protocol;
+        ip.source = kernel::Be32(0x0a000001);
+        ip.destination = kernel::Be32(0x0a000002);
+        auto& header = *reinterpret_cast<TcpHeader*>(&ip + 1);
+        header.source = kernel::Be16(tcp.port);
+        header.sequence = kernel::Be32(tcp.sequence);
+        header.acknowledgement = kernel::Be32(tcp.acknowledgement);
+        header.length = static_cast<std::uint8_t>(tcp_bytes / 4 << 4 | tcp.reserved);
+        header.flags = tcp.flags;
+        header.window = kernel::Be16(static_cast<std::uint16_t>(tcp.sequence));
+        if (tcp.times)
+            *reinterpret_cast<TcpTimestamps*>(&header + 1) = {kernel::Be32(TcpTimestamps::usual_preamble),
+                                                              kernel::Be32(tcp.time), kernel::Be32(0)};
+        for (std::size_t i = 0; i < tcp.data; ++i)
+            bytes[bytes.size() - tcp.data + i] = static_cast<std::uint8_t>(tcp.sequence + i);
+        if (tcp.ip_options) {
+            ip.version_and_length = 0x46;
+            ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size()));
+            bytes.insert(bytes.begin() + sizeof(Encapsulation) + sizeof(Ipv4Header), 4, 1);
+        }
+        return bytes;
+    }
+    void arrive(std::initializer_list<Tcp> segments)
+    {
+        world.polls_later = true;
+        for (const Tcp& segment : segments) {
+            world.verified = !segment.unverified;
+            ASSERT_TRUE(world.receive(frame(segment)));
+        }
+        world.verified = true;
+        world.polls_later = false;
+        world.run_polls();
+    }
+    // Sizes of the data in the packets that reached the stack.
+    std::vector<std::size_t> received()
+    {
+        std::vector<std::size_t> sizes;
+        for (const sk_buff* skb : world.received)
+            sizes.push_back(skb->bytes.size() - skb->start - sizeof(Ipv4Header) - sizeof(TcpHeader));
+        return sizes;
+    }
+    const Ipv4Header& ip_of(std::size_t n)
+    {
+        return *reinterpret_cast<const Ipv4Header*>(&world.received.at(n)->bytes[world.received.at(n)->start]);
+    }
+    const TcpHeader& tcp_of(std::size_t n) { return *reinterpret_cast<const TcpHeader*>(&ip_of(n) + 1); }
+    using Sizes = std::vector<std::size_t>;
+};
+
+} // namespace ipoib
