@@ -37,8 +37,8 @@ static_assert(SHIM_PACKET_HOST == PACKET_HOST);
 static_assert(SHIM_PACKET_BROADCAST == PACKET_BROADCAST);
 static_assert(SHIM_PACKET_MULTICAST == PACKET_MULTICAST);
 
-void shim_layout(void);
-void shim_layout(void)
+void shim_layout_objects(void);
+void shim_layout_objects(void)
 {
 	OBJECT(SPINLOCK, spinlock_t);
 	OBJECT(MUTEX, struct mutex);
@@ -57,6 +57,11 @@ void shim_layout(void)
 	OBJECT(WC, struct ib_wc);
 	OBJECT(PATH_RECORD, struct sa_path_rec);
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
+}
+
+void shim_layout_numbers(void);
+void shim_layout_numbers(void)
+{
 	NUMBER(NET_IP_ALIGN);
 	NUMBER(EPERM);
 	NUMBER(ENOENT);
