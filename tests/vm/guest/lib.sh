@@ -195,6 +195,11 @@ start_fabric() {
 counter() { at "$1" awk -v name="$2" '$1 == name { print $2; found = 1 } END { exit !found }' "$debug/$(($1 - 1))/counters"; } # HOST NAME
 write() { echo "$2" >"$1"; }                                                                     # FILE TEXT
 knob() { at "$1" write "$debug/$(($1 - 1))/$2" "$3"; }                                           # HOST NAME VALUE
+# Plugs an HCA in; an interface that comes up at once may find no GIDs.
+plug_in() { # HOST
+    expect_missing_gids
+    knob "$1" plugged 1
+}
 
 # Captures of everything on the fabric's wire (tests/fabric/README.md); the host's check-captures checks the handed-out
 # ones. Start background processes before, or they hold the capture open.

@@ -270,7 +270,7 @@ test_hca_with_children_is_unplugged() {
     knob 3 plugged 0
     ! on 3 test -e /sys/class/net/blue || return 1
     ! on 3 test -e /sys/class/net/ib2.8001 || return 1
-    knob 3 plugged 1
+    plug_in 3
     wait_for 30 port_state_is 2 "4: ACTIVE"
     add_host 3
     wait_for 30 carrier 3

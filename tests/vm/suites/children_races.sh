@@ -123,7 +123,7 @@ test_parents_hca_is_unplugged_while_children_are_created() {
         wait $pid || true
         ! on 2 ip -o link show type ipoib | grep . || return 1
         ! ip -o link show type ipoib | grep 8002 || return 1
-        knob 2 plugged 1
+        plug_in 2
         wait_for 30 port_state_is 1 "4: ACTIVE"
         add_host 2
         wait_for 30 carrier 2
@@ -183,7 +183,7 @@ test_hca_is_unplugged_while_a_deleted_child_is_referenced() {
     wait_for 20 gone $!
     wait_for 20 gone $pid
     ! on 2 ip -o link show type ipoib | grep ib1 || return 1
-    knob 2 plugged 1
+    plug_in 2
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     wait_for 30 carrier 2

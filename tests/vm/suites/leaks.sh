@@ -24,7 +24,7 @@ life_in() { # MODE
         traffic
     fi
     knob 2 plugged 0
-    knob 2 plugged 1
+    plug_in 2
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     set_mode 2 "$1"

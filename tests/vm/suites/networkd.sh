@@ -101,7 +101,7 @@ test_interface_added_later_is_set_up_with_its_child() {
     ! on 2 test -e /sys/class/net/blue || return 1
     # networkd creates a netdev once in its life.
     start_networkd 2
-    knob 2 plugged 1
+    plug_in 2
     wait_for 30 port_state_is 1 "4: ACTIVE"
     wait_for 10 born_as 2
     # Two commands, in this order: after a single one networkd would look up only the interface's former name, once.

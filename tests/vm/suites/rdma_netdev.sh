@@ -216,7 +216,7 @@ test_hca_is_unplugged_under_traffic() {
     devices_are 2 0
     ! on 2 test -e /sys/class/net/ib1 || return 1
     stop_traffic
-    knob 2 plugged 1
+    plug_in 2
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     wait_for 20 carrier 2

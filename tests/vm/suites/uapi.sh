@@ -36,7 +36,7 @@ test_nothing_is_registered_after_unload() {
     grep -q 'Unknown device type' /run/refusal || fail "$(cat /run/refusal)"
     # A client that is still registered would be called for a new HCA, in freed code.
     knob 2 plugged 0
-    knob 2 plugged 1
+    plug_in 2
     wait_for 30 port_state_is 1 '4: ACTIVE'
     ! born_as 2 || return 1
     load_driver

@@ -245,7 +245,7 @@ test_unplugged_hca_destroys_its_objects() {
     knob 2 plugged 0
     [ ! -e /sys/class/infiniband/soft_ib1 ]
     end $holder
-    knob 2 plugged 1
+    plug_in 2
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     both_work
