@@ -65,8 +65,8 @@ select_suites() {
 
 # Suites of two processors come first, so that a job changes its VM once. Within each kind the longest are first, so
 # that none of them is left when the others have ended.
-longest="lifecycle connected_faults recovery children_races connected_thousand connected_no_srq rdma_netdev fabric_events \
-verbs rdma_netdev_filter offload_by_driver uapi address offload wire"
+longest="recovery lifecycle rdma_netdev_filter connected_faults connected_thousand rdma_netdev fabric_events verbs \
+connected_no_srq transmit_queue children_races icrc offload datagram connected memory concurrency offload_by_driver bonding"
 slowest_first() {
     local suite only place
     while read -r suite only; do
