@@ -63,14 +63,14 @@ select_suites() {
     done
 }
 
-# Suites of two processors come first, so that a job changes its VM once. Within each kind the longest are first, so
-# that none of them is left when the others have ended.
+# Prints the suites of that many processors, the longest first, so that none of them is left when the others have ended.
 longest="recovery lifecycle rdma_netdev_filter connected_faults connected_thousand rdma_netdev fabric_events verbs \
 connected_no_srq transmit_queue children_races icrc offload datagram connected memory concurrency offload_by_driver bonding"
-slowest_first() {
+slowest_first() { # PROCESSORS
     local suite only place
     while read -r suite only; do
+        [ "$(processors_of "$suite")" = "$1" ] || continue
         place=$(tr ' ' '\n' <<<"$longest" | grep -nx "$suite" | cut -d: -f1 || true)
-        echo "$((3 - $(processors_of "$suite"))) ${place:-99} $suite $only"
-    done | sort -s -n -k 1,1 -k 2,2 | cut -d' ' -f3-
+        echo "${place:-99} $suite $only"
+    done | sort -s -n -k 1,1 | cut -d' ' -f2-
 }
