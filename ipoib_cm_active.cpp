@@ -344,9 +344,9 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
             }
             if (!connection.release.wants_grace_period())
                 continue;
-            const unsigned int limit_ms = connection.release.on(ActiveRelease::Event::grace_period).limit_ms;
+            const auto released = connection.release.on(ActiveRelease::Event::grace_period);
             connection.check_at = now;
-            connection.deadline = limit_ms ? now + kernel::milliseconds(limit_ms) : now;
+            connection.deadline = now + kernel::milliseconds(released.limit_ms);
             unpublished = true;
         }
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The datagram receive path (RFC 4391): the receive ring of the UD queue pair, from a completion to the stack.
-#include <cstring>
 
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>

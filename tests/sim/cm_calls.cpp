@@ -16,6 +16,15 @@ constexpr unsigned int rej_timeout = 4, rej_consumer = 28;
 // Limits of an interface on REQs (security.md).
 constexpr unsigned int requests_at_once = 1024, requests_per_second = 256;
 
+// Private data as a message carries it: zeros follow (IBA 12.6.5, 12.6.8).
+std::vector<std::uint8_t> padded(const void* data, unsigned int bytes, unsigned int size)
+{
+    const auto* first = static_cast<const std::uint8_t*>(data);
+    std::vector<std::uint8_t> all(first, first + bytes);
+    all.resize(size);
+    return all;
+}
+
 } // namespace
 
 ib_cm_id* Cm::create(ib_device* ca, void* context)
@@ -129,9 +138,7 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     Mad mad{Kind::req, id->ca->node, id->remote_node, id->serial, 0};
     mad.service = request.service_id;
     mad.qpn = request.qpn;
-    const auto* data = static_cast<const std::uint8_t*>(request.private_data);
-    mad.data.assign(data, data + request.private_bytes);
-    mad.data.resize(SHIM_CM_REQ_PRIVATE_BYTES);
+    mad.data = padded(request.private_data, request.private_bytes, SHIM_CM_REQ_PRIVATE_BYTES);
     enter(id, State::req_sent);
     keep_sending(id, mad, SHIM_IB_CM_REQ_ERROR);
     world->scheduler.point();
@@ -149,9 +156,7 @@ int Cm::send_rep(ib_cm_id* id, const shim_cm_reply& reply)
     check_allowance(id->ca->node, id->service);
     Mad mad{Kind::rep, id->ca->node, id->remote_node, id->serial, id->remote_id};
     mad.qpn = reply.qpn;
-    const auto* data = static_cast<const std::uint8_t*>(reply.private_data);
-    mad.data.assign(data, data + reply.private_bytes);
-    mad.data.resize(SHIM_CM_REP_PRIVATE_BYTES);
+    mad.data = padded(reply.private_data, reply.private_bytes, SHIM_CM_REP_PRIVATE_BYTES);
     enter(id, State::rep_sent);
     keep_sending(id, mad, SHIM_IB_CM_REP_ERROR);
     world->scheduler.point();

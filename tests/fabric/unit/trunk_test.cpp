@@ -71,11 +71,7 @@ protected:
     static MadBytes ask(std::initializer_list<std::uint8_t> path) { return directed(Method::get, node_info, 0, path); }
     static fabric_headers frame(std::uint16_t slid, std::uint16_t dlid)
     {
-        fabric_headers h{};
-        h.opcode = FABRIC_UD_SEND_ONLY;
-        h.slid = slid;
-        h.dlid = dlid;
-        h.destination_qpn = 0x100;
+        fabric_headers h = datagram(slid, dlid);
         h.payload_bytes = 100;
         return h;
     }
