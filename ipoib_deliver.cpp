@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The end of every receive path: a message becomes a packet and is passed to the stack.
+#include <cstring>
+
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <ipoib/rx_queue.hpp>
+
+namespace ipoib {
+
+sk_buff* RxQueue::allocate(unsigned int bytes)
+{
+    sk_buff* skb = shim_napi_alloc_skb(napi_.native(), ip_padding + bytes);
+    if (skb && ip_padding) [[likely]]
+        shim_skb_reserve(skb, ip_padding);
+    return skb;
+}
+
+sk_buff* RxQueue::copy(const void* message, unsigned int bytes)
+{
+    sk_buff* skb = allocate(sizeof(HwAddr) + bytes);
+    if (!skb) [[unlikely]]
+        return nullptr;
+    copied.add();
+    shim_skb_put(skb, sizeof(HwAddr) + bytes);
+    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), message, bytes);
+    return skb;
+}
+
+void RxQueue::finish(sk_buff* skb, shim_packet_type type, bool verified)
+{
+    // Sniffers see a hard header with an empty destination as link header.
+    std::memset(shim_skb_data(skb), 0, sizeof(HwAddr));
+    const auto& header = *reinterpret_cast<const HardHeader*>(shim_skb_data(skb));
+    shim_skb_set_protocol(skb, header.encapsulation.type.value());
+    shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
+    shim_skb_set_device(skb, interface_.dev());
+    shim_skb_set_packet_type(skb, type);
+    if (verified)
+        shim_skb_set_checksum_unnecessary(skb);
+    packets.add();
+    bytes.add(shim_skb_len(skb));
+    if (type == SHIM_PACKET_MULTICAST)
+        multicast.add();
+}
+
+void RxQueue::pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes)
+{
+    merger.make_way(ip, bytes);
+    pass_up(skb);
+}
+
+} // namespace ipoib

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Where packets enter from the stack: ndo_start_xmit, and the hard header that precedes each packet.
+
+#include <ipoib/encapsulation.hpp>
+#include <ipoib/interface.hpp>
+#include <shim/header_ops.h>
+#include <shim/ndo.h>
+
+namespace ipoib {
+
+void Interface::transmit(sk_buff* skb)
+{
+    if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]] {
+        tx_dropped.add();
+        shim_kfree_skb_reason(skb, SHIM_DROP_MALFORMED);
+    } else {
+        // SAFETY: the header consists of bytes and is in the linear part; the tables below read it before they pull it.
+        auto& header = *reinterpret_cast<HardHeader*>(shim_skb_data(skb));
+        const std::uint16_t type = header.encapsulation.type.value();
+        if (header.destination.multicast() && carried(type)) {
+            groups.send(skb, header.destination);
+        } else if (carried_to_neighbours(type)) [[likely]] {
+            paths.send(skb, header.destination);
+        } else if (address_resolution(type)) {
+            paths.send_address_resolution(skb, header.destination);
+        } else {
+            tx_dropped.add();
+            shim_kfree_skb_reason(skb, SHIM_DROP_TYPE);
+        }
+    }
+    // Packets that were built before this one must not wait for a further one, whether or not this one was sent.
+    if (!shim_netdev_xmit_more() || shim_netif_tx_queue_stopped(dev_))
+        tx.ring_doorbells();
+}
+
+} // namespace ipoib
+
+TA_REQUIRES(kernel::transmit_lock) void ipoib_ndo_start_xmit(sk_buff* skb, net_device* dev)
+{
+    ipoib::Interface::of(dev).transmit(skb);
+}
+
+int ipoib_header_create(sk_buff* skb, std::uint16_t ethertype, const void* destination)
+{
+    using namespace ipoib;
+    if (!destination)
+        return -static_cast<int>(sizeof(HardHeader));
+    ipoib_header_write(shim_skb_push(skb, sizeof(HardHeader)), ethertype, destination);
+    return sizeof(HardHeader);
+}
+
+void ipoib_header_write(void* to, std::uint16_t ethertype, const void* destination)
+{
+    using namespace ipoib;
+    const HardHeader header{HwAddr::from(destination), {kernel::Be16(ethertype), kernel::Be16(0)}};
+    std::memcpy(to, &header, sizeof(header));
+}
+
+void ipoib_header_set_destination(void* header, const void* destination)
+{
+    using namespace ipoib;
+    const HwAddr address = HwAddr::from(destination);
+    std::memcpy(static_cast<std::byte*>(header) + offsetof(HardHeader, destination), &address, sizeof(address));
+}
