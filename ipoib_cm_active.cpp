@@ -300,7 +300,8 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
         TRY(shim_helper_rc_qp_to_rts(connection.qp.get(), id));
         return shim_ib_send_cm_rtu(id);
     }();
-    if (!status.ok())
+    // The peer may end a connection at any time.
+    if (!status.ok() && status.code() != kernel::connection_reset)
         log_warning(interface_.dev(), "failed to make a connection ready, error %d", status.code());
     advance(connection, status.ok() ? ActiveLife::Event::accepted : ActiveLife::Event::failed);
 }

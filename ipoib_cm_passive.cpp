@@ -171,7 +171,10 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         return set_up(*connection, id, psn);
     }();
     if (!status.ok()) {
-        log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
+        if (status.code() == kernel::connection_reset)
+            log_debug(interface_.dev(), "the peer has withdrawn its REQ");
+        else
+            log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
         connection.reset();
         PathTable::Guard guard(interface_.paths);
         --count_;

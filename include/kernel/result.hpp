@@ -20,6 +20,7 @@ enum Errno : int {
     timed_out = -SHIM_ETIMEDOUT,
     interrupted = -SHIM_EINTR,
     net_reset = -SHIM_ENETRESET,
+    connection_reset = -SHIM_ECONNRESET,
     try_again = -SHIM_EAGAIN,
     network_down = -SHIM_ENETDOWN,
 };

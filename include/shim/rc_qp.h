@@ -21,7 +21,10 @@ struct shim_rc_qp {
 struct ib_qp *shim_ib_create_rc_qp(struct ib_pd *pd, const struct shim_rc_qp *wanted);
 /* Modify the queue pair's state (IBA 10.3.1). */
 int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index);
-/* The same with attributes from the CM's messages; psn and rnr_timer (IBA 9.7.5.2.8) are those of this host. */
+/*
+ * The same with attributes from the CM's messages; psn and rnr_timer (IBA 9.7.5.2.8) are those of this host.
+ * -ECONNRESET: the peer has ended the connection meanwhile.
+ */
 int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
 int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
 

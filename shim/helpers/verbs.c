@@ -111,14 +111,17 @@ SHIM int shim_helper_qp_recover_send(struct ib_qp *qp)
 	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
 }
 
-/* ib_cm computes attributes and mask from the messages; both belong to kernel structures. */
+/*
+ * ib_cm computes attributes and mask from the messages; both belong to kernel structures. It has none if the identifier
+ * left the state in which they were exchanged.
+ */
 SHIM int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
+	int mask;
 
-	if (ret)
-		return ret;
+	if (ib_cm_init_qp_attr(id, &attr, &mask))
+		return -ECONNRESET;
 	attr.rq_psn = psn;
 	attr.min_rnr_timer = rnr_timer;
 	return ib_modify_qp(qp, &attr, mask | IB_QP_MIN_RNR_TIMER);
@@ -128,9 +131,9 @@ SHIM int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_
 SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
-	int mask, ret = ib_cm_init_qp_attr(id, &attr, &mask);
+	int mask;
 
-	return ret ?: ib_modify_qp(qp, &attr, mask);
+	return ib_cm_init_qp_attr(id, &attr, &mask) ? -ECONNRESET : ib_modify_qp(qp, &attr, mask);
 }
 
 /*

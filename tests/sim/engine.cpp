@@ -336,7 +336,9 @@ int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t port, std::uint16_t pkey_index)
 int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_t)
 {
     const Verb verb(qp, "ib_modify_qp");
-    if (!world->cm.may_get_ready(id) || qp->state != ib_qp::State::init || world->memory.fails())
+    if (!world->cm.may_get_ready(id))
+        return -SHIM_ECONNRESET;
+    if (qp->state != ib_qp::State::init || world->memory.fails())
         return -22;
     world->cm.remote_of(id, qp->remote_node, qp->remote_qpn);
     qp->state = ib_qp::State::rtr;
@@ -345,7 +347,9 @@ int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_
 int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
 {
     const Verb verb(qp, "ib_modify_qp");
-    if (!world->cm.may_get_ready(id) || qp->state != ib_qp::State::rtr || world->memory.fails())
+    if (!world->cm.may_get_ready(id))
+        return -SHIM_ECONNRESET;
+    if (qp->state != ib_qp::State::rtr || world->memory.fails())
         return -22;
     qp->state = ib_qp::State::rts;
     return 0;

@@ -24,7 +24,12 @@ Memory::~Memory()
     }
 }
 
-bool Memory::fails() { return fail_one_in && world->scheduler.random().one_in(fail_one_in); }
+bool Memory::fails()
+{
+    const bool fails = fail_one_in && world->scheduler.random().one_in(fail_one_in);
+    failed |= fails;
+    return fails;
+}
 
 bool Memory::fails_to_receive()
 {

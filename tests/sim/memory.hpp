@@ -22,6 +22,8 @@ public:
     bool fails_to_receive();
     // One in this many allocations fails; 0: none does.
     unsigned fail_one_in = 0;
+    // An allocation, or the creation of a queue pair, has failed.
+    bool failed = false;
 
     void* allocate(std::size_t bytes);
     void free(void* memory);

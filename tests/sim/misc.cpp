@@ -114,13 +114,18 @@ void shim_rtnl_link_unregister()
 void shim_helper_extack(netlink_ext_ack*, const char*, ...) {}
 void shim_log(const net_device* dev, shim_level level, const char* format, ...)
 {
-    if (!noting || level == SHIM_LOG_DEBUG)
+    if (level == SHIM_LOG_DEBUG)
         return;
     char text[300];
     va_list arguments;
     va_start(arguments, format);
     std::vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    // Peers may end a connection at any time: only memory that is short is a reason for these warnings.
+    for (const std::string_view warning : {"failed to set a connection up", "failed to make a connection ready"})
+        SIM_CHECK(world->memory.failed || !std::string_view(text).starts_with(warning), "without a reason: %s", text);
+    if (!noting)
+        return;
     note("%s: log: %s", dev ? dev->name.c_str() : "ib_ipoib", text);
 }
 

@@ -173,8 +173,10 @@ ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned 
                             unsigned int send_sges, std::uint32_t)
 {
     may_sleep("ib_create_qp");
-    if (world->memory.fails() || world->scheduler.random().one_in(pd->ca->no_queue_pairs_one_in))
+    if (world->memory.fails() || world->scheduler.random().one_in(pd->ca->no_queue_pairs_one_in)) {
+        world->memory.failed = true;
         return error_pointer<ib_qp>(-12);
+    }
     ib_device* ca = pd->ca;
     auto* qp = new ib_qp{};
     qp->ca = ca;

@@ -180,6 +180,17 @@ TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
     }
 }
 
+TEST_F(PassiveTest, withdrawn_request_is_no_fault)
+{
+    world.cm_withdrawn = true;
+    EXPECT_EQ(world.request(gid(1), 0x100), nullptr);
+    world.cm_withdrawn = false;
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_TRUE(shows("passive_rejected 1 malformed 0"));
+    EXPECT_FALSE(logged("failed to set a connection up, error %d"));
+    EXPECT_NE(accept(1, 0x100), nullptr);
+}
+
 TEST_F(PassiveTest, completion_without_a_buffer_is_logged_and_ignored)
 {
     ib_qp* qp = accept(1, 0x100);

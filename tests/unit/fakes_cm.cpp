@@ -162,6 +162,8 @@ int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t r
 {
     may_sleep();
     EXPECT_EQ(qp->state, "init");
+    if (world->cm_withdrawn)
+        return -SHIM_ECONNRESET;
     if (is_last(world->fail_cm))
         return -22;
     qp->state = "rtr";
