@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# Queries this machine's Debian mirror for other Debian releases: sourced by kernel and newer-kernel, which set top.
+# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by kernel, other-debian and
+# image, which set top.
 
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 
-mirror() {
-    # shellcheck disable=SC2016 # apt-get expands it
-    apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $codename" | sed -n 1p
-}
+# The repositories of this release that the machine uses, as apt's sources; and the address of the first.
+# shellcheck disable=SC2016 # apt-get expands it
+sites() { apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian'; }
+mirror() { sites | sed -n "s/ $codename main$//p" | head -n 1; }
 
-# apt_of SUITE COMMAND...: runs a command of apt on a suite: this machine's own, or another one's lists, which are
-# fetched once a day into build/.
+# apt_of SUITE:ARCHITECTURE COMMAND...: runs a command of apt on a suite: this machine's own, or another one's lists,
+# which are fetched once a day into build/.
 apt_of() {
-    local suite=$1 state=$top/build/apt/$1
+    local suite=${1%:*} arch=${1#*:} state=$top/build/apt/${1/:/-}
     shift
-    if [ "$suite" = "$codename" ]; then
+    if [ "$suite:$arch" = "$codename:$(dpkg --print-architecture)" ]; then
         [ -n "$(apt-cache policy linux-image-amd64)" ] || [ "$(id -u)" != 0 ] || apt-get update -qq >&2
-        "$@"
+        "$1" -o APT::Sandbox::User=root "${@:2}"
         return
     fi
     mkdir -p "$state/lists/partial" "$state/cache"
     local options=(-o "Dir::State::Lists=$state/lists" -o "Dir::Cache=$state/cache" -o Dir::State::status=/dev/null
-        -o "Dir::Etc::SourceList=$state/sources.list" -o Dir::Etc::SourceParts=/dev/null -o APT::Sandbox::User=root)
-    echo "deb $(mirror) $suite main" >"$state/sources.list"
+        -o "Dir::Etc::SourceList=$state/sources.list" -o Dir::Etc::SourceParts=/dev/null -o APT::Sandbox::User=root
+        -o "APT::Architecture=$arch" -o "APT::Architectures=$arch")
+    if [ "$suite" = "$codename" ]; then
+        sites | sed "s/^/deb [arch=$arch] /" >"$state/sources.list"
+    else
+        echo "deb [arch=$arch] $(mirror) $suite main" >"$state/sources.list"
+    fi
     if [ -z "$(find "$state/fetched" -mtime -1 2>/dev/null)" ]; then
         apt-get update -qq "${options[@]}" >&2
         touch "$state/fetched"
