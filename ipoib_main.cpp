@@ -53,7 +53,7 @@ kernel::Status Interface::prepare()
         // The netdev was allocated with as many queues as an rdma_netdev may need.
         TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
         TRY(shim_netif_set_real_num_rx_queues(dev_, 1));
-        if (abilities & SHIM_CAN_GATHER && !(abilities & SHIM_CAN_SEGMENT))
+        if (SHIM_HAS_TSO && abilities & SHIM_CAN_GATHER && !(abilities & SHIM_CAN_SEGMENT))
             abilities |= SHIM_CUT_BY_DRIVER;
     }
     add_abilities(abilities);

@@ -55,8 +55,8 @@ link-flags = $(filter-out $(c-only) -D%,$(c_flags)) -r -nostdlib -flto -flto-par
 # its own; and exceptions must not slip in.
 check      = if $(OBJDUMP) -h $@ | grep -E ' \.($(if $(CONFIG_CONSTRUCTORS),,init_array|ctors|)gcc_except_table|tbss|tdata)'; then \
 	     echo "$@: C++ static construction, exceptions or thread-locals" >&2; rm -f $@; exit 1; fi
-# Old kernels say it without the semicolon that has to come before it.
-objtool-run = $(if $(strip $(cmd_objtool)),; $(filter-out ;,$(cmd_objtool)))
+# Kernels differ in whether a semicolon comes before it, or behind.
+objtool-run = $(if $(strip $(cmd_objtool)),; $(patsubst %;,%,$(filter-out ;,$(cmd_objtool))))
 # C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
 strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@
 
@@ -64,6 +64,8 @@ generated  := $(if $(layout-src),$(obj)/include/generated/layout.h) $(if $(probe
 core-paths := $(addprefix $(obj)/,$(core-objs))
 $(core-paths) $(obj)/$(core): part-of-module := y
 $(core-paths) $(obj)/$(core): __modname := $(cxx-module)
+# Up to 5.10, with MODVERSIONS, objtool would check a temporary file, which only Kbuild's own rules make.
+$(core-paths) $(obj)/$(core): objtool_o = $@
 
 quiet_cmd_cxx  = CXX [M]  $@
 quiet_cmd_shim = SHIM [M] $@
@@ -71,7 +73,7 @@ ifneq ($(lto),)
       cmd_cxx  = $(CXX) $(cxx-flags) $(lto-flags) -c -o $@ $<
       cmd_shim = $(CC) $(shim-flags) $(lto-flags) -c -o $@ $<
 quiet_cmd_core = LTO [M]  $@
-      cmd_core = $(CXX) $(link-flags) -o $@ $(real-prereqs) ; $(check) ; $(strip) $(objtool-run)
+      cmd_core = $(CXX) $(link-flags) -o $@ $(filter-out FORCE,$^) ; $(check) ; $(strip) $(objtool-run)
 $(obj)/$(core): $(core-paths) FORCE
 	$(call if_changed,core)
 else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The client of ib_core: HCAs that come and go. */
+#include "compat.h"
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 #include <shim/client.h>
@@ -8,8 +9,8 @@ static int add(struct ib_device *ca);
 
 static void remove(struct ib_device *ca, void *state) { ipoib_remove_device(ca, state); }
 
-static struct net_device *get_net_dev_by_params(struct ib_device *ca, u32 port, u16 pkey, const union ib_gid *gid,
-						const struct sockaddr *address, void *state)
+static struct net_device *get_net_dev_by_params(struct ib_device *ca, shim_port_number port, u16 pkey,
+						const union ib_gid *gid, const struct sockaddr *address, void *state)
 {
 	if (!rdma_protocol_ib(ca, port))
 		return NULL;

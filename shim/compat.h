@@ -31,6 +31,17 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_HCA_NET(ca) (&init_net)
 #endif
 
+/*
+ * Receive buffers come from page pools if packets return them there, and pools give fragments. Otherwise they are
+ * pages, or fragments of pages, with a reference each.
+ */
+#if defined(HAVE_SKB_RECYCLE) && defined(HAVE_PAGE_POOL_FRAGMENTS)
+#define SHIM_HAS_PAGE_POOLS 1
+#else
+#define SHIM_HAS_PAGE_POOLS 0
+#include "plain_pages.h"
+#endif
+
 /* Up to 6.6 a page pool needs a flag to give fragments of pages. */
 #ifdef HAVE_POOL_FRAGMENT_FLAG
 #define SHIM_POOL_IN_PIECES PP_FLAG_PAGE_FRAG
@@ -48,8 +59,10 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 /* The core keeps the netdev's statistics, and sums up those of all CPUs. */
 #ifdef HAVE_PCPU_STAT_TYPE
 #define SHIM_HAS_TSTATS(dev) ((dev)->pcpu_stat_type == NETDEV_PCPU_STAT_TSTATS)
+#define SHIM_GET_TSTATS(dev, sums) dev_get_tstats64(dev, sums)
 #else
 #define SHIM_HAS_TSTATS(dev) false
+#define SHIM_GET_TSTATS(dev, sums) ((void)0)
 #endif
 
 /* Parameters of the callback of a path record query. */
@@ -97,8 +110,10 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #endif
 
 /* Packets that a NAPI holds: those that GRO may add to, and those on their way to the stack. */
-#ifdef HAVE_NAPI_GRO_NODE
+#if defined(HAVE_NAPI_GRO_NODE)
 #define SHIM_NAPI_HOLDS(napi) ((napi)->gro.bitmask || (napi)->gro.rx_count)
+#elif !defined(HAVE_NAPI_RX_LIST)
+#define SHIM_NAPI_HOLDS(napi) ((napi)->gro_count)
 #else
 #define SHIM_NAPI_HOLDS(napi) ((napi)->gro_bitmask || (napi)->rx_count)
 #endif
@@ -110,4 +125,65 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 		struct netlink_ext_ack *extack
 #else
 #define SHIM_RINGPARAM_ARGS struct net_device *dev, struct ethtool_ringparam *ring
+#endif
+
+/* Parameters of get_coalesce() and set_coalesce() in ethtool_ops. */
+#ifdef HAVE_COALESCE_EXTACK
+#define SHIM_COALESCE_ARGS                                                                                             \
+	struct net_device *dev, struct ethtool_coalesce *coalesce, struct kernel_ethtool_coalesce *kernel_coalesce,    \
+		struct netlink_ext_ack *extack
+#else
+#define SHIM_COALESCE_ARGS struct net_device *dev, struct ethtool_coalesce *coalesce
+#endif
+
+/* The netdev operation for ioctls of drivers. */
+#ifdef HAVE_ETH_IOCTL
+#define SHIM_NDO_IOCTL ndo_eth_ioctl
+#else
+#define SHIM_NDO_IOCTL ndo_do_ioctl
+#endif
+
+/* Parameters of the netdev operation for transmit timeouts. */
+#ifdef HAVE_TX_TIMEOUT_QUEUE
+#define SHIM_TX_TIMEOUT_ARGS struct net_device *dev, unsigned int queue
+#else
+#define SHIM_TX_TIMEOUT_ARGS struct net_device *dev
+#endif
+
+/* Tells peers of an address, under RTNL: gratuitous ARP, unsolicited NA, IGMP reports. */
+#ifdef HAVE_NOTIFY_PEERS_RTNL
+#define SHIM_NOTIFY_PEERS(dev) __netdev_notify_peers(dev)
+#else
+#define SHIM_NOTIFY_PEERS(dev)                                                                                         \
+	(call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev), call_netdevice_notifiers(NETDEV_RESEND_IGMP, dev))
+#endif
+
+/* The minimum limit of byte queue limits. */
+#if defined(HAVE_DQL_MIN_LIMIT)
+#define SHIM_SET_DQL_MIN_LIMIT(queue, bytes) netdev_queue_set_dql_min_limit(queue, bytes)
+#elif defined(CONFIG_BQL)
+#define SHIM_SET_DQL_MIN_LIMIT(queue, bytes) ((queue)->dql.min_limit = (bytes))
+#else
+#define SHIM_SET_DQL_MIN_LIMIT(queue, bytes) ((void)(queue))
+#endif
+
+/* The number of an HCA's port. */
+#ifdef HAVE_PORT_U32
+typedef u32 shim_port_number;
+#else
+typedef u8 shim_port_number;
+#endif
+
+/* A packet around a buffer. */
+#ifdef HAVE_NAPI_BUILD_SKB
+#define SHIM_BUILD_SKB(buffer, bytes) napi_build_skb(buffer, bytes)
+#else
+#define SHIM_BUILD_SKB(buffer, bytes) build_skb(buffer, bytes)
+#endif
+
+/* Writes a part of the netdev's hardware address. */
+#ifdef HAVE_DEV_ADDR_MOD
+#define SHIM_DEV_ADDR_MOD(dev, offset, address, bytes) dev_addr_mod(dev, offset, address, bytes)
+#else
+#define SHIM_DEV_ADDR_MOD(dev, offset, address, bytes) memcpy((dev)->dev_addr + (offset), address, bytes)
 #endif

@@ -59,8 +59,7 @@ static void get_ethtool_stats(struct net_device *dev, struct ethtool_stats *stat
 	ipoib_ethtool_statistics(dev, (uint64_t *)values);
 }
 
-static int get_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
-			struct kernel_ethtool_coalesce *kernel_coalesce, struct netlink_ext_ack *extack)
+static int get_coalesce(SHIM_COALESCE_ARGS)
 {
 	struct shim_moderation moderation;
 
@@ -71,8 +70,7 @@ static int get_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesc
 	return 0;
 }
 
-static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
-			struct kernel_ethtool_coalesce *kernel_coalesce, struct netlink_ext_ack *extack)
+static int set_coalesce(SHIM_COALESCE_ARGS)
 {
 	const struct shim_moderation moderation = {
 		.usecs = coalesce->rx_coalesce_usecs,

@@ -63,6 +63,12 @@ void shim_layout_numbers(void);
 void shim_layout_numbers(void)
 {
 	NUMBER(NET_IP_ALIGN);
+	/* The kernel has a library that segments TCP packets. */
+#ifdef HAVE_TSO_HEADER_LENGTH
+	DEFINE(SHIM_HAS_TSO, 1);
+#else
+	DEFINE(SHIM_HAS_TSO, 0);
+#endif
 	NUMBER(EPERM);
 	NUMBER(ENOENT);
 	NUMBER(ENODEV);

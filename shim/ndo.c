@@ -16,7 +16,7 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-static void tx_timeout(struct net_device *dev, unsigned int queue) { ipoib_ndo_tx_timeout(dev); }
+static void tx_timeout(SHIM_TX_TIMEOUT_ARGS) { ipoib_ndo_tx_timeout(dev); }
 
 static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 {
@@ -50,13 +50,13 @@ static netdev_features_t features_check(struct sk_buff *skb, struct net_device *
 }
 
 /* Time stamps, if the rdma_netdev supports them: by ioctl, or by operations for them. */
-static int eth_ioctl(struct net_device *dev, struct ifreq *request, int command)
+static int driver_ioctl(struct net_device *dev, struct ifreq *request, int command)
 {
 	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
 
-	if (!state || !state->ops->ndo_eth_ioctl)
+	if (!state || !state->ops->SHIM_NDO_IOCTL)
 		return -EOPNOTSUPP;
-	return state->ops->ndo_eth_ioctl(dev, request, command);
+	return state->ops->SHIM_NDO_IOCTL(dev, request, command);
 }
 
 #ifdef HAVE_HWTSTAMP_OPERATIONS
@@ -77,9 +77,9 @@ static int hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_config *c
 		return -EOPNOTSUPP;
 	return state->ops->ndo_hwtstamp_set(dev, config, extack);
 }
-#define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl, .ndo_hwtstamp_get = hwtstamp_get, .ndo_hwtstamp_set = hwtstamp_set
+#define TIME_STAMPS .SHIM_NDO_IOCTL = driver_ioctl, .ndo_hwtstamp_get = hwtstamp_get, .ndo_hwtstamp_set = hwtstamp_set
 #else
-#define TIME_STAMPS .ndo_eth_ioctl = eth_ioctl
+#define TIME_STAMPS .SHIM_NDO_IOCTL = driver_ioctl
 #endif
 
 static int get_iflink(const struct net_device *dev) { return READ_ONCE(ipoib_link_parent(dev)->ifindex); }

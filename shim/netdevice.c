@@ -101,10 +101,10 @@ SHIM bool shim_netdev_addr_set_by_user(const struct net_device *dev) { return de
 
 SHIM void shim_dev_addr_mod(struct net_device *dev, unsigned int offset, const void *address, unsigned int bytes)
 {
-	dev_addr_mod(dev, offset, address, bytes);
+	SHIM_DEV_ADDR_MOD(dev, offset, address, bytes);
 }
 
-SHIM void shim_netdev_notify_peers(struct net_device *dev) { __netdev_notify_peers(dev); }
+SHIM void shim_netdev_notify_peers(struct net_device *dev) { SHIM_NOTIFY_PEERS(dev); }
 
 SHIM uint8_t *shim_netdev_broadcast(struct net_device *dev) { return dev->broadcast; }
 SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ONCE(dev->mtu); }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Receive buffers: page pools, and single pages. */
+/* Receive buffers: page pools, and single pages. helpers/page_pool.c has what takes buffers out of a pool. */
 #include "compat.h"
 #include <linux/mm.h>
 #include <shim/page_pool.h>
 
+#if SHIM_HAS_PAGE_POOLS
 SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
 {
 	const struct page_pool_params parameters = {
@@ -22,6 +23,19 @@ SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, boo
 {
 	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
 }
+#else
+SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
+{
+	return (struct page_pool *)plain_pages_create(order);
+}
+
+SHIM void shim_page_pool_destroy(struct page_pool *pool) { plain_pages_destroy((struct plain_pages *)pool); }
+
+SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, bool in_poll)
+{
+	put_page(virt_to_head_page(buffer));
+}
+#endif
 
 SHIM void *shim_get_free_page(void) { return (void *)__get_free_page(GFP_KERNEL); }
 SHIM void shim_get_page(void *address) { get_page(virt_to_page(address)); }

@@ -94,7 +94,11 @@ SHIM struct sk_buff *shim_napi_alloc_skb(struct shim_napi *napi, unsigned int by
 	return napi_alloc_skb(&napi->napi, bytes);
 }
 
+#if SHIM_HAS_PAGE_POOLS
 SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) { skb_mark_for_recycle(skb); }
+#else
+SHIM void shim_skb_mark_for_recycle(struct sk_buff *skb) {}
+#endif
 
 SHIM unsigned int shim_skb_buffer_headroom(void) { return NET_SKB_PAD; }
 SHIM unsigned int shim_skb_buffer_tailroom(void) { return SKB_DATA_ALIGN(sizeof(struct skb_shared_info)); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The netdev's first transmit queue, and byte queue limits. Only an rdma_netdev has further queues. */
+#include "compat.h"
 #include "objects.h"
 #include <linux/netdevice.h>
 #include <shim/tx_queue.h>
@@ -31,7 +32,7 @@ SHIM void shim_netdev_tx_reset_queue(struct net_device *dev) { netdev_tx_reset_q
 
 SHIM void shim_netdev_queue_set_dql_min_limit(struct net_device *dev, unsigned int bytes)
 {
-	netdev_queue_set_dql_min_limit(tx_queue(dev), bytes);
+	SHIM_SET_DQL_MIN_LIMIT(tx_queue(dev), bytes);
 }
 
 SHIM bool shim_netdev_xmit_more(void) { return netdev_xmit_more(); }

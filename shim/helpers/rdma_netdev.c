@@ -92,11 +92,13 @@ SHIM int shim_helper_rdma_netdev_change_mtu(const struct shim_rdma_netdev *state
 	return 0;
 }
 
-/* The operation may be missing. */
+/* The operation may be missing; on old kernels there is none. */
 SHIM void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev)
 {
+#ifdef HAVE_RDMA_NETDEV_TIMEOUT
 	if (shim_rdma_netdev(dev)->tx_timeout)
 		shim_rdma_netdev(dev)->tx_timeout(dev, 0);
+#endif
 }
 
 /* dev_get_stats() would call the driver's operations. */
@@ -105,7 +107,7 @@ static void get_stats(const struct shim_rdma_netdev *state, struct net_device *d
 	if (state->ops->ndo_get_stats64)
 		state->ops->ndo_get_stats64(dev, sums);
 	else if (SHIM_HAS_TSTATS(dev))
-		dev_get_tstats64(dev, sums);
+		SHIM_GET_TSTATS(dev, sums);
 	else
 		netdev_stats_to_stats64(sums, &dev->stats);
 }

@@ -79,10 +79,10 @@ SHIM void shim_helper_icmp_too_big(struct sk_buff *skb, struct net_device *dev, 
 /* Buffers of a page pool return to it only if the packet is marked. */
 SHIM struct sk_buff *shim_helper_napi_build_skb(void *buffer, unsigned int bytes)
 {
-	struct sk_buff *skb = napi_build_skb(buffer, bytes);
+	struct sk_buff *skb = SHIM_BUILD_SKB(buffer, bytes);
 
 	if (skb)
-		skb_mark_for_recycle(skb);
+		shim_skb_mark_for_recycle(skb);
 	return skb;
 }
 
@@ -94,23 +94,7 @@ SHIM void shim_helper_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned 
 	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, data - page_address(page), bytes, buffer_bytes);
 }
 
-/* As above: page_address() of what was allocated, or NULL. */
-SHIM void *shim_helper_page_pool_alloc(struct page_pool *pool)
-{
-	struct page *page = page_pool_dev_alloc_pages(pool);
-
-	return page ? page_address(page) : NULL;
-}
-
-/* As above. */
-SHIM void *shim_helper_page_pool_alloc_frag(struct page_pool *pool, unsigned int bytes)
-{
-	unsigned int offset;
-	struct page *page = page_pool_dev_alloc_frag(pool, &offset, bytes);
-
-	return page ? page_address(page) + offset : NULL;
-}
-
+#ifdef HAVE_TSO_HEADER_LENGTH
 /* tso_build_hdr() does not count extension headers in the IPv6 payload length. */
 SHIM void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *skb, void *headers,
 				    unsigned int data_bytes, bool last)
@@ -141,3 +125,16 @@ SHIM void shim_helper_tso_checksums(const struct shim_tso *tso, const struct sk_
 		tcp->check = tcp_v4_check(bytes, ip4->saddr, ip4->daddr, all);
 	}
 }
+#else
+/* Not called where the kernel has no library for segmentation. */
+SHIM void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *skb, void *headers,
+				    unsigned int data_bytes, bool last)
+{
+}
+
+/* As above. */
+SHIM void shim_helper_tso_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
+				    unsigned int data_bytes, uint32_t sum)
+{
+}
+#endif
