@@ -43,13 +43,15 @@ endif
 # clang wants the x87, which kernels go without, for the long double that the C++ library's headers speak of.
 c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
 	     -include %/kconfig.h %/compiler-version.h %/compiler_types.h
-cxx-flags  = $(filter-out $(c-only),$(c_flags)) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
+# Options for the assembler are the same for all objects of a link. Atomics are instructions, not calls of a library.
+arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
+cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
 	     -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti -fno-threadsafe-statics \
 	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra -Werror -Wframe-larger-than=2048
 shim-flags = $(c_flags)
 lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
 # The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
-link-flags = $(filter-out $(c-only) -D%,$(c_flags)) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
+link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
 
 # Static constructors never run in a module, unless the kernel has the compiler check memory (KASAN), which makes some of
 # its own; and exceptions must not slip in.
