@@ -90,7 +90,7 @@ fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlin
 	@$(MAKE) --no-print-directory -j$(jobs) -C tests/fuzz
 	@tests/fuzz/run $(MINUTES) $(jobs) $(TESTS)
 
-test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug7|kcsan DRIVER=ours|stock TESTS="name..." JOBS=n
+test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug7|kcsan FLAVOUR=rt DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
 # number, host with OpenSM, kernel here, kernel there, suite
