@@ -171,9 +171,8 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         return set_up(*connection, id, psn);
     }();
     if (!status.ok()) {
-        if (status.code() == kernel::connection_reset)
-            log_debug(interface_.dev(), "the peer has withdrawn its REQ");
-        else
+        // The peer may withdraw its REQ at any time.
+        if (status.code() != kernel::connection_reset)
             log_warning(interface_.dev(), "failed to set a connection up, error %d", status.code());
         connection.reset();
         PathTable::Guard guard(interface_.paths);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by kernel, other-debian and
-# image, which set top.
+# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by kernel and
+# newer-kernel, which set top.
 
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 
