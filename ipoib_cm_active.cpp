@@ -298,7 +298,9 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
         TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, 0, 0));
         TRY(shim_helper_rc_qp_to_rts(connection.qp.get(), id));
-        return shim_ib_send_cm_rtu(id);
+        // ib_cm refuses an RTU as invalid if the peer has ended the connection since its REP.
+        const kernel::Status sent = shim_ib_send_cm_rtu(id);
+        return sent.code() == kernel::invalid ? kernel::connection_reset : sent;
     }();
     // The peer may end a connection at any time.
     if (!status.ok() && status.code() != kernel::connection_reset)

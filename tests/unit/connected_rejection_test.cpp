@@ -197,6 +197,18 @@ TEST_F(ConnectedTest, withdrawn_reply_is_no_fault)
     EXPECT_FALSE(logged("failed to make a connection ready, error %d"));
 }
 
+TEST_F(ConnectedTest, reply_that_is_withdrawn_before_the_rtu_is_no_fault)
+{
+    ib_cm_id* id = ask(capable(1));
+    world.cm_withdrawn_late = true;
+    world.reply(id);
+    world.cm_withdrawn_late = false;
+    world.run_work();
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+    EXPECT_FALSE(logged("failed to make a connection ready, error %d"));
+}
+
 TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)
 {
     // After a rejection no REQ is sent for this many seconds, and one soon after.

@@ -325,8 +325,8 @@ public:
     unsigned int srq_sges = 30;
     unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
     int fail_cm = 0;
-    // Peers end the exchange of messages before the queue pair has its attributes.
-    bool cm_withdrawn = false;
+    // Peers end the exchange of messages before the queue pair has its attributes, or after it.
+    bool cm_withdrawn = false, cm_withdrawn_late = false;
     // Calls of the boundary with this name fail, after the first granted ones.
     std::string refused;
     unsigned int granted = 0;

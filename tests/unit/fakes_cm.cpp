@@ -121,6 +121,8 @@ int shim_ib_send_cm_rep(ib_cm_id* id, const shim_cm_reply* reply)
 int shim_ib_send_cm_rtu(ib_cm_id* id)
 {
     may_sleep();
+    if (world->cm_withdrawn_late)
+        return -22;
     id->sent.emplace_back("RTU");
     return 0;
 }
