@@ -46,6 +46,8 @@ public:
     std::vector<Held> held;
     // Within ndo_start_xmit: more packets follow.
     bool more = false;
+    // A fault let a call of the fiber fail, and the driver has not warned of it.
+    bool refused = false;
     // The fiber holds RTNL.
     bool rtnl = false;
     // The interface whose packets it polls, or null.

@@ -27,8 +27,15 @@ Memory::~Memory()
 bool Memory::fails()
 {
     const bool fails = fail_one_in && world->scheduler.random().one_in(fail_one_in);
-    failed |= fails;
+    if (fails)
+        refuse();
     return fails;
+}
+
+void Memory::refuse()
+{
+    if (Fiber* fiber = world->scheduler.current())
+        fiber->refused = true;
 }
 
 bool Memory::fails_to_receive()

@@ -18,12 +18,12 @@ public:
 
     // Whether this allocation is to fail.
     bool fails();
+    // Notes that a fault lets a call of the current context fail.
+    static void refuse();
     // Allocation of receive buffers: a poll that gets none is expected to drop a packet.
     bool fails_to_receive();
     // One in this many allocations fails; 0: none does.
     unsigned fail_one_in = 0;
-    // An allocation, or the creation of a queue pair, has failed.
-    bool failed = false;
 
     void* allocate(std::size_t bytes);
     void free(void* memory);

@@ -174,7 +174,7 @@ ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned 
 {
     may_sleep("ib_create_qp");
     if (world->memory.fails() || world->scheduler.random().one_in(pd->ca->no_queue_pairs_one_in)) {
-        world->memory.failed = true;
+        world->memory.refuse();
         return error_pointer<ib_qp>(-12);
     }
     ib_device* ca = pd->ca;
@@ -340,6 +340,7 @@ static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_de
         // Work requests before the failing one are accepted.
         if (world->scheduler.random().one_in(ca->post_error_one_in)) {
             *refused = first;
+            world->memory.refuse();
             return -12;
         }
         SIM_CHECK(receives.size() < size, "a receive queue of %u overruns", size);
