@@ -26,7 +26,8 @@ ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& p
 {
     if (neighbour.attempt)
         return neighbour.attempt;
-    auto connection = kernel::make_owned_atomic<ActiveConnection>(*this, on_message, neighbour, neighbour.key());
+    auto connection =
+        kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, neighbour, neighbour.key());
     if (!connection)
         return nullptr;
     shim_path_copy(connection->path(), path.record());
@@ -75,6 +76,7 @@ void ActiveConnections::abandon(Neighbour& neighbour)
 
 void ActiveConnections::abandon_all()
 {
+    PathTable::Guard guard(interface_.paths);
     kernel::PacketQueue none;
     for (ActiveConnection& connection : list_)
         perform(connection, step(connection, ActiveLife::Event::abandoned), none);
@@ -93,7 +95,7 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
     case Action::destroy:
         break;
     case Action::connect:
-        interface_.connections.service_soon();
+        service_soon();
         break;
     case Action::send:
         connection.refusals = 0;
@@ -136,7 +138,7 @@ void ActiveConnections::back_off(ActiveConnection& connection)
     const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
     connection.check_at =
         shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
-    interface_.connections.service_soon();
+    service_soon();
 }
 
 void ActiveConnections::close(ActiveConnection& connection)
@@ -173,6 +175,32 @@ void ActiveConnections::transmit(kernel::PacketQueue& ready)
 {
     while (sk_buff* skb = ready.pop())
         shim_dev_queue_xmit(skb, interface_.dev());
+}
+
+// The work item
+
+unsigned long ActiveConnections::service()
+{
+    // Memory may be reclaimed by writing pages to a peer, over a connection that is made here.
+    const kernel::NoIo no_io;
+    send_requests();
+    const unsigned long now = shim_jiffies();
+    kernel::PacketQueue ready;
+    release_due(now, ready);
+    unsigned long delay;
+    {
+        PathTable::Guard guard(interface_.paths);
+        delay = next_check(now, ready);
+    }
+    transmit(ready);
+    return delay;
+}
+
+bool ActiveConnections::finish()
+{
+    (void)work_.run_here();
+    PathTable::Guard guard(interface_.paths);
+    return list_.empty();
 }
 
 // Requests
@@ -231,7 +259,7 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
     };
     connection.qp.reset(TRY(kernel::check(shim_ib_create_rc_qp(interface_.queues.pd(), &wanted))));
     TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
-    connection.id.reset(TRY(kernel::check(shim_ib_create_cm_id(interface_.ca(), &static_cast<Endpoint&>(connection)))));
+    connection.id.reset(TRY(kernel::check(shim_ib_create_cm_id(interface_.ca(), &connection))));
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_request request{
         .path = connection.path(),
@@ -249,23 +277,23 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
     return shim_ib_send_cm_req(connection.id.get(), &request);
 }
 
-int ActiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+int ActiveConnections::on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message)
 {
-    auto& connection = static_cast<ActiveConnection&>(endpoint);
+    auto& connection = *static_cast<ActiveConnection*>(endpoint);
     ActiveConnections& self = connection.owner;
-    switch (message.event) {
+    switch (message->event) {
     case SHIM_IB_CM_REP_RECEIVED:
-        self.handle_reply(connection, id, message);
+        self.handle_reply(connection, id, *message);
         break;
     case SHIM_IB_CM_REJ_RECEIVED:
-        self.handle_reject(connection, message.reason);
+        self.handle_reject(connection, message->reason);
         break;
     case SHIM_IB_CM_DREQ_RECEIVED:
         (void)shim_ib_send_cm_drep(id);
         [[fallthrough]];
     case SHIM_IB_CM_REQ_ERROR:
     case SHIM_IB_CM_TIMEWAIT_EXIT:
-        if (message.event == SHIM_IB_CM_REQ_ERROR)
+        if (message->event == SHIM_IB_CM_REQ_ERROR)
             self.requests_failed.add();
         self.advance(connection, ActiveLife::Event::failed);
         break;
@@ -331,7 +359,7 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
 void ActiveConnections::start_release(ActiveConnection& connection, ActiveRelease::Event why)
 {
     (void)connection.release.on(why);
-    interface_.connections.service_soon();
+    service_soon();
 }
 
 void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& ready)

@@ -26,7 +26,10 @@ constexpr std::uint8_t rnr_timer = 12, rnr_retries = 6;
 
 constinit kernel::LockClass PassiveConnections::mutex_class_;
 
-PassiveConnections::PassiveConnections(Interface& interface) : interface_(interface), listener_(on_request, *this) {}
+PassiveConnections::PassiveConnections(Interface& interface, kernel::WorkQueue& queue)
+    : interface_(interface), listener_{{on_request}, *this}, work_(*this, queue)
+{
+}
 
 SharedReceiveQueue& PassiveConnections::receives() const { return interface_.connections.receives; }
 
@@ -38,7 +41,7 @@ kernel::Status PassiveConnections::start()
         requests_left_ = max_requests_at_once;
         requests_since_ = shim_jiffies();
     }
-    listen_id_.reset(TRY(kernel::check(shim_ib_create_cm_id(interface_.ca(), &static_cast<Endpoint&>(listener_)))));
+    listen_id_.reset(TRY(kernel::check(shim_ib_create_cm_id(interface_.ca(), &listener_))));
     return shim_ib_cm_listen(listen_id_.get(), service_id(interface_.identity.qpn()));
 }
 
@@ -51,26 +54,26 @@ void PassiveConnections::stop_listening()
     listen_id_.reset();
 }
 
-void PassiveConnections::end_all()
-{
-    for (PassiveConnection& connection : list_)
-        advance(connection, PassiveLife::Event::ended);
-}
+// The work item
 
-void PassiveConnections::service(unsigned long now)
+unsigned long PassiveConnections::service()
 {
+    const kernel::NoIo no_io;
+    const unsigned long now = shim_jiffies();
     while (end_replaced()) {}
     PassiveLife::Action action;
     while (PassiveConnection* connection = next_due(action)) {
         perform(*connection, action);
-        // A flood of REQs leaves many; active connections must not wait until all are done.
+        // A flood of REQs leaves many; the other work of the queue must not wait until all are done.
         if (shim_jiffies() != now)
             break;
     }
+    return next_check();
 }
 
 unsigned long PassiveConnections::next_check()
 {
+    PathTable::Guard guard(interface_.paths);
     bool ending = false;
     for (PassiveConnection& connection : list_) {
         if (connection.due != PassiveLife::Action::none)
@@ -80,15 +83,22 @@ unsigned long PassiveConnections::next_check()
     return ending ? kernel::milliseconds(Connections::check_interval_ms) : 0;
 }
 
+bool PassiveConnections::finish()
+{
+    (void)work_.run_here();
+    PathTable::Guard guard(interface_.paths);
+    return list_.empty();
+}
+
 // Accepting
 
-int PassiveConnections::on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message)
 {
-    PassiveConnections& self = static_cast<Listener&>(endpoint).owner;
-    if (message.event != SHIM_IB_CM_REQ_RECEIVED)
+    PassiveConnections& self = static_cast<Listener*>(endpoint)->owner;
+    if (message->event != SHIM_IB_CM_REQ_RECEIVED)
         return 0;
     auto reason = SHIM_CM_REJ_CONSUMER_DEFINED;
-    const kernel::Status status = self.accept(id, message, reason);
+    const kernel::Status status = self.accept(id, *message, reason);
     if (!status.ok()) {
         self.rejected.add();
         log_debug(self.interface_.dev(), "REQ turned away, reason %d, error %d", reason, status.code());
@@ -162,7 +172,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
         TRY(receives().fill());
-        connection = kernel::make_owned<PassiveConnection>(*this, on_message, interface_, peer);
+        connection = kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, peer);
         if (!connection)
             return kernel::no_memory;
         connection->renewed = renewed;
@@ -186,7 +196,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
 void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
 {
     connection.id.reset(id);
-    shim_cm_set_context(id, &static_cast<Endpoint&>(connection));
+    shim_cm_set_context(id, &connection);
     {
         PathTable::Guard guard(interface_.paths);
         list_.push_back(connection);
@@ -233,11 +243,11 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
     return {};
 }
 
-int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message)
+int PassiveConnections::on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message)
 {
-    auto& connection = static_cast<PassiveConnection&>(endpoint);
+    auto& connection = *static_cast<PassiveConnection*>(endpoint);
     PassiveConnections& self = connection.owner;
-    switch (message.event) {
+    switch (message->event) {
     case SHIM_IB_CM_DREQ_RECEIVED:
         (void)shim_ib_send_cm_drep(id);
         [[fallthrough]];
@@ -258,12 +268,19 @@ int PassiveConnections::on_message(Endpoint& endpoint, ib_cm_id* id, const shim_
 
 // Receiving and the end
 
+void PassiveConnections::end_all()
+{
+    PathTable::Guard guard(interface_.paths);
+    for (PassiveConnection& connection : list_)
+        advance(connection, PassiveLife::Event::ended);
+}
+
 void PassiveConnections::received(const shim_wc* wc)
 {
     auto& connection = *static_cast<PassiveConnection*>(shim_wc_qp_context(wc));
     if (WrId::kind(wc) == WrId::Kind::drain) {
         connection.drained.store(true);
-        interface_.connections.service_soon();
+        service_soon();
         return;
     }
     (receives().srq() ? receives().ring : connection.ring).complete(wc, connection);
@@ -272,7 +289,7 @@ void PassiveConnections::received(const shim_wc* wc)
 void PassiveConnections::flushed(PassiveConnection& connection)
 {
     connection.flushed.store(true);
-    interface_.connections.service_soon();
+    service_soon();
 }
 
 void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Event event)
@@ -285,7 +302,7 @@ void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Eve
     draining_ -= before == PassiveLife::State::draining;
     connection.due = step.action;
     connection.since = shim_jiffies();
-    interface_.connections.service_soon();
+    service_soon();
 }
 
 // The first message proves that the peer named in the REQ sent it; that peer does not use its older connections any
@@ -408,3 +425,12 @@ void PassiveConnections::collect_garbage()
 }
 
 } // namespace ipoib
+
+void ipoib_last_wqe_reached(void* context)
+{
+    // An active connection takes no receives.
+    if (!context)
+        return;
+    auto& connection = *static_cast<ipoib::PassiveConnection*>(context);
+    connection.owner.flushed(connection);
+}

@@ -87,7 +87,7 @@ void RcSendPool::ring_doorbell()
         // The queue pair is destroyed; then its sends are freed, posted or not.
         log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
         open_->post_failed.store(true);
-        interface_.connections.service_soon();
+        interface_.connections.active.service_soon();
     }
     queue_.expect_completions();
     open_ = nullptr;

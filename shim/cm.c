@@ -8,6 +8,7 @@
 
 static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
+	struct shim_cm_endpoint *endpoint = id->context;
 	struct shim_cm_message message = { .event = event->event };
 
 	switch (event->event) {
@@ -28,15 +29,15 @@ static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 	default:
 		break;
 	}
-	return ipoib_cm_event(id, &message, id->context);
+	return endpoint->handle(endpoint, id, &message);
 }
 
-SHIM struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, void *context)
+SHIM struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, struct shim_cm_endpoint *endpoint)
 {
-	return ib_create_cm_id(ca, on_cm_event, context);
+	return ib_create_cm_id(ca, on_cm_event, endpoint);
 }
 
-SHIM void shim_cm_set_context(struct ib_cm_id *id, void *context) { id->context = context; }
+SHIM void shim_cm_set_context(struct ib_cm_id *id, struct shim_cm_endpoint *endpoint) { id->context = endpoint; }
 SHIM void shim_ib_destroy_cm_id(struct ib_cm_id *id) { ib_destroy_cm_id(id); }
 
 SHIM int shim_ib_cm_listen(struct ib_cm_id *id, uint64_t service_id)

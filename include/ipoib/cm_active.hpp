@@ -6,7 +6,6 @@
 #include <ipoib/active_life.hpp>
 #include <ipoib/active_release.hpp>
 #include <ipoib/address.hpp>
-#include <ipoib/cm_endpoint.hpp>
 #include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/list.hpp>
@@ -14,6 +13,7 @@
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
+#include <kernel/work.hpp>
 #include <shim/cm.h>
 #include <shim/qp.h>
 #include <shim/sa.h>
@@ -25,10 +25,11 @@ class Interface;
 class Neighbour;
 class Path;
 
-class ActiveConnection : public Endpoint, public kernel::ListNode<ActiveConnection> {
+class ActiveConnection : public shim_cm_endpoint, public kernel::ListNode<ActiveConnection> {
 public:
-    ActiveConnection(ActiveConnections& owner, Handler handler, Neighbour& neighbour, const HwAddr& peer)
-        : Endpoint(handler), owner(owner), peer(peer), neighbour(&neighbour)
+    ActiveConnection(ActiveConnections& owner, const shim_cm_endpoint& endpoint, Neighbour& neighbour,
+                     const HwAddr& peer)
+        : shim_cm_endpoint(endpoint), owner(owner), peer(peer), neighbour(&neighbour)
     {
     }
     ActiveConnections& owner;
@@ -82,34 +83,40 @@ public:
     // Limit of REQs to one peer, whose connections end at once: max_requests_at_once, then one each interval.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
 
-    explicit ActiveConnections(Interface& interface) : interface_(interface) {}
+    ActiveConnections(Interface& interface, kernel::WorkQueue& queue) : interface_(interface), work_(*this, queue) {}
 
     // Sends, queues or drops a packet with its hard header, for a neighbour that accepts connections and whose path is
     // known.
     void send(sk_buff* skb, Neighbour& neighbour, Path& path) TA_REQUIRES(kernel::transmit_lock, path_lock);
     // The neighbour is removed.
     void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
-    // All neighbours are removed.
-    void abandon_all() TA_REQUIRES(path_lock);
     // The connection's queue pair is out of service.
     void send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
-    // Sends the REQs that are due.
-    void send_requests() TA_EXCLUDES(path_lock);
-    // Releases broken and abandoned connections, as far as they are due. now: jiffies. The caller transmits the packets
-    // in ready.
-    void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
-    // Ends back-offs. Returns the time until service() is needed again in jiffies, 0: it is not. The caller transmits
-    // the packets in ready after releasing the lock.
-    unsigned long next_check(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
-    // Transmits packets anew that waited.
-    void transmit(kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
+    // Queues service(). CONTEXT: any.
+    void service_soon() { work_.queue_now(); }
+    // All neighbours are removed.
+    void abandon_all() TA_EXCLUDES(path_lock);
+    // Does what is due. True if no connection is left.
+    bool finish() TA_EXCLUDES(path_lock);
+    // CONTEXT: no connection is left.
+    void cancel_service() { work_.cancel(); }
 
     kernel::List<ActiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
 
     kernel::SharedCounter requests_sent, established, requests_failed, disconnected;
 
 private:
-    static int on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
+    static int on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
+
+    // Sends REQs, releases connections and ends back-offs, as far as they are due. Returns the time until the next call
+    // in jiffies, 0: none is needed.
+    unsigned long service() TA_EXCLUDES(path_lock);
+    void send_requests() TA_EXCLUDES(path_lock);
+    // now: jiffies. The caller transmits the packets in ready after releasing the lock.
+    void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
+    unsigned long next_check(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    // Transmits packets anew that waited.
+    void transmit(kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
 
     ActiveConnection* connection_of(Neighbour& neighbour, Path& path) TA_REQUIRES(path_lock);
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);
@@ -140,6 +147,7 @@ private:
     kernel::List<ActiveConnection> list_ TA_GUARDED(path_lock);
     // Reasons of REJs that were logged.
     std::uint64_t reasons_logged_ TA_GUARDED(path_lock) = 0;
+    kernel::RepeatedWork<&ActiveConnections::service> work_;
 };
 
 } // namespace ipoib

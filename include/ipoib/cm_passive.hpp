@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include <ipoib/address.hpp>
-#include <ipoib/cm_endpoint.hpp>
 #include <ipoib/passive_life.hpp>
 #include <ipoib/path_lock.hpp>
 #include <ipoib/rc_receive_ring.hpp>
@@ -14,6 +13,7 @@
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
+#include <kernel/work.hpp>
 #include <shim/cm.h>
 #include <shim/cq.h>
 #include <shim/qp.h>
@@ -25,7 +25,7 @@ class Interface;
 class PassiveConnections;
 class SharedReceiveQueue;
 
-class PassiveConnection : public Endpoint, public kernel::ListNode<PassiveConnection> {
+class PassiveConnection : public shim_cm_endpoint, public kernel::ListNode<PassiveConnection> {
 public:
     // The requester's port and UD queue pair, as its REQ names them.
     struct Peer {
@@ -34,8 +34,10 @@ public:
         bool operator==(const Peer&) const = default;
     };
 
-    PassiveConnection(PassiveConnections& owner, Handler handler, Interface& interface, const Peer& peer)
-        : Endpoint(handler), owner(owner), peer(peer), since(shim_jiffies()), ring(interface), last_used(since - 1)
+    PassiveConnection(PassiveConnections& owner, const shim_cm_endpoint& endpoint, Interface& interface,
+                      const Peer& peer)
+        : shim_cm_endpoint(endpoint), owner(owner), peer(peer), since(shim_jiffies()), ring(interface),
+          last_used(since - 1)
     {
     }
     PassiveConnections& owner;
@@ -79,18 +81,18 @@ public:
     // REQs that are accepted at once; then requests_per_second.
     static constexpr unsigned int max_requests_at_once = 1024, requests_per_second = 256;
 
-    explicit PassiveConnections(Interface& interface);
+    PassiveConnections(Interface& interface, kernel::WorkQueue& queue);
 
     // REQs for the interface's service are accepted from start() to stop_listening(). CONTEXT: the polls run.
     kernel::Status start() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(path_lock);
     void stop_listening() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(mutex_, path_lock);
-    // Ends all connections.
-    void end_all() TA_REQUIRES(path_lock);
-    // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
-    // end of the present jiffy, now.
-    void service(unsigned long now) TA_EXCLUDES(path_lock);
-    // Returns the time until service() is needed again in jiffies, 0: it is not.
-    unsigned long next_check() TA_REQUIRES(path_lock);
+    // Queues service(). CONTEXT: any.
+    void service_soon() { work_.queue_now(); }
+    void end_all() TA_EXCLUDES(path_lock);
+    // Does what is due. True if no connection is left.
+    bool finish() TA_EXCLUDES(path_lock);
+    // CONTEXT: no connection is left.
+    void cancel_service() { work_.cancel(); }
     // Ends connections that are idle.
     void collect_garbage() TA_EXCLUDES(path_lock);
     // All receives of the connection's queue pair were given back. CONTEXT: any.
@@ -104,14 +106,18 @@ public:
     kernel::SharedCounter accepted, rejected, malformed;
 
 private:
-    struct Listener : Endpoint {
-        Listener(Handler handler, PassiveConnections& owner) : Endpoint(handler), owner(owner) {}
+    struct Listener : shim_cm_endpoint {
         PassiveConnections& owner;
     };
 
     SharedReceiveQueue& receives() const;
-    static int on_request(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
-    static int on_message(Endpoint& endpoint, ib_cm_id* id, const shim_cm_message& message);
+    static int on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
+    static int on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
+
+    // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
+    // end of the present jiffy. Returns the time until the next call in jiffies, 0: none is needed.
+    unsigned long service() TA_EXCLUDES(path_lock);
+    unsigned long next_check() TA_EXCLUDES(path_lock);
 
     kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
         TA_EXCLUDES(mutex_, path_lock);
@@ -145,6 +151,7 @@ private:
     // REQs that may still be accepted, and the time when more were added, in jiffies.
     unsigned int requests_left_ TA_GUARDED(path_lock) = 0;
     unsigned long requests_since_ TA_GUARDED(path_lock) = 0;
+    kernel::RepeatedWork<&PassiveConnections::service> work_;
 };
 
 } // namespace ipoib

@@ -4,17 +4,15 @@
 // one for each neighbour whose address has the RC flag.
 //
 // CM messages and packets move the state machines of connections under the path table's lock. What may sleep is done by
-// service(), on the interface's work queue.
+// a work item of each side, on the interface's work queue.
 #pragma once
 #include <ipoib/cm_active.hpp>
 #include <ipoib/cm_passive.hpp>
 #include <ipoib/cm_private_data.hpp>
 #include <ipoib/path_lock.hpp>
 #include <ipoib/shared_receive_queue.hpp>
-#include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
-#include <kernel/work.hpp>
 
 namespace ipoib {
 
@@ -28,10 +26,8 @@ public:
     explicit Connections(Interface& interface);
 
     // Connections are accepted and made between start() and stop(). CONTEXT: the polls run.
-    kernel::Status start() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(service_mutex_, path_lock);
-    void stop() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(service_mutex_, path_lock);
-    // Queues service(). CONTEXT: any.
-    void service_soon();
+    kernel::Status start() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(path_lock);
+    void stop() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(path_lock);
     // The private data of our REQs and REPs.
     PrivateData private_data() const;
 
@@ -42,18 +38,7 @@ public:
     kernel::SharedCounter too_long;
 
 private:
-    // True if no connection is left.
-    bool idle() TA_EXCLUDES(path_lock);
-    void run();
-    // Does what is due on all connections. Returns the time until the next call in jiffies, 0: none is needed.
-    unsigned long service() TA_EXCLUDES(service_mutex_, path_lock);
-
-    static kernel::LockClass service_class_;
-
     Interface& interface_;
-    // One service() at a time: the work queue's, or stop()'s.
-    kernel::Mutex service_mutex_ TA_ACQUIRED_BEFORE(path_lock){service_class_, "ipoib_connections"};
-    kernel::Work<&Connections::run> work_;
 };
 
 } // namespace ipoib

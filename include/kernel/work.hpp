@@ -62,6 +62,43 @@ private:
     Opaque<shim_work> storage_;
 };
 
+// A work item whose function returns the time until its next run in jiffies, 0: none is needed. One run at a time: the
+// work queue's, or a caller's.
+template <auto Run>
+class RepeatedWork;
+
+template <class Owner, unsigned long (Owner::*Run)()>
+class RepeatedWork<Run> {
+public:
+    RepeatedWork(Owner& owner, WorkQueue& queue) : owner_(owner), queue_(queue) {}
+
+    // See Work.
+    void queue_now() { work_.queue_now(queue_); }
+    void cancel() { work_.cancel(); }
+    // Calls the function, and returns what it returns. CONTEXT: process, without locks that Run takes.
+    unsigned long run_here() TA_EXCLUDES(mutex_)
+    {
+        Guard one_at_a_time(mutex_);
+        return (owner_.*Run)();
+    }
+
+private:
+    void run()
+    {
+        if (const unsigned long delay = run_here())
+            // If it is queued again already, that stands: it is for now.
+            work_.queue(queue_, delay);
+    }
+    // The name for lockdep, which contains Run.
+    static constexpr const char* name() { return __PRETTY_FUNCTION__; }
+    static inline constinit LockClass mutex_class_;
+
+    Owner& owner_;
+    WorkQueue& queue_;
+    Mutex mutex_{mutex_class_, name()};
+    Work<&RepeatedWork::run> work_{*this};
+};
+
 // A work item that runs under RTNL. It waits for RTNL, rather than trying and queueing itself again, which could
 // starve. So a holder of RTNL, or a thread that one waits for, must not cancel it or destroy its queue.
 template <auto Run>

@@ -37,14 +37,20 @@ enum shim_cm_reason {
 	SHIM_CM_REJ_CONSUMER_DEFINED = 28,
 };
 
+/* The target of an identifier's messages, a part of the driver's object. */
+struct shim_cm_endpoint {
+	/* A message came; on an error ib_cm destroys the identifier. CONTEXT: process. */
+	int (*handle)(struct shim_cm_endpoint *endpoint, struct ib_cm_id *id, const struct shim_cm_message *message);
+};
+
 /*
- * Creates an identifier whose messages go to ipoib_cm_event() with this context. A REQ comes with a new identifier, and
- * the listener's context. An error pointer on failure. CONTEXT: process, may sleep.
+ * Creates an identifier. A REQ comes with a new identifier, and the listener's endpoint. An error pointer on failure.
+ * CONTEXT: process, may sleep.
  */
-struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, void *context);
-void shim_cm_set_context(struct ib_cm_id *id, void *context);
-/* Ends the connection or listener, with a message to the peer, and waits until no ipoib_cm_event() of it runs. CONTEXT:
- * process, not ipoib_cm_event(). */
+struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, struct shim_cm_endpoint *endpoint);
+void shim_cm_set_context(struct ib_cm_id *id, struct shim_cm_endpoint *endpoint);
+/* Ends the connection or listener, with a message to the peer, and waits until the endpoint handles none of it. CONTEXT:
+ * process, not the endpoint's handle(). */
 void shim_ib_destroy_cm_id(struct ib_cm_id *id);
 /* Listens for REQs. service_id: host byte order. CONTEXT: process. */
 int shim_ib_cm_listen(struct ib_cm_id *id, uint64_t service_id);
@@ -79,8 +85,5 @@ int shim_ib_send_cm_rep(struct ib_cm_id *id, const struct shim_cm_reply *reply);
 int shim_ib_send_cm_rtu(struct ib_cm_id *id);
 int shim_ib_send_cm_drep(struct ib_cm_id *id);
 void shim_ib_send_cm_rej(struct ib_cm_id *id, enum shim_cm_reason reason);
-
-/* A message came; if the driver returns an error, ib_cm destroys the identifier. CONTEXT: process. */
-int ipoib_cm_event(struct ib_cm_id *id, const struct shim_cm_message *message, void *context);
 
 SHIM_END

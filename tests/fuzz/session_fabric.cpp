@@ -147,7 +147,7 @@ void Session::change_port()
 // As in the kernel: a non-zero result of the driver destroys the identifier.
 int Session::deliver(ib_cm_id* id, shim_cm_message& message)
 {
-    const int answer = ipoib_cm_event(id, &message, id->context);
+    const int answer = id->endpoint->handle(id->endpoint, id, &message);
     require(world_.cm_ids.contains(id), "an identifier is destroyed from within its event");
     if (answer) {
         world_.cm_ids.erase(id);
@@ -186,7 +186,7 @@ void Session::request()
     message.peer_lid = kind >> 3 & 1;
     message.reliable = !(kind & 4);
     message.remote_qpn = input_.byte();
-    ib_cm_id* const id = world_.new_cm_id(listener->context);
+    ib_cm_id* const id = world_.new_cm_id(listener->endpoint);
     deliver(id, message);
 }
 

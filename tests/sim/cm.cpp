@@ -121,7 +121,7 @@ void Cm::run(std::uint64_t serial)
         id->handler = world->scheduler.current();
         world->lockdep.acquire(Lockdep::cm_handler, id);
         SIM_NOTE("CM of %s: event %d", id->ca->name.c_str(), message.event);
-        ret = ipoib_cm_event(id, &message, id->context);
+        ret = id->endpoint->handle(id->endpoint, id, &message);
         world->lockdep.release(id);
         id->handler = nullptr;
         if (listener) {
@@ -177,7 +177,7 @@ void Cm::arrive_req(const Mad& mad)
     auto* id = new ib_cm_id;
     id->serial = ++world->serials;
     id->ca = &ca;
-    id->context = listener->context;
+    id->endpoint = listener->endpoint;
     id->listener = listener;
     id->service = mad.service;
     id->passive = true;

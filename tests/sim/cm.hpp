@@ -29,7 +29,7 @@ struct ib_cm_id {
     };
     std::uint64_t serial = 0;
     ib_device* ca = nullptr;
-    void* context = nullptr;
+    shim_cm_endpoint* endpoint = nullptr;
     State state = State::idle;
     std::uint64_t service = 0;
     unsigned int remote_node = 0;
@@ -65,7 +65,7 @@ public:
     void forge(unsigned int node);
     void forge_request(unsigned int node);
 
-    ib_cm_id* create(ib_device* ca, void* context);
+    ib_cm_id* create(ib_device* ca, shim_cm_endpoint* endpoint);
     void destroy(ib_cm_id* id);
     int listen(ib_cm_id* id, std::uint64_t service);
     int send_req(ib_cm_id* id, const shim_cm_request& request);

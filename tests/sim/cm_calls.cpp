@@ -27,7 +27,7 @@ std::vector<std::uint8_t> padded(const void* data, unsigned int bytes, unsigned 
 
 } // namespace
 
-ib_cm_id* Cm::create(ib_device* ca, void* context)
+ib_cm_id* Cm::create(ib_device* ca, shim_cm_endpoint* endpoint)
 {
     may_sleep("ib_create_cm_id");
     if (world->memory.fails())
@@ -35,7 +35,7 @@ ib_cm_id* Cm::create(ib_device* ca, void* context)
     auto* id = new ib_cm_id;
     id->serial = ++world->serials;
     id->ca = ca;
-    id->context = context;
+    id->endpoint = endpoint;
     ids_[id->serial] = id;
     ++ca->cm_ids;
     return id;
@@ -212,8 +212,8 @@ void Cm::remote_of(const ib_cm_id* id, unsigned int& node, std::uint32_t& qpn) c
 
 using sim::world;
 
-ib_cm_id* shim_ib_create_cm_id(ib_device* ca, void* context) { return world->cm.create(ca, context); }
-void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
+ib_cm_id* shim_ib_create_cm_id(ib_device* ca, shim_cm_endpoint* endpoint) { return world->cm.create(ca, endpoint); }
+void shim_cm_set_context(ib_cm_id* id, shim_cm_endpoint* endpoint) { id->endpoint = endpoint; }
 void shim_ib_destroy_cm_id(ib_cm_id* id) { world->cm.destroy(id); }
 int shim_ib_cm_listen(ib_cm_id* id, std::uint64_t service) { return world->cm.listen(id, service); }
 int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request) { return world->cm.send_req(id, *request); }

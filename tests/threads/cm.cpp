@@ -6,7 +6,7 @@
 #include <algorithm>
 
 struct ib_cm_id {
-    std::atomic<void*> context;
+    std::atomic<shim_cm_endpoint*> endpoint;
     std::uint64_t listens = 0;
     unsigned int number;
     // Identifier at the other end, 0 before a REQ arrives; and its queue pair.
@@ -34,10 +34,10 @@ struct Message {
     std::uint8_t private_data[SHIM_CM_REP_PRIVATE_BYTES];
 };
 
-ib_cm_id* create(void* context)
+ib_cm_id* create(shim_cm_endpoint* endpoint)
 {
     auto* id = new ib_cm_id{};
-    id->context = context;
+    id->endpoint = endpoint;
     id->number = next_number++;
     ids.push_back(id);
     return id;
@@ -64,7 +64,7 @@ void deliver(const Message& message)
         return;
     ib_cm_id* id = *it;
     if (message.event == SHIM_IB_CM_REQ_RECEIVED)
-        id = create(id->context);
+        id = create(id->endpoint);
     if (message.event == SHIM_IB_CM_REQ_RECEIVED || message.event == SHIM_IB_CM_REP_RECEIVED) {
         id->peer = message.from;
         id->peer_qpn = message.qpn;
@@ -72,7 +72,8 @@ void deliver(const Message& message)
     handling = id;
     guard.unlock();
     in_handler = true;
-    const int end = ipoib_cm_event(id, &news, id->context);
+    shim_cm_endpoint* const endpoint = id->endpoint;
+    const int end = endpoint->handle(endpoint, id, &news);
     in_handler = false;
     guard.lock();
     handling = nullptr;
@@ -98,12 +99,12 @@ void send(unsigned int to, unsigned int event, unsigned int from, std::uint32_t 
 
 } // namespace
 
-ib_cm_id* shim_ib_create_cm_id(ib_device*, void* context)
+ib_cm_id* shim_ib_create_cm_id(ib_device*, shim_cm_endpoint* endpoint)
 {
     std::lock_guard guard(lock);
-    return create(context);
+    return create(endpoint);
 }
-void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
+void shim_cm_set_context(ib_cm_id* id, shim_cm_endpoint* endpoint) { id->endpoint = endpoint; }
 void shim_ib_destroy_cm_id(ib_cm_id* id)
 {
     std::unique_lock guard(lock);

@@ -210,15 +210,15 @@ TEST_F(PassiveTest, listener_handles_only_requests)
 
 TEST_F(PassiveTest, request_during_close_is_rejected)
 {
-    void* const context = listener()->context;
+    shim_cm_endpoint* const endpoint = listener()->endpoint;
     close();
-    ib_cm_id* late = world.new_cm_id(context);
+    ib_cm_id* late = world.new_cm_id(endpoint);
     const PrivateData data{{kernel::Be32(0x100), kernel::Be32(65524)}, {}};
     shim_cm_message message{};
     message.event = SHIM_IB_CM_REQ_RECEIVED;
     message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
     message.reliable = true;
-    EXPECT_NE(ipoib_cm_event(late, &message, context), 0);
+    EXPECT_NE(endpoint->handle(endpoint, late, &message), 0);
     EXPECT_EQ(late->reason, static_cast<unsigned int>(SHIM_CM_REJ_NO_RESOURCES));
     shim_ib_destroy_cm_id(late);
 }

@@ -185,7 +185,7 @@ TEST_F(ConnectedTest, packet_during_the_work_item_is_served_at_once)
             world.transmit(world.packet(capable(static_cast<std::uint8_t>(1 + moment))));
             world.answer_path();
         };
-        interface().connections.service_soon();
+        interface().connections.active.service_soon();
         world.run_work();
         world.softirqs = nullptr;
         EXPECT_EQ(world.take_request() != nullptr, unlocks >= moment) << moment;

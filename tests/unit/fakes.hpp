@@ -186,7 +186,7 @@ struct ib_srq {
 
 // Messages that the driver sent on the CM id, by name, and the fields of a REQ and a REP.
 struct ib_cm_id {
-    void* context = nullptr;
+    shim_cm_endpoint* endpoint = nullptr;
     std::uint64_t listens = 0;
     std::vector<std::string> sent;
     std::uint64_t service_id = 0;
@@ -309,7 +309,7 @@ public:
     unsigned int turned_away = 0;
     // Source LID of the REQ.
     std::uint32_t peer_lid = 9;
-    ib_cm_id* new_cm_id(void* context);
+    ib_cm_id* new_cm_id(shim_cm_endpoint* endpoint);
     ib_qp* connection(std::size_t n) { return qps.at(n + 1); }
     // Delivers a message on the connection. Returns false if no receive was posted.
     bool receive_message(ib_qp& on, const std::vector<std::uint8_t>& bytes, int status = 0);

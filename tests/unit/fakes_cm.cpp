@@ -22,7 +22,7 @@ void World::reply(ib_cm_id* id, std::uint32_t mtu, ipoib::IcrcOffer offer)
     shim_cm_message message{};
     message.event = SHIM_IB_CM_REP_RECEIVED;
     message.private_data = reinterpret_cast<const std::uint8_t*>(&data);
-    EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
+    EXPECT_EQ(id->endpoint->handle(id->endpoint, id, &message), 0);
 }
 
 void World::message(ib_cm_id* id, unsigned int event, unsigned int reason)
@@ -31,13 +31,13 @@ void World::message(ib_cm_id* id, unsigned int event, unsigned int reason)
     shim_cm_message message{};
     message.event = event;
     message.reason = reason;
-    EXPECT_EQ(ipoib_cm_event(id, &message, id->context), 0);
+    EXPECT_EQ(id->endpoint->handle(id->endpoint, id, &message), 0);
 }
 
-ib_cm_id* World::new_cm_id(void* context)
+ib_cm_id* World::new_cm_id(shim_cm_endpoint* endpoint)
 {
     auto* id = new ib_cm_id;
-    id->context = context;
+    id->endpoint = endpoint;
     id->number = ++cm_ids_made;
     cm_ids.insert(id);
     return id;
@@ -52,7 +52,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
             listener = id;
     if (!listener)
         return nullptr;
-    ib_cm_id* const id = new_cm_id(listener->context);
+    ib_cm_id* const id = new_cm_id(listener->endpoint);
     const ipoib::PrivateData data{{kernel::Be32(qpn), kernel::Be32(mtu)}, offer};
     shim_cm_message message{};
     message.event = SHIM_IB_CM_REQ_RECEIVED;
@@ -60,7 +60,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
     message.peer = from.native();
     message.peer_lid = peer_lid;
     message.reliable = reliable;
-    if (!ipoib_cm_event(id, &message, id->context))
+    if (!id->endpoint->handle(id->endpoint, id, &message))
         return id;
     turned_away = id->reason;
     cm_ids.erase(id);
@@ -70,15 +70,15 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
 
 // cm.h
 
-ib_cm_id* shim_ib_create_cm_id(ib_device*, void* context)
+ib_cm_id* shim_ib_create_cm_id(ib_device*, shim_cm_endpoint* endpoint)
 {
     may_sleep();
     allocates("cm_create");
     if (is_last(world->fail_cm))
         return error_pointer<ib_cm_id>(-12);
-    return world->new_cm_id(context);
+    return world->new_cm_id(endpoint);
 }
-void shim_cm_set_context(ib_cm_id* id, void* context) { id->context = context; }
+void shim_cm_set_context(ib_cm_id* id, shim_cm_endpoint* endpoint) { id->endpoint = endpoint; }
 void shim_ib_destroy_cm_id(ib_cm_id* id)
 {
     may_sleep();
