@@ -187,26 +187,18 @@ TEST_F(ConnectedTest, failed_queue_pair_transition_ends_the_attempt)
 
 TEST_F(ConnectedTest, withdrawn_reply_is_no_fault)
 {
-    ib_cm_id* id = ask(capable(1));
-    world.cm_withdrawn = true;
-    world.reply(id);
-    world.cm_withdrawn = false;
-    world.run_work();
-    EXPECT_EQ(connections(), 0U);
-    EXPECT_EQ(world.qp().outstanding.size(), 1U);
-    EXPECT_FALSE(logged("failed to make a connection ready, error %d"));
-}
-
-TEST_F(ConnectedTest, reply_that_is_withdrawn_before_the_rtu_is_no_fault)
-{
-    ib_cm_id* id = ask(capable(1));
-    world.cm_withdrawn_late = true;
-    world.reply(id);
-    world.cm_withdrawn_late = false;
-    world.run_work();
-    EXPECT_EQ(connections(), 0U);
-    EXPECT_EQ(world.qp().outstanding.size(), 1U);
-    EXPECT_FALSE(logged("failed to make a connection ready, error %d"));
+    for (bool World::*const moment : {&World::cm_withdrawn, &World::cm_withdrawn_late}) {
+        ib_cm_id* id = ask(capable(1));
+        world.*moment = true;
+        world.reply(id);
+        world.*moment = false;
+        world.run_work();
+        EXPECT_EQ(connections(), 0U);
+        EXPECT_EQ(world.qp().outstanding.size(), 1U);
+        EXPECT_FALSE(logged("failed to make a connection ready, error %d"));
+        world.complete_sends(1);
+        world.advance(100);
+    }
 }
 
 TEST_F(ConnectedTest, rejections_back_off_until_the_peer_accepts)

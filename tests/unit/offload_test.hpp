@@ -2,18 +2,15 @@
 // Fixture of offload tests: a known peer, TCP segments from it, and the packets that they become.
 #pragma once
 
-#include "driver_test.hpp"
+#include "datagram_test.hpp"
 
 namespace ipoib {
 
-class OffloadTest : public DriverTest {
+class OffloadTest : public DatagramTest {
 protected:
     void SetUp() override
     {
-        DriverTest::SetUp();
-        open();
-        meet(peer(1));
-        world.sent.clear();
+        DatagramTest::SetUp();
         world.verified = true;
         world.dev().lro = true;
     }

@@ -102,11 +102,7 @@ TEST_F(PathTest, used_neighbours_are_kept)
 {
     open();
     meet(peer(1));
-    for (int i = 0; i < 10; ++i) {
-        world.advance(1000);
-        world.transmit(world.packet(peer(1)));
-        world.complete_sends(1);
-    }
+    use_for_100_seconds(peer(1));
     EXPECT_EQ(world.path_questions, 1U);
 }
 
@@ -115,11 +111,7 @@ TEST_F(PathTest, neighbour_used_during_garbage_collection_is_kept)
     open();
     meet(peer(1));
     // Sends use the neighbour; the path itself is not touched.
-    for (int i = 0; i < 10; ++i) {
-        world.advance(1000);
-        world.transmit(world.packet(peer(1)));
-        world.complete_sends(1);
-    }
+    use_for_100_seconds(peer(1));
     // Another processor sends in the tick after the collector has read the clock.
     world.meanwhile = [&] {
         ++world.now;

@@ -17,6 +17,14 @@ protected:
         address.bytes[14] = static_cast<std::uint8_t>(n);
         return HwAddr::of(0, 0x100, address);
     }
+    void use_for_100_seconds(const HwAddr& peer)
+    {
+        for (int i = 0; i < 10; ++i) {
+            world.advance(1000);
+            world.transmit(world.packet(peer));
+            world.complete_sends(1);
+        }
+    }
 };
 
 } // namespace ipoib
