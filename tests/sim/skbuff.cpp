@@ -296,7 +296,8 @@ void shim_kfree_skb_reason(sk_buff* skb, shim_drop why)
     SIM_NOTE("a packet is dropped, reason %d", why);
     if (why == SHIM_DROP_FULL || why == SHIM_DROP_TOO_LONG)
         world->stack.excuse(skb->data, skb->headlen, skb->segments);
-    ++(why == SHIM_DROP_TOO_LONG ? skb->dev->too_long : skb->dev->dropped);
+    if (why != SHIM_DROP_TOO_LONG)
+        ++skb->dev->dropped;
     skb_free(skb);
 }
 void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
@@ -310,12 +311,13 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
 void shim_skb_dst_update_pmtu(sk_buff* skb, unsigned int mtu)
 {
     check(skb);
+    // The packet is freed when its error message is sent, perhaps after the interface's counters are looked at.
+    ++skb->dev->too_long;
     world->stack.lower_pmtu(skb, mtu);
 }
 void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int)
 {
     may_sleep("icmp_send");
-    ++skb->dev->too_long;
     world->stack.excuse(skb->data, skb->headlen, skb->segments);
     skb_free(skb);
 }
