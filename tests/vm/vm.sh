@@ -3,6 +3,12 @@
 # Boots a VM: sourced by run, demo and shell. Handles kernels, images and QEMU, but no tests.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$top/tests/vm
+# By architecture: the emulator, Debian's package of it, the kernel's console, and the first ttyS beside that.
+case ${ARCH:=amd64} in
+amd64) qemu=qemu-system-x86_64 package=qemu-system-x86 console_device=ttyS0 first_line=1 ;;
+arm64) qemu=qemu-system-aarch64 package=qemu-system-arm console_device=ttyAMA0 first_line=0 ;;
+*) echo "ARCH '$ARCH' is neither amd64 nor arm64" >&2; exit 1 ;;
+esac
 
 # Sets kernel, driver and the rest of the arguments from "--kernel S --driver D ...".
 parse_arguments() {
@@ -27,7 +33,7 @@ parse_arguments() {
 
 # Makes all inputs of a boot; sets KVER, KROOT and images.
 prepare_vm() {
-    "$here/need" qemu-system-x86 cpio kmod binutils xz-utils zstd
+    "$here/need" "$package" cpio kmod binutils xz-utils zstd
     local output
     # Assigned to a variable, so that a failure ends the script.
     output=$("$here/kernel" "$kernel")
@@ -51,7 +57,7 @@ make_initrd() {
     cp -r "$here/guest/." "$here/suites" "$here/splat" "$tree/test/"
     cp "$modules/soft_ib.ko" "$tree/test/"
     [ "$driver" != ours ] || cp "$modules/ib_ipoib.ko" "$tree/test/"
-    printf '%q\n' "DRIVER=$driver" "$@" >"$tree/test/config"
+    printf '%q\n' "DRIVER=$driver" "TERMINAL=/dev/ttyS$first_line" "CAPTURES=/dev/ttyS$((first_line + 1))" "$@" >"$tree/test/config"
     ln -s test/init "$tree/init"
     { cat "${images[@]}"; (cd "$tree" && find . -print0 | cpio --null --create --format=newc --quiet); } >"$file"
     rm -rf "$tree"
@@ -64,32 +70,50 @@ processors() {
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
         echo tcg -icount shift=1,sleep=off -cpu max,-erms,-fsrm -smp 1
-    elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then
+    elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ] && [ "$ARCH" = amd64 ]; then
         echo kvm -cpu host -smp "${processors:-2}"
-    else
+    elif [ "$ARCH" = amd64 ]; then
         # A simple model: newer features are slow to emulate. With RDRAND: the kernel's random numbers are ready at
         # once, and the kernel does not patch code for them while both processors run, on which emulation sometimes
         # fails.
         echo tcg,thread=multi -cpu qemu64,+rdrand -smp "${processors:-2}"
+    else
+        # The cores of Ampere's and AWS's servers, which know pages of 4, 16 and 64 KiB.
+        echo tcg,thread=multi -machine virt,gic-version=3 -cpu neoverse-n1 -smp "${processors:-2}"
     fi
 }
 
 # Parameters of all kernels here. With a program always at the same addresses (norandmaps) the emulator translates it
 # once, not at each start: the suites start thousands.
-kernel_parameters='console=ttyS0 panic=-1 oops=panic mitigations=off norandmaps'
+kernel_parameters="console=$console_device panic=-1 oops=panic mitigations=off norandmaps"
+# no_timer_check: on a busy machine the timer may tick later than the kernel expects. noreplace-smp: one processor
+# counts locked instructions as two would. maxcpus=1: the second processor is switched on when the kernel has patched
+# its code.
+[ "$ARCH" != amd64 ] || kernel_parameters+=' no_timer_check noreplace-smp maxcpus=1'
 
-# boot INITRD CONSOLE_LOG [QEMU ARGUMENT...]: the kernel's console goes to the log. no_timer_check: on a busy machine
-# the timer may tick later than the kernel expects. noreplace-smp: one processor counts locked instructions as two
-# would. maxcpus=1: the second processor is switched on when the kernel has patched its code.
+# Prints the arguments of a serial line beside the console, for a character device: stdio, null or file:PATH.
+serial_line() { # DEVICE NUMBER
+    local kind=${1%%:*} path=${1#*:}
+    if [ "$ARCH" = amd64 ]; then
+        printf '%s\n' -serial "$1"
+    else
+        [ "$kind" = "$path" ] && path= || path=,path=$path
+        printf '%s\n' -chardev "$kind,id=line$2$path" -device "pci-serial,chardev=line$2"
+    fi
+}
+
+# boot INITRD CONSOLE_LOG TERMINAL CAPTURES [QEMU ARGUMENT...]: the kernel's console goes to the log; TERMINAL and
+# CAPTURES are the character devices of the guest's lines of these names.
 boot() {
-    local initrd=$1 console=$2 cpus kernel
-    shift 2
+    local initrd=$1 console=$2 cpus lines kernel
     read -ra cpus < <(processors)
+    mapfile -t lines < <(serial_line "$3" 1; serial_line "$4" 2)
+    shift 4
     kernel=$("$here/bootable" "$KROOT/boot/vmlinuz-$KVER")
-    qemu-system-x86_64 -accel "${cpus[@]}" -m 3G -nic none -display none -no-reboot \
+    "$qemu" -accel "${cpus[@]}" -m 3G -nic none -display none -no-reboot \
         -kernel "$kernel" -initrd "$initrd" \
-        -append "$kernel_parameters loglevel=7 softlockup_panic=0 no_timer_check noreplace-smp maxcpus=1 net.ifnames=0" \
-        -serial "file:$console" "$@"
+        -append "$kernel_parameters loglevel=7 softlockup_panic=0 net.ifnames=0" \
+        -serial "file:$console" "${lines[@]}" "$@"
 }
 
 # Prints the faults in a console's log, except those of the driver that lib.sh lists, and fails if there are any.

@@ -211,7 +211,7 @@ end_capture() { # NAME
     exec {capture}<&-
     [ "$(cat $debug/capture_lost)" = 0 ] || fail "$(cat $debug/capture_lost) packets are missing in the capture $1"
 }
-hand_out_captures() { tar cz -C /run captures | base64 >/dev/ttyS2; }
+hand_out_captures() { tar cz -C /run captures | base64 >"$CAPTURES"; }
 
 # The driver
 
