@@ -4,8 +4,6 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
-#include <kernel/time.hpp>
-#include <shim/rc_qp.h>
 
 namespace ipoib {
 
@@ -35,18 +33,26 @@ kernel::Status Connections::start()
 void Connections::stop()
 {
     passive.stop_listening();
-    passive.end_all();
-    active.abandon_all();
-    // The work queue may wait for RTNL, so their work is done here. The polls still run, and complete what was posted.
-    // Each state has a deadline.
-    for (;;) {
-        const bool active_done = active.finish(), passive_done = passive.finish();
-        if (active_done && passive_done)
-            break;
-        shim_msleep(1);
+    {
+        PathTable::Guard guard(interface_.paths);
+        passive.end_all();
+        active.abandon_all();
     }
-    active.cancel_service();
-    passive.cancel_service();
+    // Runs the work items here until no connection is left; each state has a deadline. The polls still run, and
+    // complete what was posted.
+    do {
+        (void)active.work.run_here();
+        (void)passive.work.run_here();
+        shim_msleep(1);
+    } while (!idle());
+    active.work.cancel();
+    passive.work.cancel();
+}
+
+bool Connections::idle()
+{
+    PathTable::Guard guard(interface_.paths);
+    return active.list().empty() && passive.list().empty();
 }
 
 } // namespace ipoib

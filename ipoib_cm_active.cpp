@@ -54,7 +54,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
     } else if (connection->waiting.push(skb, max_waiting)) {
         // The packet is transmitted when the connection is established or refused.
     } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.mtu.max_frame()) {
-        interface_.paths.send_datagram(skb, neighbour.key(), path);
+        interface_.paths.send_datagram(skb, neighbour.key(), path.handle->get());
     } else {
         interface_.paths.dropped.add();
         shim_kfree_skb_reason(skb, SHIM_DROP_WAITING);
@@ -76,7 +76,6 @@ void ActiveConnections::abandon(Neighbour& neighbour)
 
 void ActiveConnections::abandon_all()
 {
-    PathTable::Guard guard(interface_.paths);
     kernel::PacketQueue none;
     for (ActiveConnection& connection : list_)
         perform(connection, step(connection, ActiveLife::Event::abandoned), none);
@@ -95,7 +94,7 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
     case Action::destroy:
         break;
     case Action::connect:
-        service_soon();
+        work.queue_now();
         break;
     case Action::send:
         connection.refusals = 0;
@@ -138,7 +137,7 @@ void ActiveConnections::back_off(ActiveConnection& connection)
     const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
     connection.check_at =
         shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
-    service_soon();
+    work.queue_now();
 }
 
 void ActiveConnections::close(ActiveConnection& connection)
@@ -152,7 +151,7 @@ void ActiveConnections::close(ActiveConnection& connection)
     start_release(connection, ActiveRelease::Event::abandoned);
 }
 
-void ActiveConnections::advance(ActiveConnection& connection, ActiveLife::Event event)
+void ActiveConnections::report(ActiveConnection& connection, ActiveLife::Event event)
 {
     kernel::PacketQueue ready;
     {
@@ -196,19 +195,17 @@ unsigned long ActiveConnections::service()
     return delay;
 }
 
-bool ActiveConnections::finish()
-{
-    (void)work_.run_here();
-    PathTable::Guard guard(interface_.paths);
-    return list_.empty();
-}
-
 // Requests
 
 void ActiveConnections::send_requests()
 {
-    while (ActiveConnection* connection = next_to_connect())
+    const unsigned long now = shim_jiffies();
+    while (ActiveConnection* connection = next_to_connect()) {
         connect(*connection);
+        // Thousands may be wanted when the mode changes; the other work of the queue must not wait until all are sent.
+        if (shim_jiffies() != now)
+            break;
+    }
 }
 
 unsigned long ActiveConnections::next_request_at(const ActiveConnection& connection)
@@ -236,10 +233,10 @@ void ActiveConnections::connect(ActiveConnection& connection)
 {
     requests_sent.add();
     if (const kernel::Status status = send_request(connection); !status.ok()) {
-        log_warning(interface_.dev(), "failed to ask %pI6 for a connection, error %d", connection.peer.gid().bytes,
+        log_warning(interface_.dev(), "failed to send a REQ to %pI6, error %d", connection.peer.gid().bytes,
                     status.code());
         requests_failed.add();
-        advance(connection, ActiveLife::Event::failed);
+        report(connection, ActiveLife::Event::failed);
     }
 }
 
@@ -295,7 +292,7 @@ int ActiveConnections::on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, cons
     case SHIM_IB_CM_TIMEWAIT_EXIT:
         if (message->event == SHIM_IB_CM_REQ_ERROR)
             self.requests_failed.add();
-        self.advance(connection, ActiveLife::Event::failed);
+        self.report(connection, ActiveLife::Event::failed);
         break;
     default:
         break;
@@ -311,15 +308,15 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
             return;
     }
     const PrivateData theirs = PrivateData::from(message.private_data);
-    connection.mtu = theirs.parameters.receive_mtu.value();
+    connection.max_message = theirs.parameters.receive_mtu.value();
     connection.without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
-    // Interfaces have no lower MTU; over such a connection no packet could be sent, and as datagrams they can.
+    // No interface has an MTU below min_mtu. A connection for shorter messages would carry no packet; datagrams do.
     constexpr unsigned int min_message = min_mtu + sizeof(Encapsulation);
-    if (connection.mtu < min_message) {
-        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.mtu, min_message);
+    if (connection.max_message < min_message) {
+        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.max_message, min_message);
         interface_.connections.passive.malformed.add();
         shim_ib_send_cm_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
-        advance(connection, ActiveLife::Event::failed);
+        report(connection, ActiveLife::Event::failed);
         return;
     }
     const kernel::Status status = [&]() -> kernel::Status {
@@ -333,7 +330,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     // The peer may end a connection at any time.
     if (!status.ok() && status.code() != kernel::connection_reset)
         log_warning(interface_.dev(), "failed to make a connection ready, error %d", status.code());
-    advance(connection, status.ok() ? ActiveLife::Event::accepted : ActiveLife::Event::failed);
+    report(connection, status.ok() ? ActiveLife::Event::accepted : ActiveLife::Event::failed);
 }
 
 void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int reason)
@@ -342,8 +339,7 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
     bool first, at_once;
     {
         PathTable::Guard guard(interface_.paths);
-        // After max_requests_at_once REJs in a row, a stale connection is treated as any other refusal.
-        at_once = reason == SHIM_CM_REJ_STALE_CONN && ++connection.stales < max_requests_at_once;
+        at_once = reason == SHIM_CM_REJ_STALE_CONN && ++connection.stales < max_stales;
         const std::uint64_t bit = std::uint64_t(1) << std::min(reason, 63U);
         first = !(reasons_logged_ & bit);
         reasons_logged_ |= bit;
@@ -351,7 +347,7 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
     if (first)
         log_warning(interface_.dev(), "connection to %pI6 rejected, reason %u; others for it are not logged",
                     connection.peer.gid().bytes, reason);
-    advance(connection, at_once ? ActiveLife::Event::stale : ActiveLife::Event::failed);
+    report(connection, at_once ? ActiveLife::Event::stale : ActiveLife::Event::failed);
 }
 
 // Release
@@ -359,7 +355,7 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
 void ActiveConnections::start_release(ActiveConnection& connection, ActiveRelease::Event why)
 {
     (void)connection.release.on(why);
-    service_soon();
+    work.queue_now();
 }
 
 void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& ready)
@@ -460,7 +456,7 @@ void ActiveConnections::destroy(ActiveConnection& connection)
         perform(connection, step(connection, ActiveLife::Event::released), ready);
         gone = connection.life.state() == ActiveLife::State::gone;
         if (gone)
-            static_cast<kernel::ListNode<ActiveConnection>&>(connection).unlink();
+            connection.unlink();
     }
     transmit(ready);
     if (gone)

@@ -17,6 +17,8 @@ namespace ipoib {
 namespace {
 
 constexpr unsigned int idle_seconds = 512;
+// A connection that was idle for longer is ended when a REQ finds no free slot.
+constexpr unsigned int min_idle_before_eviction_s = 10;
 // Attempts to stop the poll while the completion queue is empty, 1 ms apart.
 constexpr unsigned int max_pauses = 10;
 // A sender whose message finds no buffer retries after 0.64 ms, six times (IBA 9.7.5.2.8).
@@ -27,7 +29,7 @@ constexpr std::uint8_t rnr_timer = 12, rnr_retries = 6;
 constinit kernel::LockClass PassiveConnections::mutex_class_;
 
 PassiveConnections::PassiveConnections(Interface& interface, kernel::WorkQueue& queue)
-    : interface_(interface), listener_{{on_request}, *this}, work_(*this, queue)
+    : work(*this, queue), interface_(interface), listener_{{on_request}, *this}
 {
 }
 
@@ -83,13 +85,6 @@ unsigned long PassiveConnections::next_check()
     return ending ? kernel::milliseconds(Connections::check_interval_ms) : 0;
 }
 
-bool PassiveConnections::finish()
-{
-    (void)work_.run_here();
-    PathTable::Guard guard(interface_.paths);
-    return list_.empty();
-}
-
 // Accepting
 
 int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message)
@@ -101,7 +96,7 @@ int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, con
     const kernel::Status status = self.accept(id, *message, reason);
     if (!status.ok()) {
         self.rejected.add();
-        log_debug(self.interface_.dev(), "REQ turned away, reason %d, error %d", reason, status.code());
+        log_debug(self.interface_.dev(), "REQ rejected, reason %d, error %d", reason, status.code());
         shim_ib_send_cm_rej(id, reason);
     }
     return status.code();
@@ -138,9 +133,9 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewe
     if (count_ < most)
         return true;
     reason = SHIM_CM_REJ_NO_QP;
-    // Evict the connection that was idle for longest, so that the next REQ finds a free slot.
-    if (oldest && kernel::elapsed(oldest->last_used.load(), now) > kernel::seconds(10))
-        advance(*oldest, PassiveLife::Event::ended);
+    // Evicts the connection that was idle for longest, so that the next REQ finds a free slot.
+    if (oldest && kernel::elapsed(oldest->last_used.load(), now) > kernel::seconds(min_idle_before_eviction_s))
+        step(*oldest, PassiveLife::Event::ended);
     return false;
 }
 
@@ -214,7 +209,7 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
     const int error = shim_ib_send_cm_rep(id, &rep);
     PathTable::Guard guard(interface_.paths);
     // The connection owns the identifier, even if the REP was not sent.
-    advance(connection, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
+    step(connection, error ? PassiveLife::Event::ended : PassiveLife::Event::replied);
 }
 
 kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
@@ -257,7 +252,7 @@ int PassiveConnections::on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, con
     case SHIM_IB_CM_DREQ_ERROR:
     case SHIM_IB_CM_TIMEWAIT_EXIT: {
         PathTable::Guard guard(self.interface_.paths);
-        self.advance(connection, PassiveLife::Event::ended);
+        self.step(connection, PassiveLife::Event::ended);
         break;
     }
     default:
@@ -270,9 +265,8 @@ int PassiveConnections::on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, con
 
 void PassiveConnections::end_all()
 {
-    PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_)
-        advance(connection, PassiveLife::Event::ended);
+        step(connection, PassiveLife::Event::ended);
 }
 
 void PassiveConnections::received(const shim_wc* wc)
@@ -280,7 +274,7 @@ void PassiveConnections::received(const shim_wc* wc)
     auto& connection = *static_cast<PassiveConnection*>(shim_wc_qp_context(wc));
     if (WrId::kind(wc) == WrId::Kind::drain) {
         connection.drained.store(true);
-        service_soon();
+        work.queue_now();
         return;
     }
     (receives().srq() ? receives().ring : connection.ring).complete(wc, connection);
@@ -289,20 +283,21 @@ void PassiveConnections::received(const shim_wc* wc)
 void PassiveConnections::flushed(PassiveConnection& connection)
 {
     connection.flushed.store(true);
-    service_soon();
+    work.queue_now();
 }
 
-void PassiveConnections::advance(PassiveConnection& connection, PassiveLife::Event event)
+void PassiveConnections::step(PassiveConnection& connection, PassiveLife::Event event)
 {
     const auto before = connection.life.state();
     const auto step = traced_step(interface_.dev(), SHIM_TRACE_PASSIVE, connection.peer.gid, connection.life, event);
+    if (step.next != before)
+        connection.since = shim_jiffies();
     if (step.action == PassiveLife::Action::none)
         return;
     draining_ += step.next == PassiveLife::State::draining;
     draining_ -= before == PassiveLife::State::draining;
     connection.due = step.action;
-    connection.since = shim_jiffies();
-    service_soon();
+    work.queue_now();
 }
 
 // The first message proves that the peer named in the REQ sent it; that peer does not use its older connections any
@@ -313,7 +308,7 @@ void PassiveConnections::end_older(PassiveConnection& connection)
         if (&older == &connection)
             break;
         if (older.peer == connection.peer)
-            advance(older, PassiveLife::Event::ended);
+            step(older, PassiveLife::Event::ended);
     }
 }
 
@@ -338,13 +333,13 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
     for (PassiveConnection& connection : list_) {
         if (connection.due == PassiveLife::Action::none) {
             if (connection.drained.load())
-                advance(connection, PassiveLife::Event::drained);
+                step(connection, PassiveLife::Event::drained);
             else if (connection.flushed.load() && connection.life.state() != PassiveLife::State::draining) {
                 // This state has no deadline of its own; the connections that drain have one.
                 if (draining_ < max_draining)
-                    advance(connection, PassiveLife::Event::flushed);
+                    step(connection, PassiveLife::Event::flushed);
             } else if (connection.life.ending() && kernel::reached(connection.deadline, shim_jiffies()))
-                advance(connection, PassiveLife::Event::timed_out);
+                step(connection, PassiveLife::Event::timed_out);
         }
         action = std::exchange(connection.due, PassiveLife::Action::none);
         if (action == PassiveLife::Action::none)
@@ -402,7 +397,7 @@ void PassiveConnections::destroy(PassiveConnection& connection)
         log_warning(interface_.dev(), "RX drain timing out");
     {
         PathTable::Guard guard(interface_.paths);
-        static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
+        connection.unlink();
         --count_;
     }
     connection.id.reset();
@@ -421,7 +416,7 @@ void PassiveConnections::collect_garbage()
     for (PassiveConnection& connection : list_)
         if (!connection.life.ending() &&
             kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_seconds))
-            advance(connection, PassiveLife::Event::ended);
+            step(connection, PassiveLife::Event::ended);
 }
 
 } // namespace ipoib

@@ -157,7 +157,7 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
             from.last_used.store(now);
             if (std::exchange(from.renewed, false)) {
                 from.proven.store(true);
-                interface_.connections.passive.service_soon();
+                interface_.connections.passive.work.queue_now();
             }
         }
         deliver(slot, shim_wc_bytes(wc), from.without_checksums);

@@ -30,8 +30,8 @@ void RcSendPool::destroy()
 void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
 {
     const unsigned int bytes = shim_skb_len(skb);
-    if (bytes > to.mtu) [[unlikely]] {
-        interface_.pmtu.reject(skb, to.mtu - sizeof(Encapsulation));
+    if (bytes > to.max_message) [[unlikely]] {
+        interface_.pmtu.reject(skb, to.max_message - sizeof(Encapsulation));
         return;
     }
     // Connections have no offloads: a checksum that the stack left open, before the mode changed or for peers that need
@@ -87,7 +87,7 @@ void RcSendPool::ring_doorbell()
         // The queue pair is destroyed; then its sends are freed, posted or not.
         log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
         open_->post_failed.store(true);
-        interface_.connections.active.service_soon();
+        interface_.connections.active.work.queue_now();
     }
     queue_.expect_completions();
     open_ = nullptr;
@@ -146,6 +146,9 @@ void RcSendPool::reclaim(ActiveConnection& connection)
     kernel::transmit_poll.assume_excluded();
     // The connection was unpublished a grace period ago.
     kernel::transmit_lock.assume_excluded();
+    // HCAs in software leave a queue pair's completions in the completion queue, which would complete the slots' next
+    // sends.
+    queue_.complete_all();
     finish(connection, connection.last_slot, 0);
     queue_.napi().start();
 }

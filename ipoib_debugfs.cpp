@@ -159,7 +159,7 @@ TA_REQUIRES(path_lock) ConnectionRow row_of(const ActiveConnection& connection)
             .state = ActiveLife::name(connection.life.state()),
             .peer = connection.peer.gid(),
             .qpn = connection.peer.qpn(),
-            .mtu = connection.mtu ? ip_mtu(connection.mtu) : 0,
+            .mtu = connection.max_message ? ip_mtu(connection.max_message) : 0,
             .queue = connection.waiting.length() + connection.sent.load() - connection.completed.load(),
             .since = connection.since,
             .without_checksums = connection.without_checksums};

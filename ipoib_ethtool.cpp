@@ -62,7 +62,7 @@ constexpr Statistic statistics[] = {
 #undef SUM
 #undef COUNTER
 
-// Mb/s of one lane, by the code of PortInfo's LinkSpeedActive (IBA 14.2.5.6).
+// Mb/s of one lane, by the kernel's enum ib_port_speed.
 unsigned int lane_speed(unsigned int code)
 {
     switch (code) {

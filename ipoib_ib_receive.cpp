@@ -95,7 +95,7 @@ bool UdReceiveRing::sent_by_ourselves(const shim_wc* wc, const Grh& grh) const
 {
     if (shim_wc_source_qpn(wc) != interface_.identity.qpn() || shim_wc_slid(wc) != interface_.identity.lid())
         return false;
-    return !shim_wc_has_grh(wc) || grh.sgid.same_interface_id(interface_.identity.gid());
+    return grh.sgid.same_interface_id(interface_.identity.gid());
 }
 
 void UdReceiveRing::complete(const shim_wc* wc)

@@ -17,7 +17,8 @@ void PortIdentity::begin()
     (void)read_gid().ok();
     if (parent_ && parent_->guid_chosen_)
         (void)choose_guid(parent_->gid()).ok();
-    // A GUID may come with the request for the interface. Programs that invent addresses do not know the port's GUIDs.
+    // A GUID may come with the request for the interface. One that is not in the port's GID table, as programs invent
+    // them, is ignored.
     if (shim_netdev_addr_set_by_user(dev_)) {
         const Gid port_gid = gid();
         (void)choose_guid(given).ok();
@@ -34,7 +35,7 @@ kernel::Status PortIdentity::read(unsigned int& active_mtu)
 {
     shim_port attributes;
     TRY(read_gid());
-    // Groups that are left because the P_Key changed carry the P_Key that they were joined with.
+    // The P_Key may change before the groups are left: each membership keeps the P_Key that it was joined with.
     TRY(read_pkey());
     if (const int error = shim_helper_ib_query_port(ca_, port_, &attributes))
         return unanswered("the attributes", error);

@@ -8,8 +8,8 @@ namespace ipoib {
 
 kernel::Status Link::apply(const shim_mcmember& broadcast)
 {
-    const unsigned int frame = shim_ib_mtu_enum_to_int(broadcast.mtu);
-    if (frame < ip_mtu(min_mtu)) {
+    const int frame = shim_rdma_mtu_enum_to_int(interface_.ca(), interface_.identity.port(), broadcast.mtu);
+    if (frame <= 0) {
         log_warning(interface_.dev(), "the broadcast group's MTU code %u is invalid", broadcast.mtu);
         return kernel::invalid;
     }
@@ -21,7 +21,7 @@ kernel::Status Link::apply(const shim_mcmember& broadcast)
     }
     qkey_.store(parameters_.qkey);
     traffic_class_.store(parameters_.traffic_class);
-    interface_.mtu.set_link(frame);
+    interface_.mtu.set_link(static_cast<unsigned int>(frame));
     return {};
 }
 

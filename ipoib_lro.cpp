@@ -99,8 +99,8 @@ bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
 {
     if (!segment.plain || segment.tcp->flags & tcp_psh)
         return false;
-    Flow* flow = &flows_[oldest_];
-    oldest_ = (oldest_ + 1) % max_flows;
+    Flow* flow = &flows_[next_];
+    next_ = (next_ + 1) % max_flows;
     if (flow->skb)
         deliver(*flow);
     ++held_;

@@ -29,25 +29,23 @@ void LinkMtu::apply()
 {
     if (interface_.settings.connected())
         return;
-    const unsigned int mtu = datagram_mtu();
-    if (const int error = set_netdev_mtu(mtu))
-        log_warning(interface_.dev(), "failed to change the MTU to %u, error %d", mtu, error);
+    set_netdev_mtu(datagram_mtu());
 }
 
-int LinkMtu::enter_connected_mode() { return set_netdev_mtu(interface_.connections.receives.max_mtu()); }
+void LinkMtu::enter_connected_mode() { set_netdev_mtu(interface_.connections.receives.max_mtu()); }
 
-int LinkMtu::enter_datagram_mode()
+void LinkMtu::enter_datagram_mode()
 {
     admin_mtu_ = std::min(shim_netdev_mtu(interface_.dev()), ip_mtu(max_port_frame_));
-    return set_netdev_mtu(datagram_mtu());
+    set_netdev_mtu(datagram_mtu());
 }
 
-int LinkMtu::set_netdev_mtu(unsigned int mtu)
+void LinkMtu::set_netdev_mtu(unsigned int mtu)
 {
     setting_ = true;
-    const int error = shim_dev_set_mtu(interface_.dev(), mtu);
+    if (const int error = shim_dev_set_mtu(interface_.dev(), mtu))
+        log_warning(interface_.dev(), "failed to change the MTU to %u, error %d", mtu, error);
     setting_ = false;
-    return error;
 }
 
 kernel::Status LinkMtu::change(unsigned int mtu)

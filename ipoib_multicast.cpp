@@ -180,7 +180,7 @@ Group* GroupSet::next_to_join()
         candidates_.take(backing_off_);
     if (should_join(*broadcast_, now))
         return broadcast_;
-    // The MGID's group MUST have the broadcast group's parameters (RFC 4391 section 4): it is joined first.
+    // Other groups must have the broadcast group's parameters (RFC 4391 section 4), so that is joined first.
     if (broadcast_->join.state() != GroupJoin::State::joined)
         return nullptr;
     while (Group* group = candidates_.front())

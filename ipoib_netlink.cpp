@@ -20,7 +20,7 @@ kernel::Status change(Interface& interface, const shim_link_request& request, ne
             return kernel::invalid;
         }
         if (const kernel::Status status = interface.settings.set_connected(request.mode == connected); !status.ok()) {
-            shim_helper_extack(extack, "the MTU of the mode was not accepted");
+            shim_helper_extack(extack, "mode %u was not set, error %d", request.mode, status.code());
             return status;
         }
     }

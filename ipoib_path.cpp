@@ -43,9 +43,7 @@ void PathTable::send(sk_buff* skb, const HwAddr& to)
     if (Neighbour* neighbour = neighbours_.find(rcu, to)) [[likely]] {
         if (ib_ah* ah = neighbour->ah.load()) [[likely]] {
             touch(*neighbour);
-            const std::uint32_t qpn = to.qpn();
-            shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.tx.ring.send(skb, ah, qpn);
+            send_datagram(skb, to, ah);
             return;
         }
         if (ActiveConnection* connection = neighbour->connection.load()) {
@@ -64,9 +62,7 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
     if (Path* path = paths_.find(rcu, to.gid())) {
         if (ib_ah* ah = path->ah.load()) {
             touch(*path);
-            const std::uint32_t qpn = to.qpn();
-            shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.tx.ring.send(skb, ah, qpn);
+            send_datagram(skb, to, ah);
             return;
         }
     }
@@ -93,7 +89,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
         if (neighbour && !goes_by_datagram(*neighbour))
             interface_.connections.active.send(skb, *neighbour, *path);
         else
-            send_datagram(skb, to, *path);
+            send_datagram(skb, to, path->handle->get());
     } else if (!asked || !path->waiting.push(skb, max_waiting)) {
         if (asked && path->waiting.length() >= max_waiting)
             log_warning(interface_.dev(), "queue length limit %u. Packet drop.", max_waiting);
@@ -102,11 +98,12 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     }
 }
 
-void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, Path& path)
+void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah)
 {
+    // The address is in the packet's header.
     const std::uint32_t qpn = to.qpn();
     shim_skb_pull(skb, sizeof(HwAddr));
-    interface_.tx.ring.send(skb, path.handle->get(), qpn);
+    interface_.tx.ring.send(skb, ah, qpn);
 }
 
 bool PathTable::goes_by_datagram(const Neighbour& neighbour) const

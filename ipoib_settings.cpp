@@ -27,7 +27,11 @@ kernel::Status Settings::set_connected(bool wanted)
     if (!wanted)
         use_all_tx_queues();
     shim_netdev_update_features(interface_.dev());
-    return wanted ? interface_.mtu.enter_connected_mode() : interface_.mtu.enter_datagram_mode();
+    if (wanted)
+        interface_.mtu.enter_connected_mode();
+    else
+        interface_.mtu.enter_datagram_mode();
+    return {};
 }
 
 kernel::Status Settings::use_one_tx_queue()

@@ -36,7 +36,7 @@ void SharedReceiveQueue::create(unsigned int receives)
 {
     receives_ = receives;
     // An HCA that has SRQs and does not grant one is used as if it had none.
-    shares_ = create_srq().ok();
+    granted_ = create_srq().ok();
 }
 
 kernel::Status SharedReceiveQueue::create_srq()
@@ -56,7 +56,7 @@ kernel::Status SharedReceiveQueue::create_srq()
 kernel::Status SharedReceiveQueue::start()
 {
     // Without an SRQ, connections would need rings, for which the completion queue has no entries.
-    return shares_ && !srq_ ? create_srq() : kernel::Status();
+    return granted_ && !srq_ ? create_srq() : kernel::Status();
 }
 
 kernel::Status SharedReceiveQueue::fill()

@@ -76,11 +76,15 @@ void InterfaceState::run_restart()
     // Without its P_Key the interface waits for it.
     if (!interface_.alive() || !interface_.identity.has_pkey())
         return;
+    // The user may have opened an interface that was to be started later.
+    if (life_.started() && !stalled_.load())
+        return;
     (void)perform(InterfaceLife::Event::restart).ok();
 }
 
 kernel::Status InterfaceState::start_queues()
 {
+    stalled_.store(false);
     if (interface_.rdma_netdev.present())
         return interface_.rdma_netdev.open();
     TRY(interface_.queues.open());

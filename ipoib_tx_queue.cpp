@@ -100,11 +100,9 @@ void TxQueue::watch()
     watch_.queue(reap_queue, kernel::seconds(stall_seconds));
 }
 
-int TxQueue::poll(int budget)
+int TxQueue::complete(int limit, int budget)
 {
     int done = 0;
-    // With a budget of 0 (netpoll) one batch is reaped.
-    const int limit = budget > 0 ? budget : 1;
     while (done < limit) {
         const int wanted = std::min(Completions::max, limit - done);
         const int got = shim_ib_poll_cq(interface_.queues.send_cq(), wanted, completions_.first());
@@ -120,6 +118,19 @@ int TxQueue::poll(int budget)
         if (got < wanted)
             break;
     }
+    return done;
+}
+
+void TxQueue::complete_all()
+{
+    // More than these are of later sends.
+    (void)complete(static_cast<int>(ring.index().size() + pool.size()), 0);
+}
+
+int TxQueue::poll(int budget)
+{
+    // A budget of 0 (netpoll): handles one completion.
+    const int done = complete(budget > 0 ? budget : 1, budget);
     wake_stack();
     if (done < budget && napi_.complete(done) && outstanding() != 0)
         expect_completions();

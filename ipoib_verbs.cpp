@@ -29,15 +29,15 @@ unsigned int UdQueues::send_sges() const
 std::uint32_t UdQueues::create_flags() const
 {
     const std::uint64_t device = shim_ib_device_cap_flags(interface_.ca());
-    const std::uint64_t kernel = shim_ib_kernel_cap_flags(interface_.ca());
+    const std::uint64_t other = shim_ib_kernel_cap_flags(interface_.ca());
     std::uint32_t flags = 0;
-    if (kernel & SHIM_IBK_UD_TSO)
+    if (other & SHIM_IBK_UD_TSO)
         flags |= SHIM_IB_QP_CREATE_IPOIB_UD_LSO;
-    if (kernel & SHIM_IBK_BLOCK_MULTICAST_LOOPBACK)
+    if (other & SHIM_IBK_BLOCK_MULTICAST_LOOPBACK)
         flags |= SHIM_IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
     if (device & SHIM_IB_DEVICE_MANAGED_FLOW_STEERING)
         flags |= SHIM_IB_QP_CREATE_NETIF_QP;
-    if (kernel & SHIM_IBK_RDMA_NETDEV_OPA)
+    if (other & SHIM_IBK_RDMA_NETDEV_OPA)
         flags |= SHIM_IB_QP_CREATE_NETDEV_USE;
     return flags;
 }
@@ -79,7 +79,8 @@ kernel::Status UdQueues::create()
     const unsigned int completions = receives + interface_.connections.receives.completions(receives);
     recv_cq_.reset(TRY(kernel::check(
         shim_ib_create_cq(interface_.ca(), completions, vector_ % vectors, receive_completed, &interface_))));
-    // Half of the vectors away: receives raise most events, and use all vectors before two of them share one.
+    // Half of the vectors away from that of the receives, which raise most events. The receives of successive
+    // interfaces use successive vectors.
     send_cq_.reset(TRY(kernel::check(shim_ib_create_cq(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors,
                                                        send_completed, &interface_))));
     qp_.reset(
@@ -112,7 +113,9 @@ kernel::Status UdQueues::replace(RingSizes sizes)
         return status;
     }
     interface_.announcer.address_changed();
-    return moderate(moderation());
+    if (const kernel::Status status = moderate(moderation()); !status.ok())
+        log_warning(interface_.dev(), "failed to set the moderation, error %d", status.code());
+    return {};
 }
 
 kernel::Status UdQueues::moderate(Moderation wanted)

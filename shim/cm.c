@@ -17,11 +17,9 @@ static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 		memcpy(&message.peer, &event->param.req_rcvd.primary_path->dgid, sizeof(message.peer));
 		message.peer_lid = be32_to_cpu(sa_path_get_dlid(event->param.req_rcvd.primary_path));
 		message.reliable = event->param.req_rcvd.qp_type == IB_QPT_RC;
-		message.remote_qpn = event->param.req_rcvd.remote_qpn;
 		break;
 	case IB_CM_REP_RECEIVED:
 		message.private_data = event->private_data;
-		message.remote_qpn = event->param.rep_rcvd.remote_qpn;
 		break;
 	case IB_CM_REJ_RECEIVED:
 		message.reason = event->param.rej_rcvd.reason;

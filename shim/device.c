@@ -14,6 +14,11 @@ SHIM uint64_t shim_ib_kernel_cap_flags(const struct ib_device *ca) { return SHIM
 
 SHIM unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca) { return ca->num_comp_vectors; }
 
+SHIM int shim_rdma_mtu_enum_to_int(struct ib_device *ca, uint32_t port, int code)
+{
+	return rdma_mtu_enum_to_int(ca, port, code);
+}
+
 SHIM int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid)
 {
 	return rdma_query_gid(ca, port, index, (union ib_gid *)gid);

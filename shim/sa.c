@@ -18,13 +18,6 @@ SHIM uint8_t shim_path_sl(const struct sa_path_rec *record) { return record->sl;
 SHIM unsigned int shim_ib_rate_to_mbps(const struct sa_path_rec *record) { return ib_rate_to_mbps(record->rate); }
 SHIM void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from) { *to = *from; }
 
-SHIM unsigned int shim_ib_mtu_enum_to_int(uint8_t code)
-{
-	int bytes = ib_mtu_enum_to_int(code);
-
-	return bytes > 0 ? bytes : 0;
-}
-
 SHIM bool shim_ib_sa_get_mcmember_rec(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid)
 {
 	struct ib_sa_mcmember_rec record;

@@ -12,14 +12,14 @@ public:
         none,       // nothing is to be released
         unneeded,   // unpublished; transmitters may still post sends
         broken,     // as unneeded, and the queue pair has failed or was never connected
-        completing, // no transmitter posts any more; the posted sends may still arrive
+        completing, // no transmitter posts any more once the grace period has ended; the posted sends may still arrive
         flushing,   // the queue pair is in ERROR; its sends are flushed (IBA 10.3.1)
         destroying, // no send is outstanding; queue pair and CM identifier are being destroyed
     };
     enum class Event {
         abandoned,    // the connection is not needed any more
         failed,       // the connection broke or was refused
-        grace_period, // an RCU grace period has begun after the unpublishing; nothing else happens before its end
+        grace_period, // an RCU grace period begins; the owner reports no other event before it has ended
         completed,    // no send is outstanding
         timed_out,    // the limit of the state has passed
         destroyed,    // queue pair and CM identifier are destroyed

@@ -46,18 +46,20 @@ public:
     unsigned int refusals TA_GUARDED(path_lock) = 0;
     // Consecutive REJs whose reason is a stale connection.
     unsigned int stales TA_GUARDED(path_lock) = 0;
-    // Limits the rate of REQs: each adds an interval, and it may be max_requests_at_once - 1 intervals ahead of now.
+    // Limits the rate of REQs: each moves this time an interval ahead, and waits while it is more than
+    // max_requests_at_once - 1 intervals after now. In jiffies.
     unsigned long spaced_until TA_GUARDED(path_lock) = 0;
     // Time of the next check of the release, or of the next attempt after a back-off, in jiffies.
     unsigned long check_at TA_GUARDED(path_lock) = 0;
     // Deadline for the release's outstanding sends, in jiffies.
     unsigned long deadline TA_GUARDED(path_lock) = 0;
 
-    // Used by the work queue; written before the connection is published.
+    // Written by service() before the REQ is sent; used by CM callbacks, and by the transmit path while the connection
+    // is published. id is destroyed first, which waits for the callbacks.
     kernel::Handle<ib_qp, shim_ib_destroy_qp> qp;
     kernel::Handle<ib_cm_id, shim_ib_destroy_cm_id> id;
     // The longest message that the peer accepts, encapsulation included.
-    unsigned int mtu = 0;
+    unsigned int max_message = 0;
     // The peer accepts messages without checksums.
     bool without_checksums = false;
 
@@ -80,10 +82,13 @@ class ActiveConnections {
 public:
     // Packets that wait for one connection.
     static constexpr unsigned int max_waiting = 64;
-    // Limit of REQs to one peer, whose connections end at once: max_requests_at_once, then one each interval.
+    // Limit of REQs to a peer that ends each connection at once: max_requests_at_once, then one each
+    // request_interval_ms.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
+    // Stale connections in a row that a peer may name, before its REJs are treated as refusals.
+    static constexpr unsigned int max_stales = 4;
 
-    ActiveConnections(Interface& interface, kernel::WorkQueue& queue) : interface_(interface), work_(*this, queue) {}
+    ActiveConnections(Interface& interface, kernel::WorkQueue& queue) : work(*this, queue), interface_(interface) {}
 
     // Sends, queues or drops a packet with its hard header, for a neighbour that accepts connections and whose path is
     // known.
@@ -92,25 +97,21 @@ public:
     void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
     // The connection's queue pair is out of service.
     void send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
-    // Queues service(). CONTEXT: any.
-    void service_soon() { work_.queue_now(); }
     // All neighbours are removed.
-    void abandon_all() TA_EXCLUDES(path_lock);
-    // Does what is due. True if no connection is left.
-    bool finish() TA_EXCLUDES(path_lock);
-    // CONTEXT: no connection is left.
-    void cancel_service() { work_.cancel(); }
+    void abandon_all() TA_REQUIRES(path_lock);
 
     kernel::List<ActiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
 
     kernel::SharedCounter requests_sent, established, requests_failed, disconnected;
 
-private:
-    static int on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
-
     // Sends REQs, releases connections and ends back-offs, as far as they are due. Returns the time until the next call
     // in jiffies, 0: none is needed.
     unsigned long service() TA_EXCLUDES(path_lock);
+    kernel::RepeatedWork<&ActiveConnections::service> work;
+
+private:
+    static int on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
+
     void send_requests() TA_EXCLUDES(path_lock);
     // now: jiffies. The caller transmits the packets in ready after releasing the lock.
     void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
@@ -127,7 +128,8 @@ private:
     void back_off(ActiveConnection& connection) TA_REQUIRES(path_lock);
     void close(ActiveConnection& connection) TA_REQUIRES(path_lock);
 
-    void advance(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
+    // Moves the state machine and performs its action.
+    void report(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
     void connect(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     kernel::Status send_request(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     void handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
@@ -147,7 +149,6 @@ private:
     kernel::List<ActiveConnection> list_ TA_GUARDED(path_lock);
     // Reasons of REJs that were logged.
     std::uint64_t reasons_logged_ TA_GUARDED(path_lock) = 0;
-    kernel::RepeatedWork<&ActiveConnections::service> work_;
 };
 
 } // namespace ipoib

@@ -86,13 +86,7 @@ public:
     // REQs for the interface's service are accepted from start() to stop_listening(). CONTEXT: the polls run.
     kernel::Status start() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(path_lock);
     void stop_listening() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(mutex_, path_lock);
-    // Queues service(). CONTEXT: any.
-    void service_soon() { work_.queue_now(); }
-    void end_all() TA_EXCLUDES(path_lock);
-    // Does what is due. True if no connection is left.
-    bool finish() TA_EXCLUDES(path_lock);
-    // CONTEXT: no connection is left.
-    void cancel_service() { work_.cancel(); }
+    void end_all() TA_REQUIRES(path_lock);
     // Ends connections that are idle.
     void collect_garbage() TA_EXCLUDES(path_lock);
     // All receives of the connection's queue pair were given back. CONTEXT: any.
@@ -105,6 +99,11 @@ public:
 
     kernel::SharedCounter accepted, rejected, malformed;
 
+    // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
+    // end of the present jiffy. Returns the time until the next call in jiffies, 0: none is needed.
+    unsigned long service() TA_EXCLUDES(path_lock);
+    kernel::RepeatedWork<&PassiveConnections::service> work;
+
 private:
     struct Listener : shim_cm_endpoint {
         PassiveConnections& owner;
@@ -114,9 +113,6 @@ private:
     static int on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
     static int on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
 
-    // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
-    // end of the present jiffy. Returns the time until the next call in jiffies, 0: none is needed.
-    unsigned long service() TA_EXCLUDES(path_lock);
     unsigned long next_check() TA_EXCLUDES(path_lock);
 
     kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
@@ -134,7 +130,8 @@ private:
 
     bool admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason) TA_REQUIRES(path_lock);
     void end_older(PassiveConnection& connection) TA_REQUIRES(path_lock);
-    void advance(PassiveConnection& connection, PassiveLife::Event event) TA_REQUIRES(path_lock);
+    // Moves the state machine; service() performs its action.
+    void step(PassiveConnection& connection, PassiveLife::Event event) TA_REQUIRES(path_lock);
 
     static kernel::LockClass mutex_class_;
 
@@ -151,7 +148,6 @@ private:
     // REQs that may still be accepted, and the time when more were added, in jiffies.
     unsigned int requests_left_ TA_GUARDED(path_lock) = 0;
     unsigned long requests_since_ TA_GUARDED(path_lock) = 0;
-    kernel::RepeatedWork<&PassiveConnections::service> work_;
 };
 
 } // namespace ipoib

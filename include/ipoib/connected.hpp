@@ -38,6 +38,9 @@ public:
     kernel::SharedCounter too_long;
 
 private:
+    // True if no connection is left.
+    bool idle() TA_EXCLUDES(path_lock);
+
     Interface& interface_;
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // One IPoIB interface: an "ib%d" netdev on one port of an HCA, and the objects that make it up. The netdev owns it.
 //
-// Lock order: RTNL, the netdev's ops lock if its rdma_netdev has one, GroupSet's or Connections' mutex, the netdev's
-// address list lock or transmit lock, GroupSet's or PathTable's lock (which is the connections' too), Reaper's lock or
-// PmtuNotifier's. Work items that take RTNL are on the flush queue, and cancelled where it is not held.
+// Lock order: RTNL; the netdev's ops lock if its rdma_netdev has one; one of the mutexes of GroupSet, of
+// PassiveConnections, of the connections' work items and of Hca; the netdev's address list lock or transmit lock;
+// GroupSet's or PathTable's lock (which is the connections' too); Reaper's lock or PmtuNotifier's. Work items that take
+// RTNL are on the flush queue, and cancelled where it is not held.
 #pragma once
 #include <cstdint>
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <ipoib/fabric_events.hpp>
 #include <ipoib/interface_life.hpp>
+#include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 
@@ -26,7 +27,11 @@ public:
     // As open(), but on failure the queues are started again later.
     kernel::Status reopen() TA_REQUIRES(kernel::rtnl);
     // Closes and opens the queues, from the flush queue. CONTEXT: any.
-    void restart_queues() { restart_.queue(); }
+    void restart_queues()
+    {
+        stalled_.store(true);
+        restart_.queue();
+    }
     // CONTEXT: process, no RTNL.
     void cancel() { restart_.cancel(); }
 
@@ -46,6 +51,8 @@ private:
 
     Interface& interface_;
     InterfaceLife life_ TA_GUARDED(kernel::rtnl);
+    // A restart was requested since the queues were started.
+    kernel::Published<bool> stalled_;
     kernel::RtnlWork<&InterfaceState::run_restart> restart_{*this, flush_queue};
     // On the interface's work queue, while it is up.
     kernel::Work<&InterfaceState::run_garbage> garbage_;

@@ -30,13 +30,14 @@ public:
     // Sets the netdev's MTU in datagram mode, after set_link().
     void apply() TA_REQUIRES(kernel::rtnl);
     // Sets the netdev's MTU for the mode that was just entered.
-    int enter_connected_mode() TA_REQUIRES(kernel::rtnl);
-    int enter_datagram_mode() TA_REQUIRES(kernel::rtnl);
+    void enter_connected_mode() TA_REQUIRES(kernel::rtnl);
+    void enter_datagram_mode() TA_REQUIRES(kernel::rtnl);
 
 private:
     unsigned int datagram_mtu() const TA_REQUIRES(kernel::rtnl) { return std::min(admin_mtu_, ip_mtu(max_frame())); }
-    // Sets the netdev's MTU without taking it for the user's choice. Returns 0 or a negative errno.
-    int set_netdev_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
+    // Sets the netdev's MTU without taking it for the user's choice. If another subsystem refuses it, as notifiers may,
+    // the MTU stays as it is.
+    void set_netdev_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     unsigned int max_port_frame_ = 0;

@@ -8,7 +8,6 @@
 namespace ipoib {
 
 inline constexpr std::uint16_t ipv4_signature = 0x401b;
-inline constexpr std::uint16_t ipv6_signature = 0x601b;
 inline constexpr std::uint8_t link_local_scope = 2;
 
 // The MGID's P_Key has the full-member bit set always (RFC 4391 section 4).

@@ -109,8 +109,8 @@ public:
 
     // Sets a neighbour's ah according to the mode and its connection.
     void publish(Neighbour& neighbour) TA_REQUIRES(path_lock);
-    // Sends a packet, with its hard header, as a datagram.
-    void send_datagram(sk_buff* skb, const HwAddr& to, Path& path) TA_REQUIRES(kernel::transmit_lock, path_lock);
+    // Sends a packet, with its hard header, as a datagram. CONTEXT: under an RcuGuard or the lock, which keeps the AH.
+    void send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah) TA_REQUIRES(kernel::transmit_lock);
 
     // Packets that could not be sent.
     kernel::SharedCounter dropped;

@@ -52,7 +52,7 @@ private:
         std::uint32_t next_sequence = 0;
     };
     static constexpr unsigned int max_flows = 8;
-    // Segments of a packet behind the first: MAX_SKB_FRAGS.
+    // Segments of a packet, the first included.
     static constexpr unsigned int max_segments = 17;
 
     Flow* flow_of(const Segment& segment) TA_REQUIRES(kernel::receive_poll);
@@ -63,8 +63,8 @@ private:
     Flow flows_[max_flows] TA_GUARDED(kernel::receive_poll);
     // Flows that are not free.
     unsigned int held_ TA_GUARDED(kernel::receive_poll) = 0;
-    // The flow to deliver if all are used and another begins.
-    unsigned int oldest_ TA_GUARDED(kernel::receive_poll) = 0;
+    // The next flow's slot, in turn; a flow that still has it is delivered first.
+    unsigned int next_ TA_GUARDED(kernel::receive_poll) = 0;
 };
 
 } // namespace ipoib

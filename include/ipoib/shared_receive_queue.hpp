@@ -54,7 +54,7 @@ private:
     Interface& interface_;
     kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;
     // The HCA granted an SRQ. There is none for a while after it broke.
-    bool shares_ = false;
+    bool granted_ = false;
     kernel::Handle<page_pool, shim_page_pool_destroy> pool_;
     kernel::Published<bool> broken_;
     unsigned int receives_ = 0;

@@ -71,6 +71,8 @@ public:
         return closed() ? SHIM_DROP_CLOSED : has_room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
     }
     int poll(int budget) TA_REQUIRES(kernel::transmit_poll);
+    // Handles all completions that the completion queue has now.
+    void complete_all() TA_REQUIRES(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll>& napi() { return napi_; }
 
     UdSendRing ring;
@@ -83,6 +85,8 @@ public:
 private:
     static constexpr unsigned int stall_seconds = 10;
 
+    // Handles up to limit completions; returns their number. budget: NAPI's, 0 outside of softirqs.
+    int complete(int limit, int budget) TA_REQUIRES(kernel::transmit_poll);
     bool has_room() const { return ring.has_room() && pool.free() != 0; }
     void stop_stack() TA_REQUIRES(kernel::transmit_lock);
     void wake_stack() TA_REQUIRES(kernel::transmit_poll);

@@ -56,8 +56,8 @@ public:
         while (sk_buff* skb = other.pop())
             append(skb);
     }
-    // Drops all packets if the queue was not empty for max_wait_s. As all packets leave together, the oldest has waited
-    // for that long. Returns their number.
+    // Drops all packets if the oldest has waited for more than max_wait_s: packets leave together, so it has waited
+    // since the queue was last empty. Returns their number.
     unsigned int drop_overdue(shim_drop why)
     {
         const bool overdue = !empty() && elapsed(since_, shim_jiffies()) > seconds(max_wait_s);

@@ -22,7 +22,6 @@ enum Errno : int {
     net_reset = -SHIM_ENETRESET,
     connection_reset = -SHIM_ECONNRESET,
     try_again = -SHIM_EAGAIN,
-    network_down = -SHIM_ENETDOWN,
 };
 
 class [[nodiscard]] Status {

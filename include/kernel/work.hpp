@@ -74,7 +74,7 @@ public:
 
     // See Work.
     void queue_now() { work_.queue_now(queue_); }
-    void cancel() { work_.cancel(); }
+    void cancel() TA_EXCLUDES(mutex_) { work_.cancel(); }
     // Calls the function, and returns what it returns. CONTEXT: process, without locks that Run takes.
     unsigned long run_here() TA_EXCLUDES(mutex_)
     {
@@ -86,7 +86,7 @@ private:
     void run()
     {
         if (const unsigned long delay = run_here())
-            // If it is queued again already, that stands: it is for now.
+            // Has no effect if queue_now() has queued the item meanwhile.
             work_.queue(queue_, delay);
     }
     // The name for lockdep, which contains Run.

@@ -22,8 +22,6 @@ struct shim_cm_message {
 	struct shim_gid peer;
 	uint32_t peer_lid;
 	bool reliable;
-	/* REQ and REP. */
-	uint32_t remote_qpn;
 	/* REJ: the reason (IBA 12.6.7.2). */
 	unsigned int reason;
 };

@@ -17,7 +17,6 @@ struct shim_gid {
 struct shim_port {
 	bool active;
 	uint16_t lid;
-	uint8_t lmc;
 	/* Bytes. */
 	unsigned int max_mtu, active_mtu;
 	/* Codes of PortInfo (IBA 14.2.5.6). */
@@ -32,6 +31,8 @@ uint64_t shim_ib_kernel_cap_flags(const struct ib_device *ca);
 unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca);
 /* Queries the port. CONTEXT: process, may sleep. */
 int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
+/* Returns the bytes of an MTU code of the port's SA, Omni-Path's among them; -1: there is no such code. CONTEXT: any. */
+int shim_rdma_mtu_enum_to_int(struct ib_device *ca, uint32_t port, int code);
 /* Reads a GID from ib_core's copy, which is renewed when the HCA reports a change. CONTEXT: any. */
 int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
 /* Reads a GID from the HCA. CONTEXT: process, may sleep. */

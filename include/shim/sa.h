@@ -66,7 +66,5 @@ shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmem
 void shim_helper_sa_leave(struct ib_sa_multicast *membership);
 /* Returns true if a user on this host, of whatever kind, is a member of the group. CONTEXT: any. */
 bool shim_ib_sa_get_mcmember_rec(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid);
-/* Returns the bytes of an MTU code of the SA; 0: there is no such code. */
-unsigned int shim_ib_mtu_enum_to_int(uint8_t code);
 
 SHIM_END

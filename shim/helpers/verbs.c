@@ -26,7 +26,6 @@ SHIM int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct s
 		return ret;
 	attributes->active = attr.state == IB_PORT_ACTIVE;
 	attributes->lid = attr.lid;
-	attributes->lmc = attr.lmc;
 	attributes->max_mtu = rdma_mtu_from_attr(ca, port, &attr);
 	attributes->speed = attr.active_speed;
 	attributes->width = attr.active_width;

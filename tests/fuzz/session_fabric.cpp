@@ -185,7 +185,6 @@ void Session::request()
     message.peer.raw[15] = kind & 3;
     message.peer_lid = kind >> 3 & 1;
     message.reliable = !(kind & 4);
-    message.remote_qpn = input_.byte();
     ib_cm_id* const id = world_.new_cm_id(listener->endpoint);
     deliver(id, message);
 }
@@ -200,7 +199,6 @@ void Session::reply()
     shim_cm_message message{};
     message.event = SHIM_IB_CM_REP_RECEIVED;
     message.private_data = data.data();
-    message.remote_qpn = input_.byte();
     deliver(id, message);
 }
 

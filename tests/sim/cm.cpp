@@ -94,7 +94,6 @@ void Cm::tell(ib_cm_id* id, unsigned int event, const Mad* mad)
             message.peer_lid = static_cast<std::uint32_t>(world->scheduler.random().next());
             message.reliable = !world->scheduler.random().one_in(4);
         }
-        message.remote_qpn = mad->qpn;
         message.reason = mad->reason;
         data = mad->data;
         data.resize(event == SHIM_IB_CM_REQ_RECEIVED ? 92 : 196);

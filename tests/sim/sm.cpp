@@ -385,4 +385,4 @@ bool shim_ib_sa_get_mcmember_rec(ib_device* ca, std::uint32_t, const shim_gid* m
 {
     return world->sm.knows(*ca, *mgid);
 }
-unsigned int shim_ib_mtu_enum_to_int(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
+int shim_rdma_mtu_enum_to_int(ib_device*, std::uint32_t, int code) { return code >= 1 && code <= 5 ? 128 << code : -1; }

@@ -50,7 +50,7 @@ public:
     void begin();
     // MTU of the broadcast groups from the administrator's next restart on.
     void change_mtu(std::uint8_t code) { link_mtu_ = code; }
-    unsigned int link_mtu() const { return shim_ib_mtu_enum_to_int(link_mtu_); }
+    unsigned int link_mtu() const { return 128U << link_mtu_; }
     // Loses all memberships, or those of one port.
     void forget(ib_device* only);
     // Ports of a group; recipients of a packet from a port.

@@ -36,7 +36,7 @@ World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
         ca->name = "hca" + std::to_string(node);
         ca->lid = fabric.fresh_lid(*ca);
         ca->gid = gid_of(node);
-        ca->mtu = shim_ib_mtu_enum_to_int(mtu_code);
+        ca->mtu = 128U << mtu_code;
         ca->max_srq_sges = shared_queues ? srq_sges : 0;
         ca->max_sges = random.one_in(4) ? 3 : 18;
         constexpr unsigned int abilities[] = {SHIM_CAN_GATHER, SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM,

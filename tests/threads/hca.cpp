@@ -155,7 +155,7 @@ std::uint64_t shim_ib_kernel_cap_flags(const ib_device*) { return 0; }
 unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
 int shim_helper_ib_query_port(ib_device*, std::uint32_t, shim_port* port)
 {
-    *port = {true, 3, 0, 2048, 2048, 4, 2};
+    *port = {true, 3, 2048, 2048, 4, 2};
     return 0;
 }
 int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
@@ -415,4 +415,4 @@ void shim_helper_sa_leave(ib_sa_multicast* membership)
     delete membership;
 }
 bool shim_ib_sa_get_mcmember_rec(ib_device*, std::uint32_t, const shim_gid*) { return false; }
-unsigned int shim_ib_mtu_enum_to_int(std::uint8_t code) { return 128U << code; }
+int shim_rdma_mtu_enum_to_int(ib_device*, std::uint32_t, int code) { return 128 << code; }

@@ -72,7 +72,7 @@ HwAddr group_of(const char* kind, PKey pkey)
 {
     Gid gid = broadcast_gid(pkey);
     if (kind[0] == '6')
-        gid.bytes[2] = ipv6_signature >> 8;
+        gid.bytes[2] = 0x60;
     gid.bytes[15] = 1;
     return HwAddr::of(0, HwAddr::multicast_qpn, gid);
 }

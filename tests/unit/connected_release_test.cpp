@@ -72,6 +72,21 @@ TEST_F(ConnectedTest, failed_post_breaks_the_connection)
     EXPECT_EQ(world.dev().queued_bytes, 0) << "the sends were reclaimed";
 }
 
+// HCAs in software leave the completions of a queue pair in the completion queue when it is destroyed.
+TEST_F(ConnectedTest, completion_of_a_destroyed_queue_pair_is_not_taken_for_a_later_sends)
+{
+    ib_qp* qp = connect(capable(1));
+    world.transmit(world.packet(capable(1)));
+    world.mute = world.polls_later = true;
+    qp->send_cq->push({qp->outstanding.front().id, 5, 0, 0, 0, false, qp});
+    set_mode("datagram");
+    world.advance(1200);
+    ASSERT_EQ(connections(), 0U);
+    world.mute = world.polls_later = false;
+    world.run_polls();
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
 TEST_F(ConnectedTest, release_continues_while_another_connection_has_work)
 {
     connect(capable(1));

@@ -185,7 +185,7 @@ TEST_F(ConnectedTest, packet_during_the_work_item_is_served_at_once)
             world.transmit(world.packet(capable(static_cast<std::uint8_t>(1 + moment))));
             world.answer_path();
         };
-        interface().connections.active.service_soon();
+        interface().connections.active.work.queue_now();
         world.run_work();
         world.softirqs = nullptr;
         EXPECT_EQ(world.take_request() != nullptr, unlocks >= moment) << moment;
@@ -246,6 +246,19 @@ TEST_F(ConnectedTest, duplicate_completion_frees_nothing)
     world.complete_messages(*qp, 1);
     EXPECT_EQ(statistics().tx_packets, 4U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
+TEST_F(ConnectedTest, other_work_runs_between_requests)
+{
+    world.request_ticks = 1;
+    for (const std::uint8_t port : {1, 2, 3}) {
+        world.transmit(world.packet(capable(port)));
+        world.answer_path();
+    }
+    world.run_work();
+    EXPECT_EQ(world.asked.size(), 1U);
+    run_for(5);
+    EXPECT_EQ(world.asked.size(), 3U);
 }
 
 } // namespace

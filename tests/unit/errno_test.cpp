@@ -7,12 +7,10 @@
 #undef SHIM_EOPNOTSUPP
 #undef SHIM_ETIMEDOUT
 #undef SHIM_ENETRESET
-#undef SHIM_ENETDOWN
 #undef SHIM_ENOTUNIQ
 #define SHIM_EOPNOTSUPP 45
 #define SHIM_ETIMEDOUT 60
 #define SHIM_ENETRESET 52
-#define SHIM_ENETDOWN 50
 #define SHIM_ENOTUNIQ 115
 
 namespace sparc {
@@ -24,7 +22,6 @@ TEST(Errno, numbers_match_the_kernels)
     EXPECT_EQ(sparc::kernel::not_supported, -45);
     EXPECT_EQ(sparc::kernel::timed_out, -60);
     EXPECT_EQ(sparc::kernel::net_reset, -52);
-    EXPECT_EQ(sparc::kernel::network_down, -50);
     EXPECT_EQ(sparc::kernel::not_unique, -115);
     EXPECT_EQ(sparc::kernel::no_memory, -12);
 }

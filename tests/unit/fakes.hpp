@@ -220,7 +220,7 @@ struct sa_path_rec {
 };
 
 struct ib_device {
-    shim_port port{true, 3, 0, 4096, 2048, 4, 2};
+    shim_port port{true, 3, 4096, 2048, 4, 2};
     int moderation_error = 0;
     unsigned int moderated_entries = 0, moderated_usecs = 0;
     std::uint16_t pkey = 0xffff;
@@ -232,7 +232,7 @@ struct ib_device {
     bool silent = false;
     shim_gid known_gid = gid;
     unsigned int gid_reports = 0;
-    bool infiniband = true;
+    bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
     struct Handler {
         void (*on_event)(void*, unsigned int, std::uint32_t);
@@ -325,6 +325,8 @@ public:
     unsigned int srq_sges = 30;
     unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
     int fail_cm = 0;
+    // Time that it takes to send a REQ.
+    unsigned long request_ticks = 0;
     // Peers end the exchange of messages before the queue pair has its attributes, or after it.
     bool cm_withdrawn = false, cm_withdrawn_late = false;
     // Calls of the boundary with this name fail, after the first granted ones.

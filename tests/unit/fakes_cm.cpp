@@ -98,6 +98,7 @@ int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request)
     may_sleep();
     if (is_last(world->fail_cm))
         return -12;
+    world->now += world->request_ticks;
     id->sent.emplace_back("REQ");
     id->service_id = request->service_id;
     id->qpn = request->qpn;

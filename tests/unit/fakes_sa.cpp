@@ -123,7 +123,6 @@ void shim_helper_sa_leave(ib_sa_multicast* membership)
     std::erase(world->open_joins, membership);
     delete membership;
 }
-unsigned int shim_ib_mtu_enum_to_int(std::uint8_t code) { return code >= 1 && code <= 5 ? 128U << code : 0; }
 void shim_path_copy(sa_path_rec* to, const sa_path_rec* from) { *to = *from; }
 bool shim_ib_sa_get_mcmember_rec(ib_device*, std::uint32_t, const shim_gid* mgid)
 {

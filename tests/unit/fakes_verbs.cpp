@@ -131,6 +131,12 @@ int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
     *port = ca->port;
     return world->refuses("ib_query_port") ? -19 : 0;
 }
+int shim_rdma_mtu_enum_to_int(ib_device* ca, std::uint32_t, int code)
+{
+    if (ca->omni_path && (code == 6 || code == 7))
+        return code == 6 ? 8192 : 10240;
+    return code >= 1 && code <= 5 ? 128 << code : -1;
+}
 int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     *gid = ca->silent ? ca->known_gid : ca->gid;

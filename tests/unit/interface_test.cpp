@@ -27,6 +27,23 @@ TEST_F(InterfaceTest, carrier_comes_with_the_broadcast_group)
     EXPECT_EQ(world.qp().qkey, 0xb1bU);
 }
 
+TEST_F(InterfaceTest, omni_paths_mtus_bring_the_carrier)
+{
+    for (const std::uint8_t code : {6, 7}) {
+        world.ca.omni_path = true;
+        world.rtnl = true;
+        ipoib_ndo_open(&world.dev());
+        world.rtnl = false;
+        world.run_work();
+        world.answer_broadcast(0, code);
+        world.run_work();
+        EXPECT_TRUE(world.dev().carrier);
+        EXPECT_EQ(world.dev().mtu, 4092U) << "the port's";
+        close();
+        world.ca.omni_path = false;
+    }
+}
+
 // The work item of the response waits for RTNL, and the link may go down meanwhile.
 TEST_F(InterfaceTest, join_from_before_a_reopen_brings_no_carrier)
 {
@@ -108,6 +125,29 @@ TEST_F(InterfaceTest, restart_without_memory_is_retried)
     EXPECT_FALSE(world.dev().carrier);
     world.fail_pages = false;
     world.advance(101);
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
+TEST_F(InterfaceTest, late_start_leaves_an_interface_alone_that_the_user_has_reopened)
+{
+    open();
+    world.fail_pages = true;
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.fail_pages = false;
+    close();
+    open();
+    const unsigned int joins = world.join_questions;
+    world.advance(101);
+    EXPECT_TRUE(world.dev().carrier);
+    EXPECT_EQ(world.join_questions, joins);
+    // A stalled queue is restarted all the same.
+    ipoib_ndo_tx_timeout(&world.dev());
+    world.run_work();
+    EXPECT_GT(world.join_questions, joins);
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);

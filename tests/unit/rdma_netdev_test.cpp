@@ -68,6 +68,16 @@ TEST_F(RdmaNetdevTest, connected_mode_moderation_and_rings_are_refused)
     world.rtnl = true;
     EXPECT_EQ(interface().settings.set_connected(true).code(), -22);
     EXPECT_TRUE(interface().settings.set_connected(false).ok());
+    const shim_link_request connected{.link = nullptr,
+                                      .has_link = false,
+                                      .has_pkey = false,
+                                      .has_mode = true,
+                                      .has_umcast = false,
+                                      .pkey = 0,
+                                      .mode = 1,
+                                      .umcast = 0};
+    EXPECT_EQ(ipoib_changelink(&world.dev(), &connected, nullptr), -22);
+    EXPECT_EQ(world.extack, "mode 1 was not set, error -22");
     const shim_moderation moderation{1, 1, false};
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &moderation), -95);
     EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1024, 1024), -95);

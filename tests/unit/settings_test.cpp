@@ -106,6 +106,18 @@ TEST_F(InterfaceTest, rejected_mtu_is_logged_and_admin_mtu_kept)
     EXPECT_EQ(world.dev().mtu, 1500U);
 }
 
+TEST_F(InterfaceTest, mode_is_set_even_if_its_mtu_is_refused)
+{
+    open();
+    world.refused = "netdev_change_mtu";
+    world.rtnl = true;
+    EXPECT_TRUE(interface().settings.set_connected(true).ok());
+    EXPECT_TRUE(interface().settings.connected());
+    world.rtnl = false;
+    EXPECT_EQ(world.dev().mtu, 2044U);
+    EXPECT_TRUE(logged("failed to change the MTU to %u, error %d"));
+}
+
 TEST_F(InterfaceTest, umcast_is_enabled_only_by_numbers_above_zero)
 {
     for (const auto& [text, on] :
