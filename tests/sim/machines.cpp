@@ -122,7 +122,7 @@ void Machines::check() const
     }
 }
 
-unsigned int print_edges(bool all)
+void print_edges(bool all)
 {
     unsigned int covered = 0;
     std::string missing;
@@ -140,7 +140,6 @@ unsigned int print_edges(bool all)
     }
     std::printf("edges: %u of %zu%s%s\n", covered, std::size(all_edges),
                 missing.empty() ? "" : "; not seen: ", missing.c_str());
-    return covered;
 }
 
 } // namespace sim

@@ -173,7 +173,8 @@ void check_reconnection()
             passive->state = ib_qp::State::error;
             passive->kick();
             run_for(round_of_traffic);
-            world->cm.stale_next = Cm::nobody;
+            SIM_CHECK(world->cm.stale_next == Cm::nobody, "%s requests no connection in place of a broken one",
+                      ca->name.c_str());
             return;
         }
 }

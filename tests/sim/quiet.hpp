@@ -10,7 +10,7 @@ namespace sim {
 void judge_quiet();
 // Each pair of interfaces with carrier exchanges packets within a while.
 void check_pairs();
-// Nothing in use is removed or requested again during two minutes of traffic.
+// No path or active connection in use is removed or requested again during two minutes of traffic.
 void check_nothing_moves();
 // A broken connection is reestablished at once, though the peer rejects the first REQ as stale.
 void check_reconnection();

@@ -18,6 +18,6 @@ struct Watched {
 extern Watched* watched;
 
 // Prints each transition of state-machines.md, and those that were seen.
-unsigned int print_edges(bool all);
+void print_edges(bool all);
 
 } // namespace sim

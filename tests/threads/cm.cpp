@@ -54,7 +54,6 @@ void deliver(const Message& message)
     shim_cm_message news{};
     news.event = message.event;
     news.private_data = message.private_data;
-    news.remote_qpn = message.qpn;
     news.reliable = true;
     news.peer = message.peer;
     news.peer_lid = 3;

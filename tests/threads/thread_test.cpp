@@ -141,8 +141,11 @@ TEST_F(ThreadTest, rings_change_under_traffic)
     // Address from before the ring change, which changes the queue pair number.
     const HwAddr to = peer(1);
     std::atomic<bool> over{false};
+    std::atomic<unsigned int> sent{0};
     std::thread user([&, this] {
         for (unsigned int n = 0; n < 20; ++n) {
+            const unsigned int before = sent.load();
+            EXPECT_TRUE(comes([&] { return sent.load() - before >= 10; })) << n;
             shim_rtnl_lock();
             EXPECT_TRUE(interface().settings.set_ring_sizes({n % 2 ? 128U : 256U, 64}).ok());
             shim_rtnl_unlock();
@@ -152,7 +155,9 @@ TEST_F(ThreadTest, rings_change_under_traffic)
     on_threads(2, 1, [&, this](unsigned int, unsigned int) {
         for (unsigned int n = 0; !over.load(); ++n) {
             sk_buff* const skb = make_packet(machine.dev(), to);
-            if (!transmit(skb, n % 8 != 7)) {
+            if (transmit(skb, n % 8 != 7)) {
+                sent.fetch_add(1);
+            } else {
                 free_packet(skb);
                 std::this_thread::yield();
             }

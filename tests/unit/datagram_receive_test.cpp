@@ -138,7 +138,7 @@ TEST_F(DatagramTest, single_packet_of_a_poll_bypasses_an_empty_gro)
     EXPECT_EQ(world.unmerged, 1U) << "nor the only one of the poll's second look";
 }
 
-TEST_F(DatagramTest, completion_during_a_poll_is_handled)
+TEST_F(DatagramTest, more_completions_than_one_poll_takes_are_handled)
 {
     for (int i = 0; i < 200; ++i)
         world.qp().recv_cq->entries.push_back({static_cast<std::uint64_t>(i), 1, 0, 0, 0, false});

@@ -218,10 +218,11 @@ TEST_F(PathTest, address_resolution_creates_no_neighbour)
     world.transmit(world.packet(peer(1), 0x0806));
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 1U);
-    // Removed with its path after a while; a neighbour would have kept it.
     world.transmit(world.packet(peer(1), 0x0806));
     EXPECT_EQ(world.path_questions, 1U);
     EXPECT_EQ(world.sent.size(), 2U);
+    ipoib_debug_show(&world.dev(), IPOIB_DEBUG_NEIGH, nullptr);
+    EXPECT_EQ(world.seq_text, "");
 }
 
 TEST_F(PathTest, stop_cancels_a_pending_query)

@@ -166,11 +166,14 @@ TEST_P(UnreportedChangeTest, lid_follows_the_port)
 TEST_F(InterfaceTest, failed_port_queries_are_retried_and_change_nothing)
 {
     open();
+    const auto heavy = [this] { return std::count(world.trace.begin(), world.trace.end(), "flush heavy"); };
     for (const char* query : {"ib_query_gid", "ib_ask_gid", "ib_query_pkey", "ib_query_port"}) {
         world.refused = query;
+        const auto before = heavy();
         world.event(SHIM_IB_EVENT_PKEY_CHANGE);
         world.advance(250);
         EXPECT_TRUE(world.dev().carrier) << query;
+        EXPECT_GE(heavy() - before, 2) << query << " is repeated";
         world.refused.clear();
         world.advance(60);
         const std::size_t flushes = world.trace.size();

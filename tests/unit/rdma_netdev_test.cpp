@@ -216,7 +216,7 @@ TEST_F(RdmaNetdevTest, netdev_gives_its_port_and_rdma_netdev)
     EXPECT_EQ(ipoib_rdma_netdev(&world.dev()), nullptr);
 }
 
-TEST_F(RdmaNetdevTest, address_of_a_virtual_function_cannot_be_set)
+TEST_F(RdmaNetdevTest, virtual_function_is_reported_to_the_shim)
 {
     world.abilities |= SHIM_IS_FUNCTION;
     start();

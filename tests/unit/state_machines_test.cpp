@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The three state machines, every pair of state and event, against the tables in Documentation/state-machines.md.
+// The state machines of a group's join, a path and an interface: every pair of state and event, against the tables in
+// Documentation/state-machines.md.
 #include <gtest/gtest.h>
 
 #include <ipoib/group_join.hpp>
