@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Address handles. */
-#include <linux/err.h>
-#include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 #include <shim/ah.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The communication manager (IBA 12): listening, messages and their events. */
 #include "compat.h"
-#include "objects.h"
 #include <rdma/ib_cm.h>
 #include <rdma/ib_sa.h>
 #include <shim/cm.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Differences between kernels, found by the compile probes in shim/probes/ (see <generated/probes.h>), under one name
- * each. No other file depends on the kernel's version.
+ * each. Other files test HAVE_* only for whole functions or operations.
  */
 #pragma once
 #include <generated/probes.h>

@@ -7,8 +7,8 @@
 static __always_inline struct rhashtable *table(struct shim_hash *hash) { return (struct rhashtable *)hash; }
 
 /*
- * Constant parameters have hashing and comparing inlined, for that size, in place of two calls by pointer. A key's size
- * is a constant to who calls, but not yet here: so each that there is has its own.
+ * With constant parameters the compiler inlines hashing and comparing; otherwise each is a call by pointer. Where shims
+ * are compiled, key_bytes is not a constant yet, so each size of keys has parameters of its own.
  */
 #define KEYS_OF(bytes)                                                                                                 \
 	static inline int compare_##bytes(struct rhashtable_compare_arg *arg, const void *object)                      \

@@ -3,7 +3,6 @@
 #include "compat.h"
 #include "objects.h"
 #include <linux/netdevice.h>
-#include <linux/rtnetlink.h>
 #include <rdma/ib_verbs.h>
 #include <shim/ndo.h>
 #include <shim/netlink.h>
@@ -18,20 +17,13 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 
 static void tx_timeout(SHIM_TX_TIMEOUT_ARGS) { ipoib_ndo_tx_timeout(dev); }
 
+/* The core passes *stats as zeros. */
 static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 {
 	struct shim_stats sums = {};
 
 	ipoib_ndo_get_stats(dev, &sums);
-	stats->rx_packets = sums.rx_packets;
-	stats->rx_bytes = sums.rx_bytes;
-	stats->rx_errors = sums.rx_errors;
-	stats->rx_dropped = sums.rx_dropped;
-	stats->multicast = sums.multicast;
-	stats->tx_packets = sums.tx_packets;
-	stats->tx_bytes = sums.tx_bytes;
-	stats->tx_errors = sums.tx_errors;
-	stats->tx_dropped = sums.tx_dropped;
+	SHIM_ADD_STATS(stats, &sums);
 }
 
 static netdev_features_t fix_features(struct net_device *dev, netdev_features_t features)

@@ -4,10 +4,7 @@
 #include "objects.h"
 #include <linux/if_arp.h>
 #include <linux/if_infiniband.h>
-#include <linux/inetdevice.h>
 #include <linux/netdevice.h>
-#include <linux/rtnetlink.h>
-#include <net/addrconf.h>
 #include <net/arp.h>
 #include <rdma/ib_verbs.h>
 #include <shim/header_ops.h>
@@ -31,7 +28,7 @@ void shim_netdev_setup(struct net_device *dev)
 	/* The maximum of connected mode; ndo_change_mtu checks the limit of the current mode. */
 	dev->max_mtu = IPOIB_MAX_MTU;
 	dev->sysfs_groups[0] = &shim_parent_group;
-	/* The destination's addresses are in the neighbour entry that skb_dst() leads to. */
+	/* Keeps the route: path MTU updates and ICMP errors need it. */
 	netif_keep_dst(dev);
 }
 

@@ -68,7 +68,7 @@ void shim_netdev_setup(struct net_device *dev);
  */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
-/* The operations of netdevs, without those for virtual functions on one of these; hard headers; sysfs attributes. */
+/* Operations of netdevs, and of netdevs of a virtual function; of hard headers; sysfs attributes. */
 extern const struct net_device_ops shim_netdev_ops, shim_function_netdev_ops;
 extern const struct header_ops shim_header_ops;
 extern const struct attribute_group shim_parent_group, shim_child_group;
@@ -85,6 +85,20 @@ extern struct dentry *shim_debugfs_directory;
 extern struct notifier_block shim_netdev_notifier;
 
 extern struct ib_sa_client shim_sa_client;
+
+/* Adds the statistics that struct shim_stats and struct rtnl_link_stats64 share, from one to the other. */
+#define SHIM_ADD_STATS(to, from)                                                                                       \
+	do {                                                                                                           \
+		(to)->rx_packets += (from)->rx_packets;                                                                \
+		(to)->rx_bytes += (from)->rx_bytes;                                                                    \
+		(to)->rx_errors += (from)->rx_errors;                                                                  \
+		(to)->rx_dropped += (from)->rx_dropped;                                                                \
+		(to)->multicast += (from)->multicast;                                                                  \
+		(to)->tx_packets += (from)->tx_packets;                                                                \
+		(to)->tx_bytes += (from)->tx_bytes;                                                                    \
+		(to)->tx_errors += (from)->tx_errors;                                                                  \
+		(to)->tx_dropped += (from)->tx_dropped;                                                                \
+	} while (0)
 
 static inline struct rdma_netdev *shim_rdma_netdev(const struct net_device *dev) { return netdev_priv(dev); }
 

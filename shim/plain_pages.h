@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * In place of page pools, for kernels whose packets do not return buffers to them: buffers are pages, or fragments of
- * pages, with a reference each, which the page allocator takes back when the packet is freed.
+ * Substitute for page pools, for kernels whose packets do not return buffers to them: buffers are pages, or fragments
+ * of pages, with a reference each, which the page allocator takes back when the packet is freed.
  */
 #pragma once
 #include <linux/err.h>

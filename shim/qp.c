@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The UD queue pair. */
-#include "objects.h"
 #include <rdma/ib_verbs.h>
 #include <shim/qp.h>
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Calls of an HCA's rdma_netdev that need no check; the others are in helpers/rdma_netdev.c. */
-#include "compat.h"
 #include "objects.h"
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
-#include <shim/ndo.h>
 #include <shim/rdma_netdev.h>
 
 SHIM void shim_rdma_netdev_set_mtu(struct net_device *dev, unsigned int mtu) { shim_rdma_netdev(dev)->mtu = mtu; }

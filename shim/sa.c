@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Requests to the subnet administrator. Those that keep a callback are in helpers/sa.c. */
-#include "compat.h"
 #include "objects.h"
-#include <linux/err.h>
-#include <linux/slab.h>
 #include <rdma/ib_sa.h>
 #include <shim/sa.h>
 

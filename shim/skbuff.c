@@ -2,11 +2,9 @@
 /* Packets (struct sk_buff). */
 #include "compat.h"
 #include "objects.h"
-#include <linux/icmpv6.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <net/dst.h>
-#include <net/icmp.h>
 #include <net/ip.h>
 #include <net/tcp.h>
 #include <shim/skbuff.h>

@@ -13,9 +13,8 @@
 	}
 
 /*
- * Removing a netdev's files, under RTNL, waits for writers with active protection. So a writer that takes RTNL, or
- * releases it while a child that is unregistered waits for the writer, would deadlock: the protection is broken, and a
- * reference keeps the netdev, whose end waits for it without RTNL.
+ * unregister_netdevice() removes the files under RTNL and waits for active writers, so a writer must not wait for RTNL.
+ * store() therefore gives up the file's active protection and holds a reference to the netdev.
  */
 static ssize_t store(struct device *d, struct device_attribute *attr, enum ipoib_attribute which, const char *buf,
 		     size_t count)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Outside link-time optimisation, as tracepoints live in sections of their own. */
+/* Tracepoints, compiled without link-time optimisation, as they live in sections of their own. */
 #define CREATE_TRACE_POINTS
 #include "events.h"
 #include <shim/trace.h>

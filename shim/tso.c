@@ -4,9 +4,6 @@
 #include "objects.h"
 #include <linux/skbuff.h>
 #include <net/checksum.h>
-#include <net/ip.h>
-#include <net/ip6_checksum.h>
-#include <net/tcp.h>
 #include <shim/tso.h>
 
 #ifdef HAVE_TSO_HEADER_LENGTH

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The common part of the boundary's headers: marks of functions, and fixed-width types for both languages. The other
- * headers declare the calls of C++ to the kernel (shim_*, one kernel call or field each; shim_helper_*, several), and
- * of the kernel to C++ (ipoib_*).
+ * headers declare the functions by which C++ calls the kernel and the kernel calls C++ (ipoib_*). Those that call the
+ * kernel are shim_*, without statements of control flow and with kernel calls in at most one statement, and
+ * shim_helper_*, which need more (scripts/check-shims).
  *
  * Conventions: integers are in host byte order unless the type says otherwise; functions that can fail return
  * 0 or a negative errno; kernel objects are opaque pointers; "CONTEXT:" gives the contexts in which a function may be
- * called.
+ * called. "any": process and softirq context, also with spinlocks held or bottom halves disabled; hard interrupts only
+ * where that is said.
  */
 #pragma once
 

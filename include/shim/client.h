@@ -14,7 +14,8 @@ int shim_ib_register_client(void);
 /* Calls ipoib_remove_device() for each HCA, and unregisters. CONTEXT: process, may sleep. */
 void shim_ib_unregister_client(void);
 
-/* An HCA came, and left. *state is given to the other two. CONTEXT: process, without RTNL. */
+/* Add and remove an HCA. ipoib_add_device() sets *state, which the other two functions get. CONTEXT: process, without
+ * RTNL. */
 int ipoib_add_device(struct ib_device *ca, void **state);
 void ipoib_remove_device(struct ib_device *ca, void *state);
 /* Returns, with a reference, the netdev that a request of rdma_cm is for; NULL: none. gid and address may be NULL.

@@ -46,9 +46,12 @@ struct shim_cm_endpoint {
  * CONTEXT: process, may sleep.
  */
 struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, struct shim_cm_endpoint *endpoint);
+/* Directs further messages to another endpoint. CONTEXT: the endpoint's handle(). */
 void shim_cm_set_context(struct ib_cm_id *id, struct shim_cm_endpoint *endpoint);
-/* Ends the connection or listener, with a message to the peer, and waits until the endpoint handles none of it. CONTEXT:
- * process, not the endpoint's handle(). */
+/*
+ * Ends the connection or listener, with a message to the peer, and waits until the endpoint handles none of it.
+ * CONTEXT: process, not the endpoint's handle().
+ */
 void shim_ib_destroy_cm_id(struct ib_cm_id *id);
 /* Listens for REQs. service_id: host byte order. CONTEXT: process. */
 int shim_ib_cm_listen(struct ib_cm_id *id, uint64_t service_id);
@@ -73,8 +76,10 @@ int shim_ib_send_cm_req(struct ib_cm_id *id, const struct shim_cm_request *reque
 
 /* A REP (IBA 12.6.8). */
 struct shim_cm_reply {
+	/* The queue pair, and the first packet sequence number that it receives, 24 bits each. */
 	uint32_t qpn, psn;
 	bool srq;
+	/* Times that the peer sends a message again after RNR NAKs, 0 to 6; 7: without limit. */
 	uint8_t rnr_retries;
 	const void *private_data;
 	uint8_t private_bytes;

@@ -13,7 +13,7 @@ enum ipoib_debug_file { IPOIB_DEBUG_CM, IPOIB_DEBUG_MCG, IPOIB_DEBUG_NEIGH, IPOI
 /* Create and remove the directory; start and stop ipoib_netdev_renamed(). CONTEXT: process. */
 int shim_helper_debugfs_start(void);
 void shim_helper_debugfs_stop(void);
-/* Creates a file named after the interface. NULL: the name is taken. CONTEXT: process. */
+/* Creates a file named after the interface. NULL: the name is taken; an error pointer on failure. CONTEXT: process. */
 struct dentry *shim_helper_debugfs_create_file(struct net_device *dev, enum ipoib_debug_file which);
 /* Removes a file, and waits for its readers. NULL and error pointers are allowed. CONTEXT: process. */
 void shim_debugfs_remove(struct dentry *file);

@@ -11,13 +11,14 @@ SHIM_BEGIN
 struct shim_hash;
 struct shim_hash_node;
 
-/* CONTEXT: process. */
+/* Initialises a table. Failure: -ENOMEM. CONTEXT: process. */
 int shim_rhashtable_init(struct shim_hash *hash, uint16_t key_bytes);
-/* The table must be empty. CONTEXT: process. */
+/* Frees the memory of a table, which must be empty. CONTEXT: process. */
 void shim_rhashtable_destroy(struct shim_hash *hash);
 /* Returns NULL if the table has no such key. CONTEXT: any, in an RCU read section. */
 struct shim_hash_node *shim_rhashtable_lookup(struct shim_hash *hash, const void *key, uint16_t key_bytes);
-/* Insert and remove an element. -EEXIST: the table has the key. CONTEXT: any; callers exclude one another. */
+/* Insert and remove an element. -EEXIST: the table has the key; -ENOMEM, -EBUSY, -E2BIG: there is no space. CONTEXT:
+ * any; callers exclude one another. */
 int shim_rhashtable_lookup_insert_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
 void shim_rhashtable_remove_fast(struct shim_hash *hash, struct shim_hash_node *node, uint16_t key_bytes);
 

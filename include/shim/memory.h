@@ -11,7 +11,7 @@ void *shim_kzalloc_atomic(size_t bytes);
 /* Allocates an array, perhaps not physically contiguous. CONTEXT: process, may sleep. */
 void *shim_kvcalloc(size_t count, size_t bytes);
 /*
- * Between these, no allocation of this thread starts I/O or waits for it. They nest: end() is given what begin()
+ * Between these, no allocation of this thread starts I/O or waits for it. They nest: restore() takes what save()
  * returned. CONTEXT: process.
  */
 unsigned int shim_memalloc_noio_save(void);

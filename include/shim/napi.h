@@ -22,7 +22,7 @@ void shim_netif_napi_del(struct shim_napi *napi);
 void shim_napi_enable(struct shim_napi *napi);
 /* Waits for the poll to end. CONTEXT: process, may sleep. */
 void shim_napi_disable(struct shim_napi *napi);
-/* CONTEXT: any. */
+/* Schedules the poll. CONTEXT: any, hard interrupts included. */
 void shim_napi_schedule(struct shim_napi *napi);
 /* Ends the poll, which handled done packets. False: it runs again. CONTEXT: the poll, as all below. */
 bool shim_napi_complete_done(struct shim_napi *napi, int done);
@@ -32,7 +32,7 @@ void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb);
 void shim_netif_receive_skb(struct sk_buff *skb);
 /* Marks the packet for busy polling. */
 void shim_skb_mark_napi_id(struct sk_buff *skb, struct shim_napi *napi);
-/* Returns true if GRO holds packets. */
+/* Returns true if the context holds packets, for GRO to add to or on their way to the stack. */
 bool shim_napi_holds_packets(const struct shim_napi *napi);
 
 SHIM_END

@@ -88,7 +88,7 @@ bool shim_helper_netdev_has_address(struct net_device *dev, const struct sockadd
 struct net_device *shim_helper_netdev_hold_master(struct net_device *dev);
 /* Reports a changed hardware or broadcast address (NETDEV_CHANGEADDR), if the netdev is registered. */
 void shim_helper_notify_changeaddr(struct net_device *dev);
-/* Sends gratuitous ARP and neighbour advertisements for the addresses of the netdev and its upper devices. */
+/* Announces the hardware address to peers: gratuitous ARP, neighbour advertisements, IGMP reports. */
 void shim_netdev_notify_peers(struct net_device *dev);
 /* The broadcast address, 20 bytes, to be read or written. */
 uint8_t *shim_netdev_broadcast(struct net_device *dev);
@@ -103,7 +103,8 @@ bool shim_netdev_has_rxcsum(const struct net_device *dev);
 bool shim_netdev_has_lro(const struct net_device *dev);
 /* Recomputes the features, with ipoib_offloads_sends() and ipoib_leaves_checksums(). */
 void shim_netdev_update_features(struct net_device *dev);
-/* Calls visit(context, address), 20 bytes, for each multicast address, under the address list's lock. CONTEXT: any. */
+/* Calls visit(context, address), 20 bytes, for each multicast address, under the address list's lock, which the caller
+ * must not hold. CONTEXT: any. */
 void shim_helper_netdev_for_each_mc_addr(struct net_device *dev, void (*visit)(void *context, const uint8_t *address),
 					 void *context);
 

@@ -28,7 +28,8 @@ int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index);
 int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
 int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
 
-/* A queue pair in ERROR takes no more work requests from the shared receive queue. CONTEXT: any. */
+/* A queue pair in ERROR takes no more work requests from the shared receive queue. CONTEXT: any, hard interrupts
+ * included. */
 void ipoib_last_wqe_reached(void *context);
 
 SHIM_END

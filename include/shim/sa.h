@@ -21,9 +21,9 @@ struct shim_path_query {
 	uint8_t traffic_class;
 };
 /*
- * Sends a query, without repetition. Returns an id for shim_ib_sa_cancel_query(), or a negative errno: answered() is
- * called only without one, in process context, with status 0 and a record that is valid until it returns, or with a
- * negative errno and NULL. CONTEXT: any.
+ * Sends a query; newer kernels' ib_sa repeats it, up to ten times within timeout_ms. Returns an id (>= 0) for
+ * shim_ib_sa_cancel_query(), or a negative errno, and then does not call answered(). That is called in process context,
+ * with status 0 and a record that is valid until it returns, or with a negative errno and NULL. CONTEXT: any.
  */
 int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *question,
 			      unsigned int timeout_ms,

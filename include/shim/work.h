@@ -16,9 +16,9 @@ void shim_destroy_workqueue(struct workqueue_struct *queue);
 /* Initialises an item, with a class and a name for lockdep, which takes cancelling it for taking a lock. */
 void shim_helper_work_init(struct shim_work *work, void (*run)(void *context), void *context,
 			   struct shim_lock_class *lock_class, const char *name);
-/* Queues an item, unless it is queued. CONTEXT: any. */
+/* Queues an item, unless it is queued. CONTEXT: any, hard interrupts included, as for the next one. */
 void shim_queue_delayed_work(struct workqueue_struct *queue, struct shim_work *work, unsigned long delay_jiffies);
-/* Queues an item without a delay, even if it is queued with one. CONTEXT: any. */
+/* Queues an item without a delay, even if it is queued with one. */
 void shim_mod_delayed_work(struct workqueue_struct *queue, struct shim_work *work);
 /* Cancels an item and waits until it does not run. CONTEXT: process, without locks that the item takes. */
 void shim_cancel_delayed_work_sync(struct shim_work *work);

@@ -12,15 +12,13 @@
 #include <net/addrconf.h>
 #include <rdma/ib_verbs.h>
 #include <shim/debugfs.h>
-#include <shim/lib.h>
 #include <shim/ndo.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
-#include <shim/rdma_netdev.h>
 
 /*
- * Every netdev of this driver has the private area that rdma_netdevs begin with. One of an HCA that has an rdma_netdev
- * has space for all of it: that may be started whenever it was not refused with -EOPNOTSUPP.
+ * Allocates a netdev whose private area begins with struct rdma_netdev. If the HCA has an rdma_netdev,
+ * rdma_alloc_netdev() allocates the space for all of it; otherwise it returns -EOPNOTSUPP.
  */
 static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *name, unsigned char name_type)
 {
@@ -39,8 +37,7 @@ static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *
 	return NULL;
 }
 
-/* alloc_netdev() takes a C callback; the namespace and the parent are set by macros, before anything sees the netdev.
- */
+/* Allocation takes a C callback; the namespace and the parent are set by macros, before anything sees the netdev. */
 SHIM struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port)
 {
 	struct net_device *dev = alloc_dev(ca, port, "ib%d", NET_NAME_UNKNOWN);
@@ -53,7 +50,7 @@ SHIM struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t 
 	return dev;
 }
 
-/* As above; the namespace is the parent's. */
+/* Allocation takes a C callback; the namespace is set by a function that is inline in C. */
 SHIM struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
 						       const char *name)
 {
@@ -167,6 +164,8 @@ SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
 }
 
 #ifdef HAVE_EXTACK_BUFFER
+static_assert(SHIM_EXTACK_BYTES == sizeof_field(struct netlink_ext_ack, _msg_buf));
+
 static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }
 #else
 /* The kernel keeps a pointer until the message is sent: buffers in turn, many more than simultaneous requests. */

@@ -18,7 +18,7 @@ SHIM void *shim_helper_page_pool_alloc(struct page_pool *pool)
 	return page ? page_address(page) : NULL;
 }
 
-/* As above. */
+/* A buffer is an address in C++; the pool gives page and offset, plain pages give the address. */
 SHIM void *shim_helper_page_pool_alloc_frag(struct page_pool *pool, unsigned int bytes)
 {
 #if SHIM_HAS_PAGE_POOLS

@@ -6,7 +6,6 @@
 #include "../compat.h"
 #include "../objects.h"
 #include <linux/netdevice.h>
-#include <linux/rtnetlink.h>
 #include <rdma/ib_verbs.h>
 #include <shim/ndo.h>
 #include <shim/rdma_netdev.h>
@@ -122,13 +121,5 @@ SHIM void shim_helper_rdma_netdev_get_stats(const struct shim_rdma_netdev *state
 	struct rtnl_link_stats64 sums = {};
 
 	get_stats(state, dev, &sums);
-	stats->rx_packets += sums.rx_packets;
-	stats->rx_bytes += sums.rx_bytes;
-	stats->rx_errors += sums.rx_errors;
-	stats->rx_dropped += sums.rx_dropped;
-	stats->multicast += sums.multicast;
-	stats->tx_packets += sums.tx_packets;
-	stats->tx_bytes += sums.tx_bytes;
-	stats->tx_errors += sums.tx_errors;
-	stats->tx_dropped += sums.tx_dropped;
+	SHIM_ADD_STATS(stats, &sums);
 }

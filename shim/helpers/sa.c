@@ -90,7 +90,10 @@ static int join_answered(int status, struct ib_sa_multicast *membership)
 	return ret;
 }
 
-/* As above; the memory lives as long as the membership. */
+/*
+ * Fills a kernel structure, and keeps the callback in memory that lives as long as the membership: ib_sa holds one
+ * context pointer.
+ */
 SHIM struct ib_sa_multicast *
 shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
 		    int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context)
@@ -130,7 +133,7 @@ shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmem
 	return membership;
 }
 
-/* As above. */
+/* Frees that memory after the membership. */
 SHIM void shim_helper_sa_leave(struct ib_sa_multicast *membership)
 {
 	struct join *join = membership->context;

@@ -13,7 +13,6 @@
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
 #include <net/tcp.h>
-#include <shim/page_pool.h>
 #include <shim/skbuff.h>
 #include <shim/tso.h>
 
@@ -24,7 +23,7 @@ SHIM void shim_helper_skb_pull_mac_header(struct sk_buff *skb, unsigned int byte
 	__skb_pull(skb, bytes);
 }
 
-/* On the hot path: skb_checksum_help(), for any packet, takes twice the time that a small one needs. */
+/* Sums up linear packets inline, on the hot path: skb_checksum_help() takes twice as long for a small packet. */
 SHIM int shim_helper_skb_checksum(struct sk_buff *skb)
 {
 	const unsigned int start = skb_checksum_start_offset(skb), end = start + skb->csum_offset + sizeof(__sum16);
@@ -55,7 +54,7 @@ SHIM void shim_helper_skb_set_merged(struct sk_buff *skb, unsigned int segments,
 	skb->ip_summed = CHECKSUM_PARTIAL;
 }
 
-/* On the hot path: skb_tx_timestamp() calls a function for each packet, to see that there is no PHY. */
+/* Checks the flags first, on the hot path: skb_tx_timestamp() calls a function for each packet, to look for a PHY. */
 SHIM void shim_helper_skb_tx_timestamp(struct sk_buff *skb)
 {
 	if (unlikely(skb_shinfo(skb)->tx_flags))
@@ -132,7 +131,7 @@ SHIM void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *
 {
 }
 
-/* As above. */
+/* Not called where the kernel has no library for segmentation. */
 SHIM void shim_helper_tso_checksums(const struct shim_tso *tso, const struct sk_buff *skb, void *headers,
 				    unsigned int data_bytes, uint32_t sum)
 {

@@ -126,7 +126,7 @@ SHIM int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_
 	return ib_modify_qp(qp, &attr, mask | IB_QP_MIN_RNR_TIMER);
 }
 
-/* As above. */
+/* ib_cm computes attributes and mask, which belong to kernel structures; it may have none, as above. */
 SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
@@ -149,7 +149,7 @@ SHIM int shim_helper_post_send(struct ib_qp *qp, struct shim_send_wr *first, str
 	return error;
 }
 
-/* As above. */
+/* bad_wr points to the first member of a slot, whose type is the kernel's. */
 SHIM int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
 	const struct ib_recv_wr *bad = &first->wr;
@@ -159,7 +159,7 @@ SHIM int shim_helper_post_recv(struct ib_qp *qp, struct shim_recv_wr *first, str
 	return error;
 }
 
-/* As above. */
+/* bad_wr points to the first member of a slot, whose type is the kernel's. */
 SHIM int shim_helper_post_srq_recv(struct ib_srq *srq, struct shim_recv_wr *first, struct shim_recv_wr **refused)
 {
 	const struct ib_recv_wr *bad = &first->wr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by core.cpp and the
-// host tests.
+// unit tests.
 #pragma once
 #include <cstdint>
 
