@@ -9,17 +9,17 @@ KERNEL   ?= 6.1
 DRIVER   ?= ours
 TESTS    ?=
 MINUTES  ?= 1
-# Not named JOBS: with a default for JOBS, even one of a single target, make hides the environment's from every recipe.
+# Number of parallel jobs. JOBS itself has no default: make would then hide the environment's JOBS from all recipes.
 jobs      = $(or $(JOBS),$(shell nproc))
 
-version  := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+version  := $(shell scripts/version)
 # The place of DKMS's sources, and those that it needs.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE README.md include shim $(wildcard ipoib_*.cpp) \
-              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx)
+              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx version)
 # A compiler that the command line names, as DKMS does for a kernel built with clang: CC=clang or LLVM=1.
 cc       := $(if $(filter command%,$(origin CC)),$(CC),$(if $(LLVM),$(filter %/,$(LLVM))clang$(filter -%,$(LLVM))))
-# Without one, headers of such a kernel would have Kbuild take gcc.
+# Without LLVM=1 Kbuild uses gcc, even with the headers of a kernel that clang built.
 llvm     := $(if $(cc),,$(if $(shell grep -s ^CONFIG_CC_IS_CLANG=y $(KDIR)/include/config/auto.conf),LLVM=1))
 vm-args   = --kernel $(KERNEL) --driver $(DRIVER) $(if $(TESTS),--tests "$(TESTS)")
 

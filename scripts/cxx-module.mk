@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# How a kernel module with C++ in it is built; included by the Kbuild of each such module, which says first:
+# Rules to build a kernel module with C++ in it; included by the Kbuild of each such module, which first sets:
 #
 #   cxx-module  the module's name
 #   cxx-srcs    *.cpp, freestanding C++20; never includes a kernel header
@@ -62,6 +62,9 @@ objtool-run = $(if $(strip $(cmd_objtool)),; $(patsubst %;,%,$(filter-out ;,$(cm
 # C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
 strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@
 
+# Begins the command lines whose results depend on the kernel, so that a build for another kernel runs them again.
+for-kernel := : $(KERNELRELEASE) ;
+
 generated  := $(if $(layout-src),$(obj)/include/generated/layout.h) $(if $(probe-dir),$(obj)/include/generated/probes.h)
 core-paths := $(addprefix $(obj)/,$(core-objs))
 $(core-paths) $(obj)/$(core): part-of-module := y
@@ -92,7 +95,7 @@ endif
 # Sizes of kernel objects that C++ objects embed, and error numbers, as seen by the compiler, as the kernel's asm-offsets are.
 ifneq ($(layout-src),)
 quiet_cmd_layout = GEN      $@
-      cmd_layout = mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
+      cmd_layout = $(for-kernel) mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
 	sed -ne 's/^[[:space:]]*\.ascii[[:space:]]*"->\([A-Z_0-9]*\) [$$\#]*\([-0-9]*\) .*/\#define \1 \2/p' $@.s ; } > $@ && rm -f $@.s
 $(obj)/include/generated/layout.h: $(src)/$(layout-src) $(filter %probes.h,$(generated)) FORCE
 	$(call if_changed_dep,layout)
@@ -104,7 +107,7 @@ probe-srcs  := $(sort $(wildcard $(src)/$(probe-dir)/*.c))
 probe-names := $(patsubst $(src)/$(probe-dir)/%.c,%,$(probe-srcs))
 probes      := $(probe-names:%=$(obj)/include/generated/%.probe)
 quiet_cmd_probe = PROBE    $(notdir $(basename $@))
-      cmd_probe = mkdir -p $(dir $@) && if $(CC) $(filter-out -Wp%,$(c_flags)) -Werror -fsyntax-only $< 2> $@.log ; \
+      cmd_probe = $(for-kernel) mkdir -p $(dir $@) && if $(CC) $(filter-out -Wp%,$(c_flags)) -Werror -fsyntax-only $< 2> $@.log ; \
 	then echo "\#define HAVE_$$(echo $(notdir $(basename $@)) | tr a-z A-Z) 1" ; \
 	else echo "/* no $(notdir $(basename $@)) */" ; fi > $@
 $(probes): $(obj)/include/generated/%.probe: $(src)/$(probe-dir)/%.c FORCE
