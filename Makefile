@@ -15,8 +15,12 @@ jobs      = $(or $(JOBS),$(shell nproc))
 version  := $(shell scripts/version)
 # The place of DKMS's sources, and those that it needs.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
-dkms-files := dkms.conf Kbuild Makefile LICENSE README.md include shim $(wildcard ipoib_*.cpp) \
+dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
               $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx version)
+# The packages' documentation, with all that it links to.
+doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation $(wildcard tests/*/README.md)
+# files, directory
+copy      = mkdir -p $(2) && tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(1) | tar -x --no-same-owner -C $(2)
 # A compiler that the command line names, as DKMS does for a kernel built with clang: CC=clang or LLVM=1.
 cc       := $(if $(filter command%,$(origin CC)),$(CC),$(if $(LLVM),$(filter %/,$(LLVM))clang$(filter -%,$(LLVM))))
 # Without LLVM=1 Kbuild uses gcc, even with the headers of a kernel that clang built.
@@ -38,9 +42,10 @@ dkms-remove: ## undo dkms-install
 	@scripts/dkms remove
 
 dkms-source: # the sources that DKMS builds from, under DESTDIR
-	mkdir -p $(dkms-dir)
-	tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(dkms-files) | \
-	    tar -x --no-same-owner -C $(dkms-dir)
+	$(call copy,$(dkms-files),$(dkms-dir))
+
+dkms-doc: # the packages' documentation, in DOCDIR under DESTDIR
+	$(call copy,$(doc-files),$(DESTDIR)$(DOCDIR))
 
 deb: ## the Debian package ib-ipoib-dkms, in build/deb/
 	@packaging/build-deb $(version)
@@ -149,4 +154,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
+.PHONY: modules install dkms-install dkms-remove dkms-source dkms-doc deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
