@@ -24,7 +24,7 @@ rows_of() { # suite tests
     local file=$here/suites/$1.sh others left_out
     [ -z "$2" ] || { echo $((2 + $(wc -w <<<"$2"))); return; }
     mapfile -t others < <(taken_over "$file")
-    left_out=$(sed -nE '/^without /,/[^\\]$/p' "$file" | sed 's/^without //; s/||.*//' | grep -oE '[a-z0-9_]+' | wc -l)
+    left_out=$(sed -nE '/^without /{:a;/\\$/{N;ba};p}' "$file" | sed 's/^without //; s/||.*//' | grep -oE '[a-z0-9_]+' | wc -l)
     echo $((2 + $(cat "$file" "${others[@]}" | grep -cE '^test_[a-z0-9_]+\(\)') - left_out))
 }
 
