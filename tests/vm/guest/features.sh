@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2154
 # Functions for suites on offloads: features as ethtool shows and changes them, and data carried by TCP.
 
 feature() { on "$1" ethtool -k "$(interface_of "$1")" | sed -nE "s/^\s*$2: (\S+).*/\1/p"; }           # HOST NAME
 set_feature() { on "$1" ethtool -K "$(interface_of "$1")" "$2" "$3" >/dev/null 2>&1 || fail "$2 of host $1 was not set $3"; } # HOST NAME on|off
-stack_counter() { on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'; }             # HOST NAME
 is_feature() { [ "$(feature "$1" "$2")" = "$3" ] || fail "$2 of host $1 is $(feature "$1" "$2"), not $3"; }
 
 # Random bytes, at most 20 MiB, from host 1 to host 2 by TCP, compared.

@@ -140,6 +140,7 @@ all_ports_active() {
     for i in $(seq 0 $((PORTS - 1))); do at $((i + 1)) port_state_is "$i" "4: ACTIVE" || return 1; done
 }
 
+guid() { printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))); } # HOST
 lid() { echo $(($(at "$1" cat "/sys/class/infiniband/soft_ib$(($1 - 1))/ports/1/lid"))); } # HOST
 # Number of ports that OpenSM has as members of a group; needs OpenSM's SM_Key.
 members_of() { saquery --smkey 1 -m 2>/dev/null | awk -v m="MGID.*[.]$1\$" '$0 ~ /MGID/ { in_it = $0 ~ m } in_it && /PortGid/ { n++ } END { print n + 0 }'; }
@@ -157,7 +158,7 @@ write_partitions() {
 # Uses the first port, or that of host SM_HOST.
 start_opensm() { # extra arguments
     write_partitions
-    opensm --guid "$(printf '0x0002c9030000%02x10' $((${SM_HOST:-1} - 1)))" --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
+    opensm --guid "$(guid "${SM_HOST:-1}")" --Pconfig /etc/opensm/partitions.conf --log_file /run/opensm.log "$@" \
         >/run/opensm.out 2>&1 &
 }
 # True if all hosts, or COUNT, are members of the broadcast group.
@@ -193,6 +194,10 @@ start_fabric() {
 }
 
 counter() { at "$1" awk -v name="$2" '$1 == name { print $2; found = 1 } END { exit !found }' "$debug/$(($1 - 1))/counters"; } # HOST NAME
+queues_kib() { cat "$debug"/*/counters | awk '$1 == "queue_bytes" { n += $2 } END { print int(n / 1024) }'; }
+# Ends of connections, queue pairs of type RC, on all HCAs.
+connection_ends() { rdma resource show qp | grep -c 'type RC' || true; }
+connection_ends_are() { [ "$(connection_ends)" = "$1" ]; }
 write() { echo "$2" >"$1"; }                                                                     # FILE TEXT
 knob() { at "$1" write "$debug/$(($1 - 1))/$2" "$3"; }                                           # HOST NAME VALUE
 # Plugs an HCA in; an interface that comes up at once may find no GIDs.
@@ -234,6 +239,7 @@ before_each() { :; }
 
 interface_of() { echo "ib$(($1 - 1))"; }
 statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
+stack_counter() { on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'; } # HOST NAME
 statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2; found = 1 } END { exit !found }'; } # HOST NAME
 carrier() { [ "$(on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/carrier" 2>/dev/null)" = 1 ]; } # HOST [INTERFACE]
 no_carrier() { ! carrier "$@"; }
@@ -300,10 +306,31 @@ lossless() { # HOST ping arguments
     grep -q ' 0% packet loss' /run/ping.out || none_was_lost "$host" "$before" || { sed 's/^/# /' /run/ping.out; return 1; }
 }
 ping_ok() { lossless "$1" -W 2 -c 3 -i 0.1 "${@:3}" "$2"; } # FROM ADDRESS [ping arguments]
+# The host's own stack refuses a packet that is longer than the MTU.
+too_long() { # FROM ADDRESS BYTES
+    ! on "$1" ping -c 1 -W 1 -M "do" -s "$3" "$2" >/run/ping.out 2>&1 || fail "$3 bytes were sent" || return 1
+    grep -q 'message too long' /run/ping.out || { sed 's/^/# /' /run/ping.out; return 1; }
+}
+# Path MTU that tracepath finds, whose output is in /run/tracepath.
+learned_pmtu() { # FROM ADDRESS
+    on "$1" timeout $((30 * patience)) tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
+}
+# Pings all nodes from host 1, which host 1's own stack answers too: host 2's statistics tell that they arrived.
+multicast_arrives() {
+    local before
+    before=$(statistic 2 multicast)
+    on 1 ping -q -c 3 -i 0.1 -W 10 ff02::1%ib0 >/dev/null
+    wait_for 5 eval "[ \$(statistic 2 multicast) -ge $((before + 3)) ]"
+}
 # Flood ping, as fast as answers come.
 flood() { lossless "$1" -f -c "$3" "${@:4}" "$2"; } # FROM ADDRESS COUNT [ping arguments]
 # Pings 500 times a second until stop_traffic, and leaves processor time to what is tested, as a flood would not.
 background_ping() { on "$1" ping -q -i 0.002 "${@:2}" >/dev/null 2>&1 & } # FROM ADDRESS [ping arguments]
+# Waits until a host has received 10 more echo requests, or COUNT: background_ping goes on.
+pings_arrive() { # HOST [COUNT]
+    wait_for 30 pinged_more_than "$1" $(($(stack_counter "$1" IcmpInEchos) + ${2:-10} - 1)) || fail "no pings arrive at host $1"
+}
+pinged_more_than() { [ "$(stack_counter "$1" IcmpInEchos)" -gt "$2" ]; }
 reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
 # Hosts 1 and 2 get all their addresses and carrier, in whatever state they were, and lose nothing between them.
 both_work() {

@@ -23,7 +23,6 @@ start_sm() { # HOST PRIORITY
     echo $! >"$run/pid"
     disown  # otherwise bash prints its end
 }
-guid() { printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))); }
 sm_is_gone() { ! kill -0 "$(cat "/run/sm$1/pid")" 2>/dev/null; } # HOST
 kill_sm() { # HOST
     kill -9 "$(cat "/run/sm$1/pid")"

@@ -45,7 +45,7 @@ sample() { # NAME
     } >"$samples/memory.$1"
     {
         verbs_objects
-        echo "connections $(rdma resource show qp | grep -c 'type RC')"
+        echo "connections $(connection_ends)"
         echo "interfaces $(interfaces | wc -l)"
         echo "namespaces $(slab_objects net_namespace)"
         echo "threads $(ps --ppid 2 -o comm= | grep -vc kworker)"

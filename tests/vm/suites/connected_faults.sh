@@ -13,7 +13,7 @@ MODE=connected
 # Objects of all HCAs, as the kernel counts them, and the ends of connections among them.
 objects() {
     rdma resource show | sed -E 's/^[0-9]+: //' | sort
-    echo "RC $(rdma resource show qp | grep -c 'type RC')"
+    echo "RC $(connection_ends)"
 }
 vmalloc_kb() { awk '/^VmallocUsed/ { print $2 }' /proc/meminfo; }
 

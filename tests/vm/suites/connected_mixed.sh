@@ -9,9 +9,6 @@ before_each() {
     set_mode 1 connected
     set_mode 3 connected
 }
-learned_pmtu() { # FROM ADDRESS: the path MTU that tracepath finds
-    on "$1" timeout 30 tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
-}
 
 test_hosts_of_different_modes_communicate() {
     [ "$(mtu 1)" = 65520 ]

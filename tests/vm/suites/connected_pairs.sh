@@ -38,8 +38,6 @@ own_answers_only() {
     local host
     for host in $(seq "$PORTS"); do on "$host" sysctl -qw net.ipv4.ping_group_range='0 0'; done
 }
-# Queue pairs of connections, of both sides.
-connection_ends() { rdma resource show qp | grep -c 'type RC'; }
 
 test_all_pairs_ping_at_once() {
     all_pairs -c 10 -i 0.1

@@ -12,9 +12,7 @@ free_kb() {
     echo 3 >/proc/sys/vm/drop_caches
     awk '/^MemFree/ { print $2 }' /proc/meminfo
 }
-queue_kb() { cat "$debug"/*/counters | awk '$1 == "queue_bytes" { n += $2 } END { print int(n / 1024) }'; }
-connection_ends() { rdma resource show qp | grep -c 'type RC'; }
-connections_are() { [ "$(connection_ends)" = $((2 * $1)) ]; }
+connections_are() { connection_ends_are $((2 * $1)); }
 ping_each() { # host: its neighbours from the second on
     local to addresses=()
     for to in $(seq 2 $((PORTS - 1))); do addresses+=("10.0.0.$((($1 - 1 + to) % PORTS + 1))"); done
@@ -48,12 +46,12 @@ test_1056_connections_are_made_and_their_memory_measured() {
     for host in $(seq "$PORTS"); do reaches "$host" "10.0.0.$((host % PORTS + 1))"; done
     # Neighbours' addresses are known too.
     wait_for 20 connections_are $((2 * PORTS))
-    before=$(free_kb) queues=$(queue_kb)
+    before=$(free_kb) queues=$(queues_kib)
     each_pings_each
     wait_for 10 all_are_connected || fail "$(connection_ends) ends"
     made=$((PORTS * (PORTS - 1) - 2 * PORTS))
-    echo "# $made more connections took $((before - $(free_kb))) kB, $(($(queue_kb) - queues)) kB of it queues of the HCAs"
-    echo "# bytes for each connection, both ends, without the queues: $(((before - $(free_kb) - $(queue_kb) + queues) * 1024 / made))"
+    echo "# $made more connections took $((before - $(free_kb))) kB, $(($(queues_kib) - queues)) kB of it queues of the HCAs"
+    echo "# bytes for each connection, both ends, without the queues: $(((before - $(free_kb) - $(queues_kib) + queues) * 1024 / made))"
 }
 
 test_1056_connections_carry_traffic() {

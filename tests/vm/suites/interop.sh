@@ -108,7 +108,7 @@ test_icrc_flag_keeps_checksums_for_a_peer_without_an_offer() {
     to_mode connected connected
     wait_for 20 reaches 1 10.0.0.2
     both_ways streams
-    [ "$(on 2 nstat -asz TcpInCsumErrors | awk '$1 == "TcpInCsumErrors" { print $2 }')" = 0 ]
+    [ "$(stack_counter 2 TcpInCsumErrors)" = 0 ]
     on 1 ethtool --set-priv-flags ib0 icrc-as-checksum off
     wait_for 20 reaches 1 10.0.0.2
 }
@@ -126,22 +126,18 @@ test_connected_children() {
 
 # A host in datagram mode accepts connections too, so long packets arrive; replies are datagrams, whose path MTU
 # tracepath finds. A host whose address has no connected-mode flag gets no connection, and the other learns its MTU.
-learned_pmtu() { # FROM TO
-    on "$1" timeout 30 tracepath -n -m 3 "$(address_of "$2")" >/run/tracepath 2>&1
-    sed -nE 's/.*pmtu ([0-9]+)$/\1/p' /run/tracepath | tail -n 1
-}
 mixed() { # CONNECTED DATAGRAM
     local without_flag
     to_mode datagram datagram
     set_mode "$1" connected
     wait_for 20 reaches "$1" "$(address_of "$2")"
     ping_ok "$1" "$(address_of "$2")" -s 60000
-    [ "$(learned_pmtu "$2" "$1")" = "$(mtu "$2")" ] || fail "$(cat /run/tracepath)"
+    [ "$(learned_pmtu "$2" "$(address_of "$1")")" = "$(mtu "$2")" ] || fail "$(cat /run/tracepath)"
     both_ways streams
     without_flag=$(lladdr "$2" | sed 's/^80/00/')
     on "$1" ip route flush cache
     on "$1" ip neigh replace "$(address_of "$2")" lladdr "$without_flag" dev "$(interface_of "$1")"
-    [ "$(learned_pmtu "$1" "$2")" = "$(mtu "$2")" ] || fail "$(cat /run/tracepath)"
+    [ "$(learned_pmtu "$1" "$(address_of "$2")")" = "$(mtu "$2")" ] || fail "$(cat /run/tracepath)"
     ping_ok "$1" "$(address_of "$2")" -M "do" -s $(($(mtu "$2") - 28))
     ping_ok "$1" "$(address_of "$2")" -s 20000
     streams "$1" "$2"

@@ -86,14 +86,12 @@ END
     about $((path + neighbour)) "$path_and_neighbour_bytes" 'bytes of a path and a neighbour'
 }
 
-queues_kib() { cat "$debug"/*/counters | awk '$1 == "queue_bytes" { n += $2 } END { print int(n / 1024) }'; }
 connect_to() { # STEP: from all hosts, each to the one STEP further on
     local host
     for host in $(seq "$PORTS"); do
         wait_for 20 reaches "$host" "10.0.0.$(((host - 1 + $1) % PORTS + 1))"
     done
 }
-connection_ends_are() { [ "$(rdma resource show qp | grep -c 'type RC')" = "$1" ]; }
 test_connection_takes_the_documented_memory() {
     local host step before taken queues made=$((PORTS * (PORTS - 3)))
     # Keeps connections from being closed as idle.

@@ -111,7 +111,7 @@ lid_change_is_followed() { # FIRST LID
     # Changes OpenSM's file of LID assignments.
     mkdir -p /var/cache/opensm
     for host in 1 2 3; do
-        printf '0x%016x 0x%04x 0x%04x\n\n' $((0x0002c90300000010 + 0x100 * (host - 1))) $(($1 + host)) $(($1 + host))
+        printf '%s 0x%04x 0x%04x\n\n' "$(guid "$host")" $(($1 + host)) $(($1 + host))
     done >/var/cache/opensm/guid2lid
     start_opensm --honor_guid2lid
     lid_is_new() { [ "$(lid 2)" != "$before" ]; }

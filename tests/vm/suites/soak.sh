@@ -250,8 +250,7 @@ settle() {
     [ "$DRIVER" != ours ] || each_host renew_rings
     each_host up
     each_host wait_for 60 addresses_ready
-    no_connections() { ! rdma resource show qp | says 'type RC'; }
-    wait_for 30 no_connections
+    wait_for 30 connection_ends_are 0
 }
 
 test_hosts_recover_from_each_kind_of_event() {

@@ -12,7 +12,7 @@ start_opensm_of() {
     mkdir -p "/run/opensm.$1"
     echo "subnet_prefix 0xfec000000000000$1" >"/run/opensm.$1/opensm.conf"
     OSM_CACHE_DIR=/run/opensm.$1 opensm --config "/run/opensm.$1/opensm.conf" \
-        --guid "$(printf '0x%016x' $((0x0002c90300000010 + 0x100 * ($1 - 1))))" --Pconfig /etc/opensm/partitions.conf \
+        --guid "$(guid "$1")" --Pconfig /etc/opensm/partitions.conf \
         --log_file "/run/opensm.$1.log" >"/run/opensm.$1.out" 2>&1 &
 }
 # Replaces the functions of lib.sh.

@@ -83,8 +83,6 @@ test_connection_requests_have_the_standard_fields() {
 
 # Neighbours
 
-connections() { rdma resource show qp | grep -c 'type RC' || true; }
-connections_are() { [ "$(connections)" = "$1" ]; }
 test_unused_neighbour_is_removed_with_its_connection() {
     # Read by the driver when an interface is created.
     local before
@@ -95,14 +93,14 @@ test_unused_neighbour_is_removed_with_its_connection() {
     add_hosts
     set_mode 1 connected
     wait_for 20 reaches 1 10.0.0.2
-    connections_are 2
+    connection_ends_are 2
     # Twice the interval, and the time until the next collection; no other packets use the neighbour.
     on 1 ip neigh replace 10.0.0.2 lladdr "$(lladdr 2)" dev ib0 nud permanent
     on 1 ip -6 addr flush dev ib0
     on 2 ip -6 addr flush dev ib1
-    wait_for 60 connections_are 0
+    wait_for 60 connection_ends_are 0
     reaches 1 10.0.0.2
-    connections_are 2
+    connection_ends_are 2
     set_mode 1 datagram
     sysctl -qw "net.ipv4.neigh.default.gc_interval=$before"
 }
@@ -175,7 +173,6 @@ print(taken)')
     [ "$taken" -ge 5 ] && [ "$taken" -le 40 ]
 }
 
-ip_receives() { on 2 nstat -asz IpInReceives | awk '$1 == "IpInReceives" { print $2 }'; }
 xfail_stock_connected_mode_uses_gro='packets received on connections bypass GRO'
 test_connected_mode_uses_gro() {
     local arrived received host
@@ -184,12 +181,12 @@ test_connected_mode_uses_gro() {
         set_mtu $host 2044
     done
     wait_for 20 reaches 1 10.0.0.2
-    arrived=$(statistic 2 rx_packets) received=$(ip_receives)
+    arrived=$(statistic 2 rx_packets) received=$(stack_counter 2 IpInReceives)
     # Packets come in batches, however the processors are shared.
     knob 1 delay_us 1000
     iperf 1 2 -n 10M
     knob 1 delay_us 0
-    arrived=$(($(statistic 2 rx_packets) - arrived)) received=$(($(ip_receives) - received))
+    arrived=$(($(statistic 2 rx_packets) - arrived)) received=$(($(stack_counter 2 IpInReceives) - received))
     for host in 1 2; do set_mode $host datagram; done
     wait_for 20 reaches 1 10.0.0.2
     echo "# $arrived packets came, the stack saw $received"

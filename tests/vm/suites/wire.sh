@@ -14,7 +14,6 @@ each_host() { # COMMAND...: with the host as its last argument
 }
 group_members() { saquery --smkey 1 -m 2>/dev/null | grep -c PortGid; }
 no_group_has_members() { [ "$(group_members)" = 0 ]; }
-no_connections() { ! rdma resource show qp | says 'type RC'; }
 forget_neighbours() { on "$1" ip neigh flush dev "$(interface_of "$1")"; }
 # Twice: host 3 may probe host 2 between the two, which learns host 3's address from the probe.
 forget_each_other() {
@@ -80,7 +79,7 @@ talk_connected() {
     ping_once -s 20000 10.0.0.3
     ping_once -M "do" -s 65492 10.0.0.3
     mode_of_each datagram
-    wait_for 20 no_connections
+    wait_for 20 connection_ends_are 0
     wait_for 20 reaches 2 10.0.0.3
 }
 
