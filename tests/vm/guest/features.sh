@@ -11,7 +11,7 @@ transfer() { # MEBIBYTES [ADDRESS:4000[,OPTION OF SOCAT]]
     [ -e /run/sent ] || head -c 20M /dev/urandom >/run/sent
     on 2 sh -c 'socat -u TCP6-LISTEN:4000,ipv6-v6only=0,reuseaddr OPEN:/run/got,creat,trunc' &
     wait_for 5 listens 2 :4000
-    head -c "$1M" /run/sent | on 1 timeout 60 socat -u STDIN "TCP:${2:-10.0.0.2:4000}"
+    head -c "$1M" /run/sent | on 1 timeout $((60 * patience)) socat -u STDIN "TCP:${2:-10.0.0.2:4000}"
     wait $!
     head -c "$1M" /run/sent | cmp - /run/got || fail "the bytes differ"
 }

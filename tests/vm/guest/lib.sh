@@ -405,7 +405,7 @@ four_pairs_of_iperf() {
     local host pids=()
     for host in 2 4 6 8; do serve_iperf $host; done
     for host in 1 3 5 7; do
-        on $host timeout 30 iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
+        on $host timeout $((30 * patience)) iperf3 -c "10.0.0.$((host + 1))" -t 3 >"/run/iperf.$host" &
         pids+=($!)
     done
     wait "${pids[@]}"

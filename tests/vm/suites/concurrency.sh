@@ -100,8 +100,8 @@ test_interface_goes_down_while_the_sa_is_silent() {
     on 2 ip link set ib1 down
     [ $((SECONDS - started)) -lt $((30 * patience)) ] || fail "took $((SECONDS - started)) s"
     # RTNL is free.
-    timeout 5 ip link show lo >/dev/null
-    timeout 5 ip link add other type dummy
+    timeout $((5 * patience)) ip link show lo >/dev/null
+    timeout $((5 * patience)) ip link add other type dummy
     ip link del other
     unload_driver
     answer_again

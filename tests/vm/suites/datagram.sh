@@ -122,7 +122,7 @@ test_tcp() { iperf 1 2 -n 20M; }
 test_tcp_over_ipv6() {
     on 2 iperf3 -s -B fd00::2 -p 5202 --daemon --one-off
     wait_for 5 listens 2 :5202
-    on 1 timeout 30 iperf3 -c fd00::2 -p 5202 -t 2 >/run/iperf.out || { cat /run/iperf.out; return 1; }
+    on 1 timeout $((30 * patience)) iperf3 -c fd00::2 -p 5202 -t 2 >/run/iperf.out || { cat /run/iperf.out; return 1; }
 }
 test_tcp_both_ways_at_once() { iperf 1 2 -n 40M --bidir; }
 test_tcp_16_streams() { iperf 1 2 -n 40M -P 16; }

@@ -106,7 +106,7 @@ test_flag_changes_under_traffic() {
     local i
     both_trust
     serve_iperf 2
-    on 1 timeout 60 iperf3 -c 10.0.0.2 -t 10 >/run/iperf.out &
+    on 1 timeout $((60 * patience)) iperf3 -c 10.0.0.2 -t 10 >/run/iperf.out &
     for i in off on off on; do
         trust 1 $i
         sleep 1

@@ -33,8 +33,8 @@ STANZAS
 file() { cat "/sys/class/net/$1/$2"; }                       # INTERFACE FILE
 is_up() { [ "$(file "$1" carrier 2>/dev/null)" = 1 ]; }      # INTERFACE
 here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
-up() { timeout 60 ifup "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
-down() { timeout 60 ifdown "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
+up() { timeout $((60 * patience)) ifup "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
+down() { timeout $((60 * patience)) ifdown "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
 peer_child() { # NAME PKEY ADDRESS
     on 2 ip link add link ib1 name "$1" type ipoib pkey "$2"
     on 2 ip addr add "$3" dev "$1"

@@ -71,7 +71,7 @@ test_corrupted_segments_are_dropped_and_retransmitted() { corrupted_segments_are
 
 send_pages_of_a_file() {
     serve_iperf 2
-    on 1 timeout 30 iperf3 -c 10.0.0.2 -Z -n 20M >/run/iperf.out
+    on 1 timeout $((30 * patience)) iperf3 -c 10.0.0.2 -Z -n 20M >/run/iperf.out
     grep -q receiver /run/iperf.out
 }
 test_sendfile_pages_are_segmented() { without_wrong_checksums send_pages_of_a_file; }

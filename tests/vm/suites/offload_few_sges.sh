@@ -23,7 +23,7 @@ with open("/run/pages", "rb") as pages:
 PYTHON
     on 2 sh -c 'socat -u TCP-LISTEN:4000,reuseaddr OPEN:/run/got,creat,trunc' &
     wait_for 5 listens 2 :4000
-    on 1 timeout 30 python3 - "$1" "$2" <<'PYTHON'
+    on 1 timeout $((30 * patience)) python3 - "$1" "$2" <<'PYTHON'
 import os, socket, sys
 size, count = map(int, sys.argv[1:])
 to = socket.create_connection(("10.0.0.2", 4000))

@@ -21,7 +21,7 @@ run_perftest() { # PROGRAM ARGUMENT...
     timeout $((60 * patience)) "$@" -d soft_ib1 >/run/server.out 2>&1 &
     server=$!
     wait_for 10 is_served 18515
-    timeout 60 "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 && wait $server
+    timeout $((60 * patience)) "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 && wait $server
 }
 # Runs one of perftest's programs, from the first HCA to the second; its result, bytes and iterations first, is in
 # /run/result.
@@ -95,7 +95,7 @@ between_hosts() { # SERVER'S COMMAND -- CLIENT'S COMMAND
     on 1 timeout $((60 * patience)) "${first[@]}" >/run/server.out 2>&1 &
     local pid=$!
     wait_for 10 has_listener
-    on 2 timeout 60 "$@" >/run/client.out 2>&1 || both_failed
+    on 2 timeout $((60 * patience)) "$@" >/run/client.out 2>&1 || both_failed
     wait $pid || both_failed
 }
 # Reads and writes the client's memory, and compares the data.
@@ -152,7 +152,7 @@ test_multicast_by_the_rdma_cm() {
     on 1 timeout $((60 * patience)) mckey -m 239.1.2.3 -b 10.0.0.1 >/run/server.out 2>&1 &
     local receiver=$!
     wait_for 20 mckey_joined
-    on 2 timeout 60 mckey -m 239.1.2.3 -b 10.0.0.2 -s >/run/client.out 2>&1 || both_failed
+    on 2 timeout $((60 * patience)) mckey -m 239.1.2.3 -b 10.0.0.2 -s >/run/client.out 2>&1 || both_failed
     wait $receiver || both_failed
     grep -q 'return status 0' /run/server.out || both_failed
 }
@@ -164,12 +164,12 @@ test_qperf() {
     on 1 chrt --fifo 1 qperf >/run/server.out 2>&1 &
     local server=$!
     wait_for 10 listens 1 :19765
-    on 2 timeout 60 qperf -t 1 10.0.0.1 tcp_bw tcp_lat rc_bw rc_lat ud_lat rc_rdma_read_bw rc_rdma_write_bw \
+    on 2 timeout $((60 * patience)) qperf -t 1 10.0.0.1 tcp_bw tcp_lat rc_bw rc_lat ud_lat rc_rdma_read_bw rc_rdma_write_bw \
         >/run/client.out 2>&1 || both_failed
     xargs </run/client.out | sed 's/^/# /'
     [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 7 ]
     # Through the RDMA CM, which resolves the interface's address.
-    on 2 timeout 60 qperf -t 1 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat >/run/client.out 2>&1 || both_failed
+    on 2 timeout $((60 * patience)) qperf -t 1 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat >/run/client.out 2>&1 || both_failed
     kill $server
     xargs </run/client.out | sed 's/^/# /'
     [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 2 ]
@@ -179,7 +179,7 @@ test_qperf() {
 # sender and at the receiver
 
 complete() { # EXPECTED OPERATION... [ARGUMENT...]
-    timeout 120 ./verbs.py "${@:2}" >/run/works 2>&1 || fail "$(tail -n 5 /run/works)"
+    timeout $((120 * patience)) ./verbs.py "${@:2}" >/run/works 2>&1 || fail "$(tail -n 5 /run/works)"
     ! grep -vE ": ${1// | / [|] }\$" /run/works | sed 's/^/# /' | grep . || fail "expected: $1"
 }
 fine='success success success | success success | same'

@@ -73,14 +73,14 @@ test_ping_and_tcp_within_a_vrf() {
     ping_ok 2 fd00::1 -I red
     flood 1 10.0.0.2 500
     serve_iperf 1
-    on 2 timeout 30 iperf3 -c 10.0.0.1 --bind-dev red -t 2 --bidir >/run/iperf.out
+    on 2 timeout $((30 * patience)) iperf3 -c 10.0.0.1 --bind-dev red -t 2 --bidir >/run/iperf.out
     grep -q receiver /run/iperf.out
 }
 
 test_server_within_a_vrf_is_reached() {
     on 2 iperf3 -s -1 --bind-dev red --daemon
     wait_for 5 listens 2 red:5201
-    on 1 timeout 30 iperf3 -c 10.0.0.2 -t 2 >/run/iperf.out
+    on 1 timeout $((30 * patience)) iperf3 -c 10.0.0.2 -t 2 >/run/iperf.out
     grep -q receiver /run/iperf.out
 }
 
