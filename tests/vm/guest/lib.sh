@@ -35,8 +35,8 @@ fail() {
     return 1
 }
 
-# True if standard input has a line with the pattern. Unlike grep -q it reads to the end: a writer whose reader has
-# exited fails, which with pipefail is the pipe's failure, and the success of its negation.
+# True if standard input has a line with the pattern. Reads to the end, unlike grep -q, after whose match the writer may
+# fail: with pipefail the pipe would fail, and its negation succeed, although there is such a line.
 says() { [ "$(grep -c "$@")" -gt 0 ]; } # [grep option] PATTERN
 
 # The kernel log is never cleared: run-suite reads all of it. Messages since the last mark_log:
@@ -117,9 +117,9 @@ on() { # HOST COMMAND...
 
 # The cable to the other machine is its network interface.
 trunk_up() { # ADDRESS
-    modprobe -a virtio_pci virtio_net
-    wait_for 5 test -e /sys/class/net/eth0
-    ip link set eth0 mtu 9000 txqueuelen 10000 up
+    modprobe -a virtio_pci virtio_net || return 1
+    wait_for 5 test -e /sys/class/net/eth0 || return 1
+    ip link set eth0 mtu 9000 txqueuelen 10000 up || return 1
     ip addr add "$1/24" dev eth0
 }
 # Executes a command of the other machine's shell, which has the functions of this file and of the suite.
@@ -182,14 +182,14 @@ load_fabric() { # parameters
 }
 start_fabric() {
     if two_machines; then
-        trunk_up 192.0.2.1
-        wait_for 60 there true
-        load_fabric hcas=1 trunk=eth0
-        there load_fabric hcas=1 first_hca=1 trunk=eth0
+        trunk_up 192.0.2.1 || return 1
+        wait_for 60 there true || return 1
+        load_fabric hcas=1 trunk=eth0 || return 1
+        there load_fabric hcas=1 first_hca=1 trunk=eth0 || return 1
     else
-        load_fabric hcas="$PORTS"
+        load_fabric hcas="$PORTS" || return 1
     fi
-    at "${SM_HOST:-1}" start_opensm
+    at "${SM_HOST:-1}" start_opensm || return 1
     wait_for 30 all_ports_active
 }
 
@@ -257,11 +257,11 @@ add_host() { at "$1" add_host_here "$1"; } # HOST
 add_host_here() {
     local dev born
     dev=$(interface_of "$1")
-    [ -e "/run/netns/h$1" ] || ip netns add "h$1"
-    wait_for 5 born_as "$1"
+    [ -e "/run/netns/h$1" ] || ip netns add "h$1" || return 1
+    wait_for 5 born_as "$1" || return 1
     born=$(born_as "$1")
     # A replugged HCA gets the lowest free number here.
-    ip link set "$born" netns "h$1" name "$dev"
+    ip link set "$born" netns "h$1" name "$dev" || return 1
     {
         echo link set lo up
         echo "addr add 10.0.0.$1/24 dev $dev"
@@ -272,8 +272,8 @@ add_host_here() {
 }
 add_hosts() {
     local i
-    for i in $(seq 1 "$PORTS"); do add_host "$i"; done
-    for i in $(seq 1 "$PORTS"); do wait_for 30 addresses_ready "$i"; done
+    for i in $(seq 1 "$PORTS"); do add_host "$i" || return 1; done
+    for i in $(seq 1 "$PORTS"); do wait_for 30 addresses_ready "$i" || return 1; done
 }
 mode() { on "$1" cat "/sys/class/net/$(interface_of "$1")/mode"; }
 mtu() { on "$1" cat "/sys/class/net/$(interface_of "$1")/mtu"; }
@@ -455,7 +455,7 @@ no_memory_is_leaked() {
 
 nothing_left() { # on this machine
     stop_traffic
-    local ns
+    local ns directory
     for ns in $(ip netns list | awk '{ print $1 }'); do ip netns del "$ns"; done
     if [ -e /sys/module/ib_ipoib ]; then wait_for 10 unload_driver || return 1; fi
     stop_opensm
@@ -463,7 +463,7 @@ nothing_left() { # on this machine
     ! grep -E '^(ib_ipoib|soft_ib) ' /proc/modules || fail "a module is still loaded" || return 1
     ! ls -d /sys/class/net/ib* 2>/dev/null || fail "an interface is left" || return 1
     ! ls -d /sys/class/infiniband/* 2>/dev/null || fail "an HCA is left" || return 1
-    ! ls -d /sys/kernel/debug/ipoib /sys/kernel/debug/soft_ib 2>/dev/null || fail "debugfs entries are left" || return 1
+    for directory in /sys/kernel/debug/{ipoib,soft_ib}; do [ ! -e "$directory" ] || fail "$directory is left" || return 1; done
     no_memory_is_leaked
 }
 nothing_left_anywhere() {

@@ -36,22 +36,22 @@ test_debugfs_shows_paths_and_groups() {
     grep -qx '  send_only:       no' /run/file
 }
 
+# Checks for files of its new name, and for no files of the former one, in /sys/kernel/debug/ipoib.
+files_are_of() { # NAME NOT-OF
+    ls "/sys/kernel/debug/ipoib/$1_path" "/sys/kernel/debug/ipoib/$1_mcg" >/dev/null
+    [ ! -e "/sys/kernel/debug/ipoib/$2_path" ]
+    [ ! -e "/sys/kernel/debug/ipoib/$2_mcg" ]
+}
 test_debugfs_files_follow_renames() {
     on 1 ip link set ib0 down
     on 1 ip link set ib0 name renamed
-    ls /sys/kernel/debug/ipoib/renamed_path /sys/kernel/debug/ipoib/renamed_mcg >/dev/null
-    ! ls /sys/kernel/debug/ipoib/ib0_path 2>/dev/null || return 1
+    files_are_of renamed ib0
     on 1 ip link set renamed name ib0
     on 1 ip link set ib0 up
     wait_for 20 carrier 1
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# Checks for files of its new name, and for no files of the former one, in /sys/kernel/debug/ipoib.
-files_are_of() { # NAME NOT-OF
-    ls "/sys/kernel/debug/ipoib/$1_path" "/sys/kernel/debug/ipoib/$1_mcg" >/dev/null
-    ! ls "/sys/kernel/debug/ipoib/$2_path" "/sys/kernel/debug/ipoib/$2_mcg" 2>/dev/null
-}
 test_debugfs_files_follow_moves_between_namespaces() {
     local name
     ip netns add elsewhere
