@@ -156,9 +156,11 @@ reload() { # HOST OTHER
     local pid
     on "$2" ping -q -i 0.05 -c 400 "$(address_of "$1")" >/run/ping.out &
     pid=$!
-    sleep 1
+    pings_arrive "$1"
     at "$1" unload_driver
-    sleep 1
+    lost=$(unanswered "$2")
+    some_are_lost() { [ "$(unanswered "$2")" -gt $((lost + 5)) ]; }
+    wait_for 20 some_are_lost "$@"
     at "$1" load_driver
     add_host "$1"
     wait_for 30 addresses_ready "$1"

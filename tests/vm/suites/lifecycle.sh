@@ -22,8 +22,10 @@ end_traffic() {
 }
 
 test_interface_down_and_up_100_times_under_traffic() {
+    local round
     background_traffic
-    for _ in $(seq 100); do
+    for round in $(seq 100); do
+        [ $((round % 20)) != 0 ] || pings_arrive 1
         on 1 ip link set ib0 down
         on 1 ip link set ib0 up
     done
@@ -35,8 +37,10 @@ test_interface_down_and_up_100_times_under_traffic() {
 }
 
 test_driver_reload_50_times_under_traffic() {
+    local round
     background_traffic
-    for _ in $(seq 50); do
+    for round in $(seq 50); do
+        [ $((round % 10)) != 0 ] || pings_arrive 1
         unload_driver
         load_driver
         # Moves the interfaces to their namespaces; half the time without waiting for them.
@@ -66,7 +70,9 @@ test_hca_unplug_under_traffic() {
     background_ping 1 10.0.0.2
     serve_iperf 1
     on 2 iperf3 -c 10.0.0.1 -b 50M -t 30 >/dev/null 2>&1 &
-    sleep 1
+    pings_arrive 2
+    is_streaming() { on 1 ss -Htn state established 'sport = 5201' | says 10.0.0.2; }
+    wait_for 10 is_streaming
     knob 2 plugged 0
     ! on 2 ip link show ib1 2>/dev/null || return 1
     stop_traffic

@@ -105,6 +105,7 @@ test_connected_down_and_up_under_traffic() {
     in_mode connected
     background_ping 2 10.0.0.1
     for _ in $(seq 5); do
+        pings_arrive 1
         on 1 ip link set ib0 down
         on 1 ip link set ib0 up
     done
@@ -142,6 +143,7 @@ test_modes_change_20_times_under_traffic() {
     on 2 sh -c 'for port in 1 2 3; do iperf3 -c 10.0.0.1 -p 5301 -b 50M -t 20; done' >/dev/null 2>&1 &
     background_ping 2 10.0.0.1
     for _ in $(seq 10); do
+        pings_arrive 1
         set_mode 1 connected
         set_mode 2 connected
         set_mode 1 datagram

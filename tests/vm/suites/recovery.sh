@@ -50,8 +50,7 @@ test_traffic_survives_an_opensm_restart() {
     stop_opensm
     start_opensm
     wait_for 20 all_are_members
-    # The ports reregister when OpenSM requests it.
-    sleep 2
+    pings_arrive 2 50
     pkill -INT -x ping
     wait $client
     read -r sent lost < <(awk '/transmitted/ { print $1, $1 - $4 }' /run/restart.out)

@@ -222,7 +222,8 @@ resources_are() { [ "$(resources)" = "$1" ] && [ "$(regions)" = 0 ]; }
 
 regions_are() { [ "$(regions)" = "$1" ]; }
 test_killed_processes_leave_nothing() {
-    local before program pids
+    local before program pids sent
+    goes_on() { [ "$(counter 1 rc_sent)" -ge $((sent + 100)) ]; }
     before=$(resources)
     [ "$(regions)" = 0 ]
     for program in ib_send_bw ib_write_bw ib_read_bw; do
@@ -232,7 +233,8 @@ test_killed_processes_leave_nothing() {
         $program -D 60 -s 65536 -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 &
         pids+=($!)
         wait_for 10 regions_are 2
-        sleep 0.5
+        sent=$(counter 1 rc_sent)
+        wait_for 10 goes_on
         end "${pids[@]}"
         wait_for 10 resources_are "$before" || fail "$(resources), $(regions) regions"
     done
