@@ -57,7 +57,7 @@ test_126_children_follow_a_link_flap() {
     wait_for 20 reaches 1 10.77.0.2
 }
 
-test_126_children_are_deleted() {
+test_60_of_126_children_are_deleted() {
     make_peer 77
     on 1 sh -c "for i in \$(seq 60); do printf '0x%04x\n' \$((0x8100 + i)) >/sys/class/net/ib0/delete_child || exit 1; done"
     sixty_six() { [ "$(children)" = 66 ]; }
@@ -65,9 +65,9 @@ test_126_children_are_deleted() {
     ping_ok 1 10.77.0.2
 }
 
-test_126_children_end_with_their_hca() {
+test_66_children_end_with_their_hca() {
     local started count
-    [ "$(children)" != 0 ] || make_children
+    [ "$(children)" -ge 66 ] || make_children
     count=$(children) started=$EPOCHREALTIME
     knob 1 plugged 0
     [ "$(children)" = 0 ]

@@ -59,7 +59,7 @@ test_megabyte_of_input_is_refused() {
 }
 
 test_creating_children_needs_cap_net_admin() {
-    echo 0x8001 | on 1 setpriv --bounding-set -net_admin --inh-caps -net_admin \
+    on 1 setpriv --bounding-set -net_admin --inh-caps -net_admin \
         python3 -c 'import os
 fd = os.open("/sys/class/net/ib0/create_child", os.O_WRONLY)
 try:
@@ -70,7 +70,8 @@ raise SystemExit("it was allowed")'
     no_children
 }
 
-# One of eight processes: creates and deletes children through sysfs and rtnetlink.
+# One of eight processes: creates and deletes children through sysfs and rtnetlink, takes their parent down and up, and
+# changes its mode.
 maker() { # NUMBER ROUNDS
     local done=0 made=0
     while [ $done -lt "$2" ]; do
@@ -85,7 +86,7 @@ maker() { # NUMBER ROUNDS
     echo $made >"/run/made.$1"
 }
 
-test_eight_processes_create_and_delete_children_320_times() {
+test_eight_processes_change_children_and_their_parent_320_times() {
     local i pids=() children
     export -f maker
     # Children of the kernel's own driver through sysfs are in the initial namespace, where host 1's ib0 is not.

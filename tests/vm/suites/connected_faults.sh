@@ -116,6 +116,7 @@ test_tcp_survives_loss_without_retries() {
 
 test_request_for_an_unknown_service_id_is_rejected() {
     local address
+    mark_log
     address=$(on 2 cat /sys/class/net/ib1/address)
     # A former queue pair number of the neighbour.
     on 1 ip neigh replace 10.0.0.2 lladdr "80:12:34:56${address:11}" dev ib0
@@ -124,8 +125,7 @@ test_request_for_an_unknown_service_id_is_rejected() {
     on 1 ip neigh del 10.0.0.2 dev ib0
     wait_for 10 reaches 1 10.0.0.2
     if [ "$DRIVER" = ours ]; then
-        dmesg | grep -c 'rejected, reason 8' >/run/count
-        [ "$(cat /run/count)" = 1 ]
+        [ "$(log_since_mark | grep -c 'rejected, reason 8')" = 1 ]
         grep -qE 'req_failed [1-9]' /sys/kernel/debug/ipoib/ib0_cm
     fi
 }

@@ -21,13 +21,13 @@ test_fabric_tools_report_the_fabric() {
 }
 
 test_port_counters_count_traffic() {
-    local before after
-    before=$(perfquery -x -C soft_ib0 | sed -nE 's/^PortXmitPkts:\.*([0-9]+)/\1/p')
+    local switch before of_switch
+    sent() { perfquery -x -C soft_ib0 "$@" | sed -nE 's/^PortXmitPkts:\.*([0-9]+)/\1/p'; } # [LID PORT]
+    switch=$(ibswitches | sed -nE 's/.*lid ([0-9]+) .*/\1/p')
+    before=$(sent) of_switch=$(sent "$switch" 2)
     on 1 ping -q -f -c 500 10.0.0.2 >/dev/null
-    after=$(perfquery -x -C soft_ib0 | sed -nE 's/^PortXmitPkts:\.*([0-9]+)/\1/p')
-    [ $((after - before)) -ge 500 ]
-    # Port 2 of the switch.
-    perfquery "$(ibswitches | sed -nE 's/.*lid ([0-9]+) .*/\1/p')" 2 | says 'PortXmitPkts'
+    [ $(($(sent) - before)) -ge 500 ]
+    [ $(($(sent "$switch" 2) - of_switch)) -ge 500 ]
 }
 
 test_interface_has_its_standard_properties() {

@@ -160,7 +160,7 @@ test_ring_sizes_are_rounded_and_limited() {
 }
 
 xfail_stock_interface_has_one_channel='the in-tree driver does not report channels'
-test_interface_has_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:\s+1'; }
+test_interface_has_one_channel() { on 1 ethtool -l ib0 | grep -A9 Current | says -E 'Combined:\s+1$'; }
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
 

@@ -43,14 +43,18 @@ test_udp_both_ways() { both_ways datagrams; }
 
 # A receiver of a group at host $2 hears host $1.
 hears() {
-    local from=$1 to=$2 group
+    local from=$1 to=$2 group heard
     for group in 239.1.2.3 ff15::1234; do
-        on "$to" timeout $((15 * patience)) python3 /test/group.py listen $group "$(interface_of "$to")" >/run/heard &
+        heard=/run/heard.$to.$group
+        on "$to" timeout $((15 * patience)) python3 /test/group.py listen $group "$(interface_of "$to")" >"$heard" &
         hello_came() {
             on "$from" python3 /test/group.py send "$1" "$(interface_of "$from")" hello
-            grep -q hello /run/heard
+            grep -q hello "$heard"
         }
         wait_for 12 hello_came $group
+        # A listener would hear its own host when that sends.
+        at "$to" pkill -f "group.py listen $group"
+        wait $! || true
     done
 }
 test_multicast_both_ways() { both_ways hears; }
@@ -153,7 +157,7 @@ test_path_mtu_is_learned_between_modes() {
 
 # Unloads the driver of a host while the other sends, and loads it again.
 reload() { # HOST OTHER
-    local pid
+    local pid lost
     on "$2" ping -q -i 0.05 -c 400 "$(address_of "$1")" >/run/ping.out &
     pid=$!
     pings_arrive "$1"

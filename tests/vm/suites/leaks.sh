@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # Life of an interface in each mode: the module is loaded, traffic is sent, the rings are replaced, the HCA is unplugged
-# and plugged in, the module is unloaded. A kernel with kmemleak (KERNEL=debug) reports leaked memory then.
+# and plugged in, the module is unloaded. Only a kernel with kmemleak (KERNEL=debug) finds leaked memory then.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -37,5 +37,5 @@ life_in() { # MODE
     add_hosts
 }
 
-test_interface_in_datagram_mode_leaks_nothing() { life_in datagram; }
-test_interface_in_connected_mode_leaks_nothing() { life_in connected; }
+test_rings_hca_and_driver_are_replaced_in_datagram_mode() { life_in datagram; }
+test_rings_hca_and_driver_are_replaced_in_connected_mode() { life_in connected; }

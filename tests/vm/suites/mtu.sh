@@ -7,13 +7,13 @@ HOSTS=1
 
 test_mtu_is_the_broadcast_groups() { [ "$(mtu 1)" = 2044 ]; }
 test_largest_packet_passes() { ping_ok 1 10.0.0.2 -M "do" -s 2016; }
-test_packet_larger_than_the_mtu_is_refused() { ! ping_ok 1 10.0.0.2 -M "do" -s 2017; }
+test_packet_larger_than_the_mtu_is_refused() { too_long 1 10.0.0.2 2017; }
 
 test_smaller_admin_mtu_limits_packets() {
     set_mtu 1 1500
     [ "$(mtu 1)" = 1500 ]
     ping_ok 1 10.0.0.2 -M "do" -s 1472
-    ! ping_ok 1 10.0.0.2 -M "do" -s 1473 || return 1
+    too_long 1 10.0.0.2 1473
     # The other host may send packets up to its own MTU, which arrive.
     ping_ok 2 10.0.0.1 -s 2016
     iperf 1 2 -n 20M
@@ -25,6 +25,12 @@ test_smaller_admin_mtu_limits_packets() {
 test_smallest_mtu_carries_traffic() {
     set_mtu 1 72
     [ "$(mtu 1)" = 72 ]
+    ping_ok 1 10.0.0.2 -M "do" -s 44
+    too_long 1 10.0.0.2 45
+    flood 1 10.0.0.2 200 -s 44
+    # Sent in fragments of 48 bytes.
+    on 1 /test/ping_sizes.py 10.0.0.2 45-200/9 2000
+    iperf 1 2 -n 20K
     set_mtu 1 2044
 }
 

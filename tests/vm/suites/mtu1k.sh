@@ -23,16 +23,18 @@ test_tcp_data_arrive_whole() { transfer 20; }
 
 # Memory that a socket is charged for ten waiting datagrams of 900 bytes each (SK_MEMINFO_RMEM_ALLOC, shown by ss).
 test_sockets_are_charged_for_half_a_page() {
-    local charged
+    local delivered
     on 2 python3 -c 'import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("10.0.0.2", 4001))
 time.sleep(60)' &
     local reader=$!
     wait_for 10 eval "on 2 ss -Hlun 'sport = 4001' | says 4001"
+    wait_for 20 reaches 1 10.0.0.2
+    delivered=$(stack_counter 2 IpInDelivers)
     head -c 9000 /dev/zero | on 1 socat -u -b 900 - UDP-SENDTO:10.0.0.2:4001
     charged() { on 2 ss -Hlunm 'sport = 4001' | sed -nE 's/.*skmem:\(r([0-9]+),.*/\1/p'; }
-    ten_wait() { [ "$(on 2 ss -Hlun 'sport = 4001' | awk '{ print $2 }')" -gt 0 ] && [ "$(charged)" -gt 9000 ]; }
+    ten_wait() { [ "$(stack_counter 2 IpInDelivers)" -ge $((delivered + 10)) ] && [ "$(charged)" -gt 9000 ]; }
     wait_for 10 ten_wait
     echo "# $(charged) bytes for 10 datagrams of 900"
     [ "$(charged)" -lt $((10 * 2048)) ]

@@ -14,5 +14,7 @@ test_tcp_both_ways_at_once() { iperf 1 2 -n 40M --bidir; }
 test_smaller_admin_mtu_limits_packets() {
     on 1 ip link set ib0 mtu 2044
     ping_ok 1 10.0.0.2 -M "do" -s 2016
+    too_long 1 10.0.0.2 2017
     iperf 1 2 -n 20M
+    on 1 ip link set ib0 mtu 4092
 }

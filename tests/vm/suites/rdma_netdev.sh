@@ -82,12 +82,7 @@ test_child_creation_fails_if_the_rdma_netdevs_size_is_unknown() {
     wait_for 5 devices_are 1 1
 }
 
-test_multicast() {
-    local before
-    before=$(statistic 2 multicast)
-    on 1 ping -q -c 3 -i 0.1 -W 10 ff02::1%ib0 >/dev/null
-    [ "$(statistic 2 multicast)" -ge $((before + 3)) ]
-}
+test_multicast() { multicast_arrives; }
 
 test_address_has_no_connected_flag() {
     ! filters || return 77
@@ -119,13 +114,13 @@ test_moderation_is_refused() {
 }
 
 test_statistics_include_the_rdma_netdevs() {
-    local before errors
-    before=$(statistic 1 tx_packets)
+    local before received errors
+    before=$(statistic 1 tx_packets) received=$(statistic 2 rx_packets)
     errors=$(statistic 1 tx_errors) # a restart cuts sends short when OpenSM comes
     flood 1 10.0.0.2 100
     # Sends are counted when complete.
     wait_for 5 eval "[ \$(statistic 1 tx_packets) -ge $((before + 100)) ]"
-    [ "$(statistic 2 rx_packets)" -ge 100 ]
+    [ "$(statistic 2 rx_packets)" -ge $((received + 100)) ]
     [ "$(statistic 1 tx_errors)" = "$errors" ]
 }
 
@@ -135,7 +130,7 @@ test_mtu_can_be_changed() {
     [ "$(mtu 1)" = 1500 ]
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2 -M "do" -s 1472
-    ! ping_ok 1 10.0.0.2 -M "do" -s 1473 >/dev/null || return 1
+    too_long 1 10.0.0.2 1473
     iperf 1 2 -n 20M
     set_mtu 1 2044
     ! set_mtu 1 2045 2>/dev/null || return 1

@@ -14,20 +14,32 @@ before_each() {
     write /sys/module/kcsan/parameters/udelay_interrupt 100
 }
 
-# Pings without loss, by ping's own count or the kernel's counters (lib.sh, lossless).
-flood_from_both() { # COUNT [ping's arguments]
+# Tells where a packet was lost.
+show_counters() {
+    local host
+    for host in 1 2; do
+        on $host nstat -asz IcmpInEchos IcmpOutEchoReps IcmpOutErrors IcmpOutEchos IcmpInEchoReps IpOutDiscards IpReasmFails |
+            awk -v host=$host '!/^#/ { print "# host", host, $1, $2 }'
+    done
+}
+# By ping's own count or the kernel's counters (lib.sh, lossless).
+all_were_answered() { # COUNT OF EACH, UNANSWERED BEFORE
+    [ "$(grep -l "^$1 packets transmitted" /run/flood.? | wc -l)" = 2 ] || return 1
+    [ "$(grep -l ' 0% packet loss' /run/flood.? | wc -l)" = 2 ] || wait_for 5 no_more_unanswered 1 "$2"
+}
+# Pings without loss.
+ping_from_both() { # COUNT ping's arguments
     local cpu pids=() before
     before=$(unanswered 1)
     for cpu in 0 1; do
-        on 1 taskset -c $cpu ping -q -f -c "$1" "${@:2}" 10.0.0.2 >/run/flood.$cpu 2>&1 &
+        on 1 taskset -c $cpu ping -q -c "$1" "${@:2}" 10.0.0.2 >/run/flood.$cpu 2>&1 &
         pids+=($!)
     done
     wait "${pids[@]}" || true
-    { grep -q ' 0% packet loss' /run/flood.0 && grep -q ' 0% packet loss' /run/flood.1; } ||
-        wait_for 5 no_more_unanswered 1 "$before" || { sed 's/^/# /' /run/flood.?; return 1; }
+    all_were_answered "$1" "$before" || { sed 's/^/# /' /run/flood.?; show_counters; return 1; }
 }
 while_both_send() { # COMMAND...
-    flood_from_both 2000 &
+    ping_from_both 2000 -f &
     local senders=$!
     while kill -0 $senders 2>/dev/null; do "$@"; done
     wait $senders
@@ -38,8 +50,8 @@ test_flood_pings_from_both_processors_lose_nothing() {
     # While one processor sends a packet's fragments, the other may send more than 64.
     on 1 sysctl -qw net.ipv4.ipfrag_max_dist=0
     on 2 sysctl -qw net.ipv4.ipfrag_max_dist=0
-    flood_from_both 2000
-    flood_from_both 200 -s 8000
+    ping_from_both 2000 -f
+    ping_from_both 200 -f -s 8000
     both_work
 }
 
@@ -58,9 +70,10 @@ test_tcp_from_both_processors() {
 test_connected_traffic_from_both_processors_loses_nothing() {
     MODE=connected set_modes
     both_work
-    flood_from_both 2000
-    # The kernel's socket that answers pings holds 260 KiB (icmp_sk_init()), until they are sent.
-    flood_from_both 200 -s 20000
+    ping_from_both 2000 -f
+    # The kernel's socket that answers pings holds 260 KiB (icmp_sk_init()), until they are sent: at most three wait for
+    # an answer, where a flood sends 100 in a second without any.
+    ping_from_both 200 -A -l 3 -s 20000
     iperf 1 2 -n 40M -P 4 --bidir
     MODE=datagram set_modes
     both_work
