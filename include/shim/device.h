@@ -32,7 +32,7 @@ uint64_t shim_ib_kernel_cap_flags(const struct ib_device *ca);
 unsigned int shim_ib_num_comp_vectors(const struct ib_device *ca);
 /* Queries the port. CONTEXT: process, may sleep. */
 int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct shim_port *attributes);
-/* Returns the bytes of an MTU code of the port's SA, Omni-Path's among them; -1: there is no such code. CONTEXT: any. */
+/* Returns the bytes of an MTU code of the port's SA, or of Omni-Path's; -1: there is no such code. CONTEXT: any. */
 int shim_rdma_mtu_enum_to_int(struct ib_device *ca, uint32_t port, int code);
 /* Reads a GID from ib_core's copy, which is renewed when the HCA reports a change. CONTEXT: any. */
 int shim_rdma_query_gid(struct ib_device *ca, uint32_t port, int index, struct shim_gid *gid);
