@@ -40,11 +40,13 @@ void Connections::stop()
     }
     // Runs the work items here until no connection is left; each state has a deadline. The polls still run, and
     // complete what was posted.
-    do {
+    for (;;) {
         (void)active.work.run_here();
         (void)passive.work.run_here();
+        if (idle())
+            break;
         shim_msleep(1);
-    } while (!idle());
+    }
     active.work.cancel();
     passive.work.cancel();
 }
