@@ -29,8 +29,8 @@ TEST_F(InterfaceTest, carrier_comes_with_the_broadcast_group)
 
 TEST_F(InterfaceTest, omni_paths_mtus_bring_the_carrier)
 {
+    world.ca.omni_path = true;
     for (const std::uint8_t code : {6, 7}) {
-        world.ca.omni_path = true;
         world.rtnl = true;
         ipoib_ndo_open(&world.dev());
         world.rtnl = false;
@@ -40,7 +40,6 @@ TEST_F(InterfaceTest, omni_paths_mtus_bring_the_carrier)
         EXPECT_TRUE(world.dev().carrier);
         EXPECT_EQ(world.dev().mtu, 4092U) << "the port's";
         close();
-        world.ca.omni_path = false;
     }
 }
 
@@ -116,28 +115,32 @@ TEST_F(InterfaceTest, failed_send_during_close_queues_no_recovery)
     })) << "it would find the queue pair gone";
 }
 
-TEST_F(InterfaceTest, restart_without_memory_is_retried)
+class FailedRestartTest : public InterfaceTest {
+protected:
+    // Restarts the open interface's queues while there is no memory.
+    void fail_to_restart()
+    {
+        open();
+        world.fail_pages = true;
+        ipoib_ndo_tx_timeout(&world.dev());
+        world.run_work();
+        EXPECT_FALSE(world.dev().carrier);
+        world.fail_pages = false;
+    }
+};
+
+TEST_F(FailedRestartTest, restart_without_memory_is_retried)
 {
-    open();
-    world.fail_pages = true;
-    ipoib_ndo_tx_timeout(&world.dev());
-    world.run_work();
-    EXPECT_FALSE(world.dev().carrier);
-    world.fail_pages = false;
+    fail_to_restart();
     world.advance(101);
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
 }
 
-TEST_F(InterfaceTest, late_start_leaves_an_interface_alone_that_the_user_has_reopened)
+TEST_F(FailedRestartTest, late_start_leaves_an_interface_alone_that_the_user_has_reopened)
 {
-    open();
-    world.fail_pages = true;
-    ipoib_ndo_tx_timeout(&world.dev());
-    world.run_work();
-    EXPECT_FALSE(world.dev().carrier);
-    world.fail_pages = false;
+    fail_to_restart();
     close();
     open();
     const unsigned int joins = world.join_questions;
