@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """reregister.py HCA COUNT INTERVAL: in the subnet manager's name, makes a port of this machine reregister COUNT times
-(PortInfo:ClientReregister, IBA 14.2.5.6), every INTERVAL seconds."""
+(PortInfo:ClientReregister, IBA 14.2.5.6), every INTERVAL seconds. Prints a line for each. Reads the port's PortInfo and
+writes it back, so a change that the subnet manager makes in between is undone: not for ports that it is configuring."""
 import fcntl
 import os
 import struct
@@ -42,6 +43,7 @@ def main():
         info[33] &= 0x0F
         info[51] |= 0x80
         ask(file, ident, SET, 2 * number + 2, bytes(info))
+        print(number + 1, flush=True)
         time.sleep(interval)
 
 

@@ -10,7 +10,7 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
 test_children_are_deleted_while_their_hca_is_unplugged() {
-    local pid
+    local children reregisters
     gone() { ! kill -0 "$1"; }
     expect_missing_gids
     for _ in $(seq 8); do
@@ -22,14 +22,19 @@ test_children_are_deleted_while_their_hca_is_unplugged() {
             echo 0x8001 >/sys/class/net/ib1/delete_child
             echo 0x8002 >/sys/class/net/ib1/delete_child
         done' >/dev/null 2>&1 &
-        pid=$!
-        # Causes flushes to wait for; ends with the HCA.
-        /test/reregister.py 1 1000000 0.01 2>/dev/null &
+        children=$!
+        # Causes flushes to wait for.
+        /test/reregister.py 1 1000000 0.01 >/run/reregistered 2>/dev/null &
+        reregisters=$!
         wait_for 20 test -e /run/made
+        wait_for 20 test -s /run/reregistered
         knob 2 plugged 0 &
         # A deadlock would block this process for ever.
         wait_for 30 gone $!
-        wait_for 30 gone $pid
+        wait_for 30 gone $children
+        # Before the next HCA, which it could open. It may be waiting for a response that the old one will not bring.
+        kill $reregisters 2>/dev/null || true
+        wait $reregisters 2>/dev/null || true
         rm /run/made
         ! ip -o link show type ipoib | grep '800[12]' || return 1
         knob 2 plugged 1

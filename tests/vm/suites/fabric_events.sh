@@ -12,7 +12,7 @@ red=0x0002, ipoib : ALL=full;'
 # The subnet manager makes a host's port reregister again and again, until calm.
 storm() { # HOST
     expect_missing_gids
-    /test/reregister.py $(($1 - 1)) 1000000 0.03 2>/run/storm.err &
+    /test/reregister.py $(($1 - 1)) 1000000 0.03 2>/run/storm.err >/dev/null &
     storm=$!
     trap 'kill $storm 2>/dev/null || true' EXIT
 }
@@ -141,7 +141,7 @@ test_groups_are_rejoined_at_once_after_reregistration() {
     started=$SECONDS
     for _ in 1 2 3; do
         [ "$DRIVER" = stock ] || before=$(statistic_of 2 group_joins)
-        /test/reregister.py 1 1 0
+        /test/reregister.py 1 1 0 >/dev/null
         wait_for 5 rejoined
     done
     wait_for 5 listed

@@ -154,8 +154,9 @@ test_unused_paths_and_groups_are_freed() {
     wait_for 30 carrier 2
     # OpenSM runs and reports at once that the path does not exist.
     storm 3000
+    paths=$(paths_of_host_2)
     seq 250 | sed 's/^/239.20.9./' | on 2 python3 /test/group.py send-many ib1
-    paths=$(paths_of_host_2) groups=$(groups_of_host_2)
+    groups=$(groups_of_host_2)
     echo "# $paths paths and $groups groups"
     [ "$paths" -gt 500 ]
     [ "$groups" -gt 200 ]

@@ -145,7 +145,7 @@ do_broken() {
     knob "$1" fail_sends $(($2 % 5 + 1))
     knob "$1" kill_rc 1
 }
-do_reregister() { /test/reregister.py $(($1 - 1)) $(($2 % 10 + 1)) 0.05; }
+do_reregister() { /test/reregister.py $(($1 - 1)) $(($2 % 10 + 1)) 0.05 >/dev/null; }
 child_has_no_carrier() { no_carrier "$1" "$(interface_of "$1").8001"; }
 do_pkey() {
     local host
