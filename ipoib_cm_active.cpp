@@ -41,7 +41,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
     ActiveConnection* connection = connection_of(neighbour, path);
     if (!connection) {
         interface_.paths.dropped.add();
-        shim_kfree_skb_reason(skb, SHIM_DROP_NO_MEMORY);
+        shim_kfree_skb_reason(skb, SHIM_DROP_NOMEM);
         return;
     }
     kernel::PacketQueue none;
@@ -57,7 +57,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
         interface_.paths.send_datagram(skb, neighbour.key(), path.handle->get());
     } else {
         interface_.paths.dropped.add();
-        shim_kfree_skb_reason(skb, SHIM_DROP_WAITING);
+        shim_kfree_skb_reason(skb, SHIM_DROP_NEIGH_QUEUEFULL);
     }
 }
 
@@ -147,7 +147,7 @@ void ActiveConnections::close(ActiveConnection& connection)
         neighbour->attempt = nullptr;
         connection.neighbour = nullptr;
     }
-    interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+    interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_NEIGH_FAILED));
     start_release(connection, ActiveRelease::Event::abandoned);
 }
 
@@ -158,7 +158,7 @@ void ActiveConnections::report(ActiveConnection& connection, ActiveLife::Event e
         PathTable::Guard guard(interface_.paths);
         perform(connection, step(connection, event), ready);
     }
-    transmit(ready);
+    interface_.requeue(ready);
 }
 
 void ActiveConnections::send_failed(ActiveConnection& connection)
@@ -168,12 +168,6 @@ void ActiveConnections::send_failed(ActiveConnection& connection)
     // In this state no packet waits, so none is left in the queue.
     if (connection.life.state() == ActiveLife::State::established)
         perform(connection, step(connection, ActiveLife::Event::failed), none);
-}
-
-void ActiveConnections::transmit(kernel::PacketQueue& ready)
-{
-    while (sk_buff* skb = ready.pop())
-        shim_dev_queue_xmit(skb, interface_.dev());
 }
 
 // The work item
@@ -191,7 +185,7 @@ unsigned long ActiveConnections::service()
         PathTable::Guard guard(interface_.paths);
         delay = next_check(now, ready);
     }
-    transmit(ready);
+    interface_.requeue(ready);
     return delay;
 }
 
@@ -314,7 +308,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     constexpr unsigned int min_message = min_mtu + sizeof(Encapsulation);
     if (connection.max_message < min_message) {
         log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.max_message, min_message);
-        interface_.connections.passive.malformed.add();
+        interface_.connections.malformed.add();
         shim_ib_send_cm_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         report(connection, ActiveLife::Event::failed);
         return;
@@ -458,7 +452,7 @@ void ActiveConnections::destroy(ActiveConnection& connection)
         if (gone)
             connection.unlink();
     }
-    transmit(ready);
+    interface_.requeue(ready);
     if (gone)
         kernel::Owned<ActiveConnection>(&connection).reset();
 }

@@ -191,7 +191,7 @@ kernel::Status show_connections(Interface& interface, seq_file* file)
         "malformed %llu\n",
         count_of(active.requests_sent), count_of(active.established), count_of(active.requests_failed),
         count_of(active.disconnected), count_of(passive.accepted), count_of(passive.rejected),
-        count_of(passive.malformed));
+        count_of(interface.connections.malformed));
     std::size_t count = 0;
     {
         PathTable::Guard guard(interface.paths);

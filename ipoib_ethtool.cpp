@@ -44,7 +44,7 @@ constexpr Statistic statistics[] = {
     COUNTER("rx_copybreak", rx.copied),
     COUNTER("tx_dropped_no_path", paths.dropped),
     COUNTER("tx_dropped_no_group", groups.dropped),
-    COUNTER("tx_too_long", connections.too_long),
+    COUNTER("tx_too_long", pmtu.too_long),
     COUNTER("path_queries", paths.queries),
     COUNTER("path_query_failures", paths.failures),
     COUNTER("path_limit_reached", paths.refusals),
@@ -56,7 +56,7 @@ constexpr Statistic statistics[] = {
     COUNTER("cm_disconnected", connections.active.disconnected),
     COUNTER("cm_passive_accepted", connections.passive.accepted),
     COUNTER("cm_passive_rejected", connections.passive.rejected),
-    COUNTER("cm_malformed", connections.passive.malformed),
+    COUNTER("cm_malformed", connections.malformed),
 };
 
 #undef SUM

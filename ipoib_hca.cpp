@@ -30,19 +30,19 @@ bool listed(const char* names, const char* name)
 
 } // namespace
 
-unsigned int abilities_of(const ib_device* ca)
+unsigned int features_of(const ib_device* ca)
 {
     const std::uint64_t kernel_flags = shim_ib_kernel_cap_flags(ca);
-    unsigned int abilities = 0;
+    unsigned int features = 0;
     if (shim_ib_max_send_sge(ca) > 1)
-        abilities |= SHIM_CAN_GATHER;
+        features |= SHIM_FEATURE_SG;
     if (shim_ib_device_cap_flags(ca) & SHIM_IB_DEVICE_UD_IP_CSUM)
-        abilities |= SHIM_CAN_CHECKSUM;
+        features |= SHIM_FEATURE_IP_CSUM;
     if (kernel_flags & SHIM_IBK_UD_TSO)
-        abilities |= SHIM_CAN_SEGMENT;
+        features |= SHIM_FEATURE_TSO;
     if (kernel_flags & SHIM_IBK_VIRTUAL_FUNCTION)
-        abilities |= SHIM_IS_FUNCTION;
-    return abilities;
+        features |= SHIM_FEATURE_VF;
+    return features;
 }
 
 Hca::Hca(ib_device* ca)

@@ -23,7 +23,7 @@ kernel::Status UdSendRing::create(unsigned int size, unsigned int sges)
         slots_[i].set_lkey(interface_.queues.lkey());
     }
     min_free_ = 1;
-    if (interface_.cuts_segments()) {
+    if (interface_.driver_tso()) {
         min_free_ = std::clamp(size / 4, 1U, max_segments);
         limit_segments(min_free_);
         return headers_.allocate(size);
@@ -90,7 +90,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
         drop(skb);
         return;
     }
-    if (segment_bytes && interface_.cuts_segments()) {
+    if (segment_bytes && interface_.driver_tso()) {
         send_segments(skb, header_bytes, segment_bytes, ah, qpn);
         return;
     }
@@ -98,7 +98,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     const std::uint32_t here = index_.head();
     MappedPacket& slot = slots_[index_.slot(here)];
     if (index_.free() == 0 || queue_.closed() ||
-        (checksum && !interface_.leaves_checksums() && shim_helper_skb_checksum(skb) != 0) ||
+        (checksum && !interface_.hca_checksums() && shim_helper_skb_checksum(skb) != 0) ||
         !slot.map(interface_.ca(), skb, header_bytes, sges_)) [[unlikely]] {
         drop(skb);
         return;
@@ -106,7 +106,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     slot.queued_bytes = bytes;
     slot.packets = 1;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
-    write_request(slot, here, ah, qpn, checksum && interface_.leaves_checksums());
+    write_request(slot, here, ah, qpn, checksum && interface_.hca_checksums());
     if (segment_bytes) {
         const unsigned int data_bytes = bytes - header_bytes;
         slot.packets = (data_bytes + segment_bytes - 1) / segment_bytes;

@@ -46,17 +46,17 @@ kernel::Status Interface::prepare()
 {
     shim_port attributes;
     TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
-    unsigned int abilities = abilities_of(ca());
+    unsigned int features = features_of(ca());
     if (rdma_netdev.present()) { // The rdma_netdev sets the other features itself.
-        abilities &= SHIM_IS_FUNCTION;
+        features &= SHIM_FEATURE_VF;
     } else {
         // The netdev was allocated with as many queues as an rdma_netdev may need.
         TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
         TRY(shim_netif_set_real_num_rx_queues(dev_, 1));
-        if (SHIM_HAS_TSO && abilities & SHIM_CAN_GATHER && !(abilities & SHIM_CAN_SEGMENT))
-            abilities |= SHIM_CUT_BY_DRIVER;
+        if (SHIM_HAS_TSO && features & SHIM_FEATURE_SG && !(features & SHIM_FEATURE_TSO))
+            features |= SHIM_FEATURE_DRIVER_TSO;
     }
-    add_abilities(abilities);
+    add_features(features);
     mtu.begin(attributes.max_mtu);
     shim_netif_carrier_off(dev_);
     identity.begin();
@@ -176,10 +176,10 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
 
 // Features and address
 
-void Interface::add_abilities(unsigned int abilities)
+void Interface::add_features(unsigned int features)
 {
-    abilities_ |= abilities;
-    shim_helper_netdev_add_features(dev_, abilities_);
+    features_ |= features;
+    shim_helper_netdev_add_features(dev_, features_);
 }
 
 kernel::Status Interface::set_address(const HwAddr& address)
@@ -202,7 +202,7 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.multicast = rx.multicast.value();
     stats.tx_packets = tx.packets.value();
     stats.tx_bytes = tx.bytes.value();
-    stats.tx_errors = tx.errors.value() + connections.too_long.value();
+    stats.tx_errors = tx.errors.value() + pmtu.too_long.value();
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
     if (rdma_netdev.present())
         rdma_netdev.add_statistics(stats);
@@ -302,7 +302,7 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ndo_set_address(net_device* dev, const std::
 void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
 bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).settings.connected(); }
 
-bool ipoib_leaves_checksums(const net_device* dev)
+bool ipoib_offers_checksums(const net_device* dev)
 {
     const Interface& interface = Interface::of(dev);
     return !interface.settings.connected() || interface.settings.icrc_as_checksum();

@@ -57,7 +57,7 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
         return;
     kernel::Guard guard(lock_);
     if (!accepting_ || !broadcast_ || broadcast_->ah.load() == nullptr) {
-        drop(skb, accepting_ ? SHIM_DROP_UNREACHABLE : SHIM_DROP_CLOSED);
+        drop(skb, accepting_ ? SHIM_DROP_NEIGH_FAILED : SHIM_DROP_DEV_READY);
         return;
     }
     group = groups_.find(mgid);
@@ -67,9 +67,9 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     if (group && send_now(*group, skb))
         return;
     if (group)
-        dropped.add(group->waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
+        dropped.add(group->waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
     if (!group || !group->waiting.push(skb, max_waiting)) {
-        drop(skb, group ? SHIM_DROP_WAITING : SHIM_DROP_NO_MEMORY);
+        drop(skb, group ? SHIM_DROP_NEIGH_QUEUEFULL : SHIM_DROP_NOMEM);
         return;
     }
     group->last_used.store(shim_jiffies());
@@ -277,7 +277,7 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
                                    : status == kernel::timed_out ? GroupJoin::Event::unanswered
                                                                  : GroupJoin::Event::refused);
     }
-    transmit(std::move(ready));
+    interface_.requeue(ready);
     return status;
 }
 
@@ -321,17 +321,17 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
     return {};
 }
 
-kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event answer)
+kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event event)
 {
     kernel::PacketQueue ready;
     kernel::Guard guard(lock_);
-    const auto next = step(group, answer);
+    const auto next = step(group, event);
     switch (next.action) {
     case GroupJoin::Action::send_waiting:
         ready.take(group.waiting);
         break;
     case GroupJoin::Action::drop_waiting:
-        dropped.add(group.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+        dropped.add(group.waiting.drop_all(SHIM_DROP_NEIGH_FAILED));
         // The subnet manager may have assigned the multicast LID to another group.
         group.ah.store(nullptr);
         interface_.reaper.retire(std::move(group.handle));
@@ -348,12 +348,6 @@ kernel::PacketQueue GroupSet::finish_join(Group& group, GroupJoin::Event answer)
     if (accepting_)
         joins_.queue_now(interface_.work_queue);
     return ready;
-}
-
-void GroupSet::transmit(kernel::PacketQueue packets)
-{
-    while (sk_buff* skb = packets.pop())
-        shim_dev_queue_xmit(skb, interface_.dev());
 }
 
 // Leaving
@@ -380,7 +374,7 @@ void GroupSet::leave(Group& group)
     membership.reset();
     if (group.attached)
         interface_.detach_group(group.key(), group.mlid);
-    dropped.add(group.waiting.drop_all(SHIM_DROP_FORGOTTEN));
+    dropped.add(group.waiting.drop_all(SHIM_DROP_NEIGH_DEAD));
     interface_.reaper.retire(std::move(group.handle));
     interface_.reaper.retire(kernel::Owned<Group>(&group));
 }
@@ -467,7 +461,7 @@ void GroupSet::collect_garbage(unsigned long idle)
     {
         kernel::Guard guard(lock_);
         for (Group& group : all_) {
-            dropped.add(group.waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
+            dropped.add(group.waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
             if (group.join.send_only() && kernel::elapsed(group.last_used.load_relaxed(), now) > idle) {
                 unlink(group);
                 gone.push_back(group);

@@ -76,25 +76,25 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
         dropped.add();
-        shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NO_MEMORY : SHIM_DROP_CLOSED);
+        shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NOMEM : SHIM_DROP_DEV_READY);
         return;
     }
     touch(*path);
     set_idle(*path, false);
     if (neighbour)
         touch(*neighbour);
-    dropped.add(path->waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
-    const bool asked = request(*path);
+    dropped.add(path->waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
+    const bool requested = request(*path);
     if (path->life.usable()) {
         if (neighbour && !goes_by_datagram(*neighbour))
             interface_.connections.active.send(skb, *neighbour, *path);
         else
             send_datagram(skb, to, path->handle->get());
-    } else if (!asked || !path->waiting.push(skb, max_waiting)) {
-        if (asked && path->waiting.length() >= max_waiting)
+    } else if (!requested || !path->waiting.push(skb, max_waiting)) {
+        if (requested && path->waiting.length() >= max_waiting)
             log_warning(interface_.dev(), "queue length limit %u. Packet drop.", max_waiting);
         dropped.add();
-        shim_kfree_skb_reason(skb, asked ? SHIM_DROP_WAITING : SHIM_DROP_UNREACHABLE);
+        shim_kfree_skb_reason(skb, requested ? SHIM_DROP_NEIGH_QUEUEFULL : SHIM_DROP_NEIGH_FAILED);
     }
 }
 
@@ -174,7 +174,7 @@ bool PathTable::request(Path& path)
 
 bool PathTable::send_query(Path& path)
 {
-    const shim_path_query question{
+    const shim_path_query request{
         .dgid = path.key().native(),
         .sgid = interface_.identity.gid().native(),
         .pkey = interface_.identity.pkey().value(),
@@ -182,7 +182,7 @@ bool PathTable::send_query(Path& path)
     };
     queries.add();
     // A response that comes at once waits for the lock.
-    const int id = shim_helper_sa_path_query(interface_.ca(), interface_.identity.port(), &question,
+    const int id = shim_helper_sa_path_query(interface_.ca(), interface_.identity.port(), &request,
                                              path.life.limit_s() * 1000, query_completed, &path, &path.query);
     if (id == kernel::try_again) {
         // The subnet manager is changing. The next packet sends a query; packets wait for it.
@@ -215,7 +215,7 @@ PathLife::Action PathTable::finish_query(Path& path, PathLife::Event event)
     case PathLife::Action::drop_waiting:
         failures.add();
         interface_.reaper.retire(set_address_handle(path, {}));
-        dropped.add(path.waiting.drop_all(SHIM_DROP_UNREACHABLE));
+        dropped.add(path.waiting.drop_all(SHIM_DROP_NEIGH_FAILED));
         break;
     case PathLife::Action::none:
     case PathLife::Action::cancel:
@@ -257,8 +257,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
             remove_neighbours(path);
         }
     }
-    while (sk_buff* skb = ready.pop())
-        shim_dev_queue_xmit(skb, interface_.dev());
+    interface_.requeue(ready);
 
     Guard guard(*this);
     if (--open_queries_ == 0 && waiting_for_queries_)
@@ -316,7 +315,7 @@ void PathTable::unlink(Path& path)
 
 void PathTable::release(Path& path)
 {
-    dropped.add(path.waiting.drop_all(SHIM_DROP_FORGOTTEN));
+    dropped.add(path.waiting.drop_all(SHIM_DROP_NEIGH_DEAD));
     interface_.reaper.retire(std::move(path.handle));
     interface_.reaper.retire(kernel::Owned<Path>(&path));
 }
@@ -394,7 +393,7 @@ void PathTable::collect_garbage(unsigned long idle)
             for (Neighbour& neighbour : path.neighbours)
                 if (unused(neighbour))
                     remove(neighbour);
-            dropped.add(path.waiting.drop_overdue(SHIM_DROP_UNREACHABLE));
+            dropped.add(path.waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
             // No query could be sent when these packets came.
             if (!path.waiting.empty())
                 (void)request(path);

@@ -9,7 +9,7 @@ constinit kernel::LockClass PmtuNotifier::lock_class_;
 void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
 {
     interface_.tx_dropped.add();
-    interface_.connections.too_long.add();
+    too_long.add();
     shim_skb_dst_update_pmtu(skb, mtu);
     shim_skb_set_cb(skb, mtu);
     {
@@ -18,7 +18,7 @@ void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
             skb = nullptr;
     }
     if (skb)
-        shim_kfree_skb_reason(skb, SHIM_DROP_TOO_LONG);
+        shim_kfree_skb_reason(skb, SHIM_DROP_PKT_TOO_BIG);
     send_.queue(interface_.work_queue);
 }
 

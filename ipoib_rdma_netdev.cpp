@@ -68,7 +68,7 @@ kernel::Status RdmaNetdev::init_queues()
     const kernel::Status status = interface_.queues.init();
     filters_ = status.ok();
     if (filters_)
-        interface_.add_abilities(abilities_of(interface_.ca()) & SHIM_CAN_GATHER);
+        interface_.add_features(features_of(interface_.ca()) & SHIM_FEATURE_SG);
     return status;
 }
 

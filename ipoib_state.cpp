@@ -44,8 +44,7 @@ kernel::Status InterfaceState::perform(InterfaceLife::Event event)
 
 kernel::Status InterfaceState::open()
 {
-    return perform(interface_.identity.has_pkey() ? InterfaceLife::Event::opened
-                                                  : InterfaceLife::Event::opened_without_pkey);
+    return perform(interface_.identity.has_pkey() ? InterfaceLife::Event::opened : InterfaceLife::Event::deferred);
 }
 
 bool InterfaceState::close()
@@ -66,7 +65,7 @@ kernel::Status InterfaceState::reopen()
 
 void InterfaceState::start_later()
 {
-    life_.on(InterfaceLife::Event::opened_without_pkey);
+    life_.on(InterfaceLife::Event::deferred);
     restart_.queue(kernel::seconds(1));
 }
 

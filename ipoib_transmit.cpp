@@ -12,7 +12,7 @@ void Interface::transmit(sk_buff* skb)
 {
     if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]] {
         tx_dropped.add();
-        shim_kfree_skb_reason(skb, SHIM_DROP_MALFORMED);
+        shim_kfree_skb_reason(skb, SHIM_DROP_HDR_TRUNC);
     } else {
         // SAFETY: the header consists of bytes and is in the linear part; the tables below read it before they pull it.
         auto& header = *reinterpret_cast<HardHeader*>(shim_skb_data(skb));
@@ -25,12 +25,18 @@ void Interface::transmit(sk_buff* skb)
             paths.send_address_resolution(skb, header.destination);
         } else {
             tx_dropped.add();
-            shim_kfree_skb_reason(skb, SHIM_DROP_TYPE);
+            shim_kfree_skb_reason(skb, SHIM_DROP_UNHANDLED_PROTO);
         }
     }
     // Packets that were built before this one must not wait for a further one, whether or not this one was sent.
     if (!shim_netdev_xmit_more() || shim_netif_tx_queue_stopped(dev_))
         tx.ring_doorbells();
+}
+
+void Interface::requeue(kernel::PacketQueue& packets)
+{
+    while (sk_buff* skb = packets.pop())
+        shim_dev_queue_xmit(skb, dev_);
 }
 
 } // namespace ipoib

@@ -32,7 +32,10 @@ void TxQueue::stop()
 void TxQueue::stop_stack()
 {
     stops.add();
-    shim_trace_ring(dev_, "send", "stopped", ring.index().used(), ring.index().size());
+    if (!ring.has_room())
+        shim_trace_ring(dev_, "send", "stopped", ring.index().used(), ring.index().size());
+    else
+        shim_trace_ring(dev_, "connected send", "stopped", pool.used(), pool.size());
     shim_netif_tx_stop_queue(dev_);
     // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the room it made is seen here.
     shim_smp_mb();

@@ -67,11 +67,11 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 
 /* Parameters of the callback of a path record query. */
 #if defined(HAVE_SA_PATH_COUNT_UNSIGNED)
-#define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, unsigned int count, void *context
+#define SHIM_PATH_CALLBACK_ARGS int status, struct sa_path_rec *record, unsigned int count, void *context
 #elif defined(HAVE_SA_PATH_COUNT)
-#define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, int count, void *context
+#define SHIM_PATH_CALLBACK_ARGS int status, struct sa_path_rec *record, int count, void *context
 #else
-#define SHIM_PATH_ANSWER int status, struct sa_path_rec *record, void *context
+#define SHIM_PATH_CALLBACK_ARGS int status, struct sa_path_rec *record, void *context
 #endif
 
 /* Listening for one service ID: a mask of 0 stands for all bits. */

@@ -30,7 +30,7 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 {
 	if (!ipoib_offloads_sends(dev))
 		features &= ~NETIF_F_ALL_TSO;
-	return ipoib_leaves_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
+	return ipoib_offers_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
 }
 
 /* Leaves the segmentation of packets with long IPv6 extension headers to the stack. */

@@ -116,8 +116,6 @@ private:
     // now: jiffies. The caller transmits the packets in ready after releasing the lock.
     void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
     unsigned long next_check(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
-    // Transmits packets anew that waited.
-    void transmit(kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
 
     ActiveConnection* connection_of(Neighbour& neighbour, Path& path) TA_REQUIRES(path_lock);
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);

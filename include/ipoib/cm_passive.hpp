@@ -97,7 +97,7 @@ public:
     kernel::List<PassiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
     unsigned int count() const TA_REQUIRES(path_lock) { return count_; }
 
-    kernel::SharedCounter accepted, rejected, malformed;
+    kernel::SharedCounter accepted, rejected;
 
     // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
     // end of the present jiffy. Returns the time until the next call in jiffies, 0: none is needed.

@@ -34,8 +34,8 @@ public:
     SharedReceiveQueue receives;
     ActiveConnections active;
     PassiveConnections passive;
-    // Packets longer than their connection, or their link, carries.
-    kernel::SharedCounter too_long;
+    // REQs and REPs with invalid private data.
+    kernel::SharedCounter malformed;
 
 private:
     // True if no connection is left.

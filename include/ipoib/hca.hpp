@@ -15,8 +15,8 @@ class Interface;
 // Tag of the list of an HCA's interfaces, children included.
 class OfHca;
 
-// Returns what the HCA can do for datagrams: bits of shim_ability. CONTEXT: any.
-unsigned int abilities_of(const ib_device* ca);
+// Returns what the HCA can do for datagrams: bits of shim_feature. CONTEXT: any.
+unsigned int features_of(const ib_device* ca);
 
 class Hca {
 public:

@@ -63,6 +63,8 @@ public:
     kernel::Status open() TA_REQUIRES(kernel::rtnl);
     void stop() TA_REQUIRES(kernel::rtnl);
     void transmit(sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
+    // Queues packets that waited on the netdev, which transmits them as new ones. CONTEXT: without the path lock.
+    void requeue(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
     // CONTEXT: any.
     void tx_timed_out();
     // Sets the GUID, for it and its children. -EBUSY: it is up. -EINVAL: other bytes of the address differ.
@@ -75,12 +77,12 @@ public:
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
-    // Adds to the netdev's features (bits of shim_ability).
-    void add_abilities(unsigned int abilities) TA_REQUIRES(kernel::rtnl);
+    // Adds to the netdev's features (bits of shim_feature).
+    void add_features(unsigned int features) TA_REQUIRES(kernel::rtnl);
     // True if the driver segments TCP's large packets, as the HCA can't.
-    bool cuts_segments() const { return abilities_ & SHIM_CUT_BY_DRIVER; }
+    bool driver_tso() const { return features_ & SHIM_FEATURE_DRIVER_TSO; }
     // True if the HCA fills in checksums.
-    bool leaves_checksums() const { return abilities_ & SHIM_CAN_CHECKSUM; }
+    bool hca_checksums() const { return features_ & SHIM_FEATURE_IP_CSUM; }
     // False if an rdma_netdev replaces the UD queue pair, the rings and the connections.
     bool has_queues() const { return !rdma_netdev.replaces_queues(); }
 
@@ -125,7 +127,7 @@ private:
     void destroy() TA_REQUIRES(kernel::rtnl);
 
     bool alive_ TA_GUARDED(kernel::rtnl) = false;
-    unsigned int abilities_ = 0;
+    unsigned int features_ = 0;
 };
 
 } // namespace ipoib

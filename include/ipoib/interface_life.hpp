@@ -13,21 +13,21 @@ class InterfaceLife {
 public:
     enum class State {
         closed,   // administratively down
-        no_pkey,  // up; the P_Key is not in the port's table
+        waiting,  // up; the P_Key is not in the port's table, or the queue pair could not be put into service
         starting, // the queue pair is in service; the broadcast group is not joined
         running,  // the broadcast group is joined: carrier
     };
     enum class Event {
-        opened,              // by the user; the P_Key is in the port's table
-        opened_without_pkey, // by the user; it is not
-        closed,              // by the user
-        joined,              // the broadcast group, with the port active
-        reregister,          // light flush: the SM requests reregistration
-        port_changed,        // normal flush: port up or down, or another LID
-        restart,             // heavy flush: another P_Key or larger MTU; or a stalled queue
-        pkey_gone,           // heavy flush: the P_Key was removed from the port's table
-        pkey_found,          // heavy flush: the P_Key was added to the port's table
-        unchanged,           // heavy flush: nothing changed
+        opened,       // by the user; the P_Key is in the port's table
+        deferred,     // opened without that P_Key; or the start failed, and is tried again
+        closed,       // by the user
+        joined,       // the broadcast group, with the port active
+        reregister,   // light flush: the SM requests reregistration
+        port_changed, // normal flush: port up or down, or another LID
+        restart,      // heavy flush: another P_Key or larger MTU; or a stalled queue
+        pkey_gone,    // heavy flush: the P_Key was removed from the port's table
+        pkey_found,   // heavy flush: the P_Key was added to the port's table
+        unchanged,    // heavy flush: nothing changed
     };
     // Performed in this order.
     enum Action : std::uint8_t {
@@ -55,8 +55,8 @@ public:
         switch (state) {
         case State::closed:
             return "closed";
-        case State::no_pkey:
-            return "no_pkey";
+        case State::waiting:
+            return "waiting";
         case State::starting:
             return "starting";
         case State::running:
@@ -72,10 +72,10 @@ private:
         case State::closed:
             if (event == Event::opened)
                 return {State::starting, start_queues | bring_up};
-            if (event == Event::opened_without_pkey)
-                return {State::no_pkey, none};
+            if (event == Event::deferred)
+                return {State::waiting, none};
             return stay();
-        case State::no_pkey:
+        case State::waiting:
             if (event == Event::closed)
                 return {State::closed, none};
             if (event == Event::pkey_found || event == Event::restart)
@@ -101,9 +101,9 @@ private:
         case Event::restart:
             return {State::starting, bring_down | stop_queues | start_queues | bring_up};
         case Event::pkey_gone:
-            return {State::no_pkey, bring_down | stop_queues};
+            return {State::waiting, bring_down | stop_queues};
         case Event::opened:
-        case Event::opened_without_pkey:
+        case Event::deferred:
         case Event::pkey_found:
         case Event::unchanged:
             break;

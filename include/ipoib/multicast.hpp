@@ -121,8 +121,7 @@ private:
     void send_join(Group& group) TA_REQUIRES(mutex_);
     kernel::Status apply_member_record(Group& group, const shim_mcmember& member) TA_REQUIRES(mutex_);
     // Moves the state machine after a response. Returns the packets that can be sent.
-    kernel::PacketQueue finish_join(Group& group, GroupJoin::Event answer) TA_REQUIRES(mutex_);
-    void transmit(kernel::PacketQueue packets);
+    kernel::PacketQueue finish_join(Group& group, GroupJoin::Event event) TA_REQUIRES(mutex_);
     // Returns false if the group has no address handle yet. CONTEXT: under an RcuGuard.
     bool send_now(Group& group, sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
     void unlink(Group& group) TA_REQUIRES(lock_);

@@ -24,6 +24,9 @@ public:
     // Cancels the work item. CONTEXT: process; nothing is transmitted any more.
     void stop() { send_.cancel(); }
 
+    // Packets that were rejected.
+    kernel::SharedCounter too_long;
+
 private:
     static constexpr unsigned int max_packets = 64;
 

@@ -68,7 +68,7 @@ public:
     // The drop reason of a packet that could not be built.
     shim_drop drop_reason() const
     {
-        return closed() ? SHIM_DROP_CLOSED : has_room() ? SHIM_DROP_NO_MEMORY : SHIM_DROP_FULL;
+        return closed() ? SHIM_DROP_DEV_READY : has_room() ? SHIM_DROP_NOMEM : SHIM_DROP_FULL_RING;
     }
     int poll(int budget) TA_REQUIRES(kernel::transmit_poll);
     // Handles all completions that the completion queue has now.

@@ -16,13 +16,13 @@ public:
     PacketQueue(PacketQueue&& other) noexcept { take(other); }
     PacketQueue& operator=(PacketQueue&& other) noexcept
     {
-        drop_all(SHIM_DROP_FORGOTTEN);
+        drop_all(SHIM_DROP_NEIGH_DEAD);
         take(other);
         return *this;
     }
     PacketQueue(const PacketQueue&) = delete;
     PacketQueue& operator=(const PacketQueue&) = delete;
-    ~PacketQueue() { drop_all(SHIM_DROP_FORGOTTEN); }
+    ~PacketQueue() { drop_all(SHIM_DROP_NEIGH_DEAD); }
 
     unsigned int length() const { return length_; }
     bool empty() const { return !first_; }

@@ -37,7 +37,7 @@ struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
 int ipoib_ndo_set_address(struct net_device *dev, const uint8_t *address);
 /* Return true if the stack may send packets for segmentation (GSO), or without checksums. */
 bool ipoib_offloads_sends(const struct net_device *dev);
-bool ipoib_leaves_checksums(const struct net_device *dev);
+bool ipoib_offers_checksums(const struct net_device *dev);
 /* The multicast list has changed. CONTEXT: the address list's lock; as ndo_set_rx_mode_async (7.1), RTNL. */
 void ipoib_ndo_set_rx_mode(struct net_device *dev);
 /* Fills in *stats, which is zero. CONTEXT: any. */

@@ -12,16 +12,16 @@ struct net_device;
 struct sockaddr;
 
 /* Offloads of a netdev for datagrams. */
-enum shim_ability {
+enum shim_feature {
 	/* Scatter/gather. */
-	SHIM_CAN_GATHER = 1,
+	SHIM_FEATURE_SG = 1,
 	/* The HCA fills in, and verifies, TCP and UDP checksums over IPv4; segments TCP over IPv4. */
-	SHIM_CAN_CHECKSUM = 2,
-	SHIM_CAN_SEGMENT = 4,
+	SHIM_FEATURE_IP_CSUM = 2,
+	SHIM_FEATURE_TSO = 4,
 	/* The HCA is a virtual function: there are no operations for its virtual functions. */
-	SHIM_IS_FUNCTION = 8,
+	SHIM_FEATURE_VF = 8,
 	/* The driver segments TCP, and fills in checksums that the HCA can't. */
-	SHIM_CUT_BY_DRIVER = 16,
+	SHIM_FEATURE_DRIVER_TSO = 16,
 };
 
 /*
@@ -36,8 +36,8 @@ unsigned int shim_netdev_num_tx_queues(const struct net_device *dev);
 /* Sets the number of queues that are used, from the first. -EINVAL: none, or more than there are. */
 int shim_netif_set_real_num_tx_queues(struct net_device *dev, unsigned int count);
 int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count);
-/* Adds features and netdev operations for bits of enum shim_ability. CONTEXT: before registration, or in ndo_init. */
-void shim_helper_netdev_add_features(struct net_device *dev, unsigned int abilities);
+/* Adds features and netdev operations for bits of enum shim_feature. CONTEXT: before registration, or in ndo_init. */
+void shim_helper_netdev_add_features(struct net_device *dev, unsigned int features);
 /* Replaces the sysfs attributes of a parent by those of a child. CONTEXT: before registration. */
 void shim_netdev_set_child(struct net_device *dev);
 /* Limits the segments of a GSO packet, for good (netif_set_tso_max_segs()). */
@@ -101,7 +101,7 @@ int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu);
 /* Returns true if NETIF_F_RXCSUM or NETIF_F_LRO is enabled. CONTEXT: any. */
 bool shim_netdev_has_rxcsum(const struct net_device *dev);
 bool shim_netdev_has_lro(const struct net_device *dev);
-/* Recomputes the features, with ipoib_offloads_sends() and ipoib_leaves_checksums(). */
+/* Recomputes the features, with ipoib_offloads_sends() and ipoib_offers_checksums(). */
 void shim_netdev_update_features(struct net_device *dev);
 /* Calls visit(context, address), 20 bytes, for each multicast address, under the address list's lock, which the caller
  * must not hold. CONTEXT: any. */

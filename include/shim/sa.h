@@ -22,14 +22,14 @@ struct shim_path_query {
 };
 /*
  * Sends a query; newer kernels' ib_sa repeats it, up to ten times within timeout_ms. Returns an id (>= 0) for
- * shim_ib_sa_cancel_query(), or a negative errno, and then does not call answered(). That is called in process context,
+ * shim_ib_sa_cancel_query(), or a negative errno, and then does not call callback(). That is called in process context,
  * with status 0 and a record that is valid until it returns, or with a negative errno and NULL. CONTEXT: any.
  */
-int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *question,
+int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *request,
 			      unsigned int timeout_ms,
-			      void (*answered)(int status, struct sa_path_rec *record, void *context), void *context,
+			      void (*callback)(int status, struct sa_path_rec *record, void *context), void *context,
 			      struct ib_sa_query **query);
-/* Has answered() called with -EINTR, unless a response has come. CONTEXT: any. */
+/* Has callback() called with -EINTR, unless a response has come. CONTEXT: any. */
 void shim_ib_sa_cancel_query(int id, struct ib_sa_query *query);
 /* Fields of a path record. */
 uint32_t shim_path_dlid(struct sa_path_rec *record);
@@ -55,14 +55,14 @@ struct shim_mcmember {
 };
 /*
  * Sends a join. with_parameters: Q_Key, MTU, rate, SL, ... are those that the group must have, or is created with;
- * otherwise it must exist. answered() is called in process context, perhaps before this function returns. If it returns
- * 0, the membership lasts until shim_helper_sa_leave(), and answered() may be called again, with -ENETRESET, if the
+ * otherwise it must exist. callback() is called in process context, perhaps before this function returns. If it returns
+ * 0, the membership lasts until shim_helper_sa_leave(), and callback() may be called again, with -ENETRESET, if the
  * membership is lost; otherwise the membership is freed. An error pointer on failure. CONTEXT: process, may sleep.
  */
 struct ib_sa_multicast *
 shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
-		    int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context);
-/* Waits until answered() does not run, and leaves the group. CONTEXT: process, may sleep. */
+		    int (*callback)(int status, const struct shim_mcmember *member, void *context), void *context);
+/* Waits until callback() does not run, and leaves the group. CONTEXT: process, may sleep. */
 void shim_helper_sa_leave(struct ib_sa_multicast *membership);
 /* Returns true if a user on this host, of whatever kind, is a member of the group. CONTEXT: any. */
 bool shim_ib_sa_get_mcmember_rec(struct ib_device *ca, uint32_t port, const struct shim_gid *mgid);

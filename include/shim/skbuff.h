@@ -54,20 +54,20 @@ void shim_helper_skb_tx_timestamp(struct sk_buff *skb);
 
 /* Frees a packet that was sent or received. budget: that of the poll, 0 elsewhere. */
 void shim_napi_consume_skb(struct sk_buff *skb, int budget);
-/* Drop reasons, which shim_kfree_skb_reason() translates into the kernel's. */
+/* Drop reasons: the kernel's SKB_DROP_REASON_* of the same name, or none where the kernel has no reasons. */
 enum shim_drop {
 	/* No hard header; an Ethertype that IPoIB does not carry. */
-	SHIM_DROP_MALFORMED,
-	SHIM_DROP_TYPE,
+	SHIM_DROP_HDR_TRUNC,
+	SHIM_DROP_UNHANDLED_PROTO,
 	/* No path or group; too many packets wait for one; it was removed. */
-	SHIM_DROP_UNREACHABLE,
-	SHIM_DROP_WAITING,
-	SHIM_DROP_FORGOTTEN,
-	SHIM_DROP_TOO_LONG,
+	SHIM_DROP_NEIGH_FAILED,
+	SHIM_DROP_NEIGH_QUEUEFULL,
+	SHIM_DROP_NEIGH_DEAD,
+	SHIM_DROP_PKT_TOO_BIG,
 	/* The ring is full; the interface is down; no memory, or no DMA mapping. */
-	SHIM_DROP_FULL,
-	SHIM_DROP_CLOSED,
-	SHIM_DROP_NO_MEMORY,
+	SHIM_DROP_FULL_RING,
+	SHIM_DROP_DEV_READY,
+	SHIM_DROP_NOMEM,
 };
 /* Frees a packet that is dropped. CONTEXT: process or softirq. */
 void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why);

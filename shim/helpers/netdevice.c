@@ -63,23 +63,23 @@ SHIM struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uin
 }
 
 /* The bits of netdev_features_t differ between kernels; features depend on what the rdma_netdev has set. */
-SHIM void shim_helper_netdev_add_features(struct net_device *dev, unsigned int abilities)
+SHIM void shim_helper_netdev_add_features(struct net_device *dev, unsigned int features)
 {
-	if (abilities & SHIM_IS_FUNCTION)
+	if (features & SHIM_FEATURE_VF)
 		dev->netdev_ops = &shim_function_netdev_ops;
-	if (abilities & SHIM_CAN_GATHER)
+	if (features & SHIM_FEATURE_SG)
 		dev->features |= NETIF_F_SG;
-	if (abilities & SHIM_CAN_CHECKSUM)
+	if (features & SHIM_FEATURE_IP_CSUM)
 		dev->hw_features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
-	if (abilities & SHIM_CAN_SEGMENT)
+	if (features & SHIM_FEATURE_TSO)
 		dev->hw_features |= NETIF_F_TSO;
 	/* The core allows TSO only with checksum offload; no HCA is known to have that for IPv6. */
-	if (abilities & SHIM_CUT_BY_DRIVER)
+	if (features & SHIM_FEATURE_DRIVER_TSO)
 		dev->hw_features |=
-			abilities & SHIM_CAN_CHECKSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
+			features & SHIM_FEATURE_IP_CSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
 	dev->features |= dev->hw_features;
 	/* LRO is off until the user enables it. */
-	if (abilities & SHIM_CAN_CHECKSUM)
+	if (features & SHIM_FEATURE_IP_CSUM)
 		dev->hw_features |= NETIF_F_LRO;
 }
 

@@ -12,59 +12,59 @@
 #include <shim/sa.h>
 
 /* The callback of a query; freed with the response. */
-struct path_question {
-	void (*answered)(int status, struct sa_path_rec *record, void *context);
+struct path_query {
+	void (*callback)(int status, struct sa_path_rec *record, void *context);
 	void *context;
 };
 
-static void path_answered(SHIM_PATH_ANSWER)
+static void path_query_done(SHIM_PATH_CALLBACK_ARGS)
 {
-	struct path_question *question = context;
+	struct path_query *pending = context;
 
-	question->answered(status, status ? NULL : record, question->context);
-	kfree(question);
+	pending->callback(status, status ? NULL : record, pending->context);
+	kfree(pending);
 }
 
 /*
  * Fills a kernel structure, and keeps the callback in memory that lives until the response: ib_sa holds one context
  * pointer.
  */
-SHIM int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *asked,
+SHIM int shim_helper_sa_path_query(struct ib_device *ca, uint32_t port, const struct shim_path_query *request,
 				   unsigned int timeout_ms,
-				   void (*answered)(int status, struct sa_path_rec *record, void *context),
+				   void (*callback)(int status, struct sa_path_rec *record, void *context),
 				   void *context, struct ib_sa_query **query)
 {
-	struct path_question *question = kmalloc(sizeof(*question), GFP_ATOMIC);
+	struct path_query *pending = kmalloc(sizeof(*pending), GFP_ATOMIC);
 	struct sa_path_rec record = {
 		.rec_type = rdma_cap_opa_ah(ca, port) ? SA_PATH_REC_TYPE_OPA : SA_PATH_REC_TYPE_IB,
-		.pkey = cpu_to_be16(asked->pkey),
+		.pkey = cpu_to_be16(request->pkey),
 		.numb_path = 1,
-		.traffic_class = asked->traffic_class,
+		.traffic_class = request->traffic_class,
 	};
 	int id;
 
-	if (!question)
+	if (!pending)
 		return -ENOMEM;
-	question->answered = answered;
-	question->context = context;
-	memcpy(&record.dgid, &asked->dgid, sizeof(record.dgid));
-	memcpy(&record.sgid, &asked->sgid, sizeof(record.sgid));
+	pending->callback = callback;
+	pending->context = context;
+	memcpy(&record.dgid, &request->dgid, sizeof(record.dgid));
+	memcpy(&record.sgid, &request->sgid, sizeof(record.sgid));
 	id = ib_sa_path_rec_get(&shim_sa_client, ca, port, &record,
 				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID | IB_SA_PATH_REC_NUMB_PATH |
 					IB_SA_PATH_REC_TRAFFIC_CLASS | IB_SA_PATH_REC_PKEY,
-				timeout_ms, GFP_ATOMIC, path_answered, question, query);
+				timeout_ms, GFP_ATOMIC, path_query_done, pending, query);
 	if (id < 0)
-		kfree(question);
+		kfree(pending);
 	return id;
 }
 
 /* The context of the membership, which has space for one pointer. */
 struct join {
-	int (*answered)(int status, const struct shim_mcmember *member, void *context);
+	int (*callback)(int status, const struct shim_mcmember *member, void *context);
 	void *context;
 };
 
-static int join_answered(int status, struct ib_sa_multicast *membership)
+static int join_done(int status, struct ib_sa_multicast *membership)
 {
 	struct join *join = membership->context;
 	const struct ib_sa_mcmember_rec *record = &membership->rec;
@@ -84,7 +84,7 @@ static int join_answered(int status, struct ib_sa_multicast *membership)
 
 	memcpy(&member.mgid, &record->mgid, sizeof(member.mgid));
 	memcpy(&member.port_gid, &record->port_gid, sizeof(member.port_gid));
-	ret = join->answered(status, &member, join->context);
+	ret = join->callback(status, &member, join->context);
 	if (ret)
 		kfree(join);
 	return ret;
@@ -96,7 +96,7 @@ static int join_answered(int status, struct ib_sa_multicast *membership)
  */
 SHIM struct ib_sa_multicast *
 shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmember *member, bool with_parameters,
-		    int (*answered)(int status, const struct shim_mcmember *member, void *context), void *context)
+		    int (*callback)(int status, const struct shim_mcmember *member, void *context), void *context)
 {
 	struct join *join = kmalloc(sizeof(*join), GFP_KERNEL);
 	struct ib_sa_mcmember_rec record = {
@@ -109,7 +109,7 @@ shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmem
 
 	if (!join)
 		return ERR_PTR(-ENOMEM);
-	join->answered = answered;
+	join->callback = callback;
 	join->context = context;
 	memcpy(&record.mgid, &member->mgid, sizeof(record.mgid));
 	memcpy(&record.port_gid, &member->port_gid, sizeof(record.port_gid));
@@ -127,7 +127,7 @@ shim_helper_sa_join(struct ib_device *ca, uint32_t port, const struct shim_mcmem
 		record.flow_label = cpu_to_be32(member->flow_label);
 		record.hop_limit = member->hop_limit;
 	}
-	membership = ib_sa_join_multicast(&shim_sa_client, ca, port, &record, mask, GFP_KERNEL, join_answered, join);
+	membership = ib_sa_join_multicast(&shim_sa_client, ca, port, &record, mask, GFP_KERNEL, join_done, join);
 	if (IS_ERR(membership))
 		kfree(join);
 	return membership;

@@ -72,7 +72,7 @@ SHIM void shim_helper_icmp_too_big(struct sk_buff *skb, struct net_device *dev, 
 	else if (skb->protocol == htons(ETH_P_IPV6))
 		icmpv6_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
 	local_bh_enable();
-	shim_kfree_skb_reason(skb, SHIM_DROP_TOO_LONG);
+	shim_kfree_skb_reason(skb, SHIM_DROP_PKT_TOO_BIG);
 }
 
 /* Buffers of a page pool return to it only if the packet is marked. */

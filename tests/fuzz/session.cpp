@@ -44,7 +44,7 @@ Session::Session(Input& input) : input_(input)
 {
     const std::uint8_t choices = input.byte();
     world_.have_srq = !(choices & without_srq);
-    world_.abilities = choices & without_offloads ? static_cast<unsigned int>(SHIM_CAN_GATHER) : world_.abilities;
+    world_.features = choices & without_offloads ? static_cast<unsigned int>(SHIM_FEATURE_SG) : world_.features;
     world_.gro_holds_packets = choices & gro_holds_packets;
     world_.have_lower = choices & own_datapath;
     // Smallest rings: larger ones behave alike.

@@ -21,7 +21,7 @@ struct Operation;
 
 class Session {
 public:
-    // The first byte sets the HCA's abilities and the user's settings.
+    // The first byte sets the HCA's features and the user's settings.
     explicit Session(Input& input);
     // Stops the driver and checks that nothing is left.
     ~Session();

@@ -75,12 +75,12 @@ const char* shim_ib_device_name(const ib_device* ca) { return ca->name.c_str(); 
 unsigned int shim_ib_max_send_sge(const ib_device* ca) { return ca->max_sges; }
 std::uint64_t shim_ib_device_cap_flags(const ib_device* ca)
 {
-    return ca->abilities & SHIM_CAN_CHECKSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
+    return ca->features & SHIM_FEATURE_IP_CSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
 }
 std::uint64_t shim_ib_kernel_cap_flags(const ib_device* ca)
 {
-    return (ca->abilities & SHIM_CAN_SEGMENT ? SHIM_IBK_UD_TSO : 0) |
-           (ca->abilities & SHIM_IS_FUNCTION ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
+    return (ca->features & SHIM_FEATURE_TSO ? SHIM_IBK_UD_TSO : 0) |
+           (ca->features & SHIM_FEATURE_VF ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
 }
 unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
 std::uint32_t shim_rdma_end_port(const ib_device*) { return 1; }

@@ -110,7 +110,7 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         completion.source_qpn = datagram.source_qpn;
         completion.slid = datagram.slid;
         completion.grh = datagram.multicast;
-        completion.checksum_ok = at.abilities & SHIM_CAN_CHECKSUM && checksum_is_right(datagram.bytes);
+        completion.checksum_ok = at.features & SHIM_FEATURE_IP_CSUM && checksum_is_right(datagram.bytes);
         completion.echo = datagram.multicast && datagram.from == &at && datagram.source_qpn == number;
         const bool taken = qp->take(bytes, completion);
         ++(taken ? carried : lost);

@@ -22,7 +22,7 @@ constexpr const char* state_names[][8] = {
     {"idle", "joining", "backoff", "joined"},
     {"idle", "wanted", "requested", "established", "recovering", "refused", "closing", "gone"},
     {"accepting", "established", "flushing", "draining", "done"},
-    {"closed", "no_pkey", "starting", "running"},
+    {"closed", "waiting", "starting", "running"},
 };
 struct Edge {
     unsigned int machine;
@@ -42,9 +42,9 @@ constexpr Edge all_edges[] = {
     {3, "accepting", "established"}, {3, "accepting", "flushing"},   {3, "established", "flushing"},
     {3, "accepting", "draining"},    {3, "established", "draining"}, {3, "flushing", "draining"},
     {3, "flushing", "done"},         {3, "draining", "done"},        {4, "closed", "starting"},
-    {4, "closed", "no_pkey"},        {4, "no_pkey", "starting"},     {4, "no_pkey", "closed"},
+    {4, "closed", "waiting"},        {4, "waiting", "starting"},     {4, "waiting", "closed"},
     {4, "starting", "running"},      {4, "running", "starting"},     {4, "starting", "closed"},
-    {4, "running", "closed"},        {4, "starting", "no_pkey"},     {4, "running", "no_pkey"},
+    {4, "running", "closed"},        {4, "starting", "waiting"},     {4, "running", "waiting"},
 };
 
 // Longest stay of a connection in a state: the timeouts that state-machines.md names, the 16 times 4.3 s of a REQ or

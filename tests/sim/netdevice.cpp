@@ -261,9 +261,9 @@ void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
 int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
-void shim_helper_netdev_add_features(net_device* dev, unsigned int abilities)
+void shim_helper_netdev_add_features(net_device* dev, unsigned int features)
 {
-    dev->can_segment = abilities & (SHIM_CUT_BY_DRIVER | SHIM_CAN_SEGMENT);
+    dev->can_segment = features & (SHIM_FEATURE_DRIVER_TSO | SHIM_FEATURE_TSO);
 }
 void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
 {

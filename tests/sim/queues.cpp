@@ -313,11 +313,11 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
         Send send{wr->id,   qp->posted++, wr->ah,       wr->qpn,
                   wr->qkey, wr->signaled, wr->checksum, {wr->sges, wr->sges + wr->count}};
         if (wr->segment_bytes) {
-            SIM_CHECK(qp->ca->abilities & SHIM_CAN_SEGMENT, "an HCA is to cut segments that can't");
+            SIM_CHECK(qp->ca->features & SHIM_FEATURE_TSO, "an HCA is to cut segments that can't");
             send.headers.assign(wr->headers, wr->headers + wr->header_bytes);
             send.segment_bytes = wr->segment_bytes;
         }
-        SIM_CHECK(!wr->checksum || qp->ca->abilities & SHIM_CAN_CHECKSUM, "an HCA is to fill in sums that can't");
+        SIM_CHECK(!wr->checksum || qp->ca->features & SHIM_FEATURE_IP_CSUM, "an HCA is to fill in sums that can't");
         for (const shim_sge& sge : send.sges)
             world->memory.check_mapped(sge.address, sge.length, qp->ca);
         qp->sends.push_back(std::move(send));

@@ -294,9 +294,9 @@ void shim_kfree_skb_reason(sk_buff* skb, shim_drop why)
 {
     world->scheduler.point();
     SIM_NOTE("a packet is dropped, reason %d", why);
-    if (why == SHIM_DROP_FULL || why == SHIM_DROP_TOO_LONG)
+    if (why == SHIM_DROP_FULL_RING || why == SHIM_DROP_PKT_TOO_BIG)
         world->stack.excuse(skb->data, skb->headlen, skb->segments);
-    if (why != SHIM_DROP_TOO_LONG)
+    if (why != SHIM_DROP_PKT_TOO_BIG)
         ++skb->dev->dropped;
     skb_free(skb);
 }

@@ -29,8 +29,8 @@ struct ib_device {
     std::vector<std::uint16_t> pkeys{0xffff, 0x8001, 0, 0};
     unsigned int mtu = 2048;
     unsigned int max_srq_sges = 16, max_sges = 18;
-    // Bits of shim_ability; and whether it moderates events.
-    unsigned int abilities = 0;
+    // Bits of shim_feature; and whether it moderates events.
+    unsigned int features = 0;
     bool moderates = true;
     sim::Time lid_changed = 0;
     // Removes the completions of a queue pair that is reset or destroyed.

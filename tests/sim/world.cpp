@@ -26,7 +26,7 @@ World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
     world = this;
     Random random(seed ^ 0xfab);
     shim_parameters = {128, static_cast<int>(2U << random.below(6)), 16, 0, 0, 0, 0, 1, no_names};
-    // Properties that differ between fabrics: the MTU, and the HCAs' abilities.
+    // Properties that differ between fabrics: the MTU, and the HCAs' features.
     mtu_code = random.one_in(4) ? 5 : 4;
     const bool shared_queues = !random.one_in(4);
     const unsigned int srq_sges = random.one_in(4) ? 2 : 16;
@@ -39,9 +39,9 @@ World::World(std::uint64_t seed, std::uint64_t salt, unsigned int node_count)
         ca->mtu = 128U << mtu_code;
         ca->max_srq_sges = shared_queues ? srq_sges : 0;
         ca->max_sges = random.one_in(4) ? 3 : 18;
-        constexpr unsigned int abilities[] = {SHIM_CAN_GATHER, SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM,
-                                              SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT};
-        ca->abilities = abilities[random.one_in(8) ? 0 : 1 + random.below(2)];
+        constexpr unsigned int features[] = {SHIM_FEATURE_SG, SHIM_FEATURE_SG | SHIM_FEATURE_IP_CSUM,
+                                             SHIM_FEATURE_SG | SHIM_FEATURE_IP_CSUM | SHIM_FEATURE_TSO};
+        ca->features = features[random.one_in(8) ? 0 : 1 + random.below(2)];
         ca->moderates = !random.one_in(4);
         ca->cleans_queues = !random.one_in(4);
         ca->next_qpn = static_cast<std::uint32_t>(0x40 + random.below(60));

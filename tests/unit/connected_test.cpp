@@ -121,6 +121,7 @@ TEST_F(ConnectedTest, send_pool_limits_all_connections_together)
     for (int i = 0; i < 128; ++i)
         world.transmit(world.packet(capable(i % 2 ? 2 : 1)));
     EXPECT_TRUE(world.dev().stopped);
+    EXPECT_EQ(world.trace.back(), "connected send stopped");
     world.transmit(world.packet(capable(1)));
     EXPECT_EQ(world.drops, 1U);
     world.complete_messages(*one, 64);

@@ -258,7 +258,7 @@ TEST_F(DatagramTest, packet_of_too_many_fragments_is_linearized_or_dropped)
     world.transmit(in_pieces());
     EXPECT_EQ(world.sent.size(), 1U);
     EXPECT_EQ(world.drops, 1U);
-    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NO_MEMORY));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NOMEM));
 }
 
 TEST_F(DatagramTest, completion_while_the_queue_is_being_stopped_starts_the_queue)

@@ -99,17 +99,17 @@ TEST_F(DebugfsTest, drops_have_reasons)
     open();
     meet(peer(1));
     world.transmit(world.packet(peer(1), 0x88cc));
-    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_TYPE));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_UNHANDLED_PROTO));
     for (int i = 0; i < 200; ++i)
         world.transmit(world.packet(peer(3)));
-    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_WAITING));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_QUEUEFULL));
     world.answer_path(-22);
-    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_UNREACHABLE));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_FAILED));
     world.transmit(world.packet(peer(1), 0x0800, 3000));
     world.run_work();
     close();
     world.transmit(world.packet(peer(1)));
-    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_CLOSED));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_DEV_READY));
 }
 
 } // namespace

@@ -103,8 +103,8 @@ struct net_device {
     // Transmit queues after the first are stopped.
     bool others_stopped = false;
     unsigned int lower_mtu = 0;
-    // Transmit queues in use, of two; 0: unchanged. Bits of shim_ability.
-    unsigned int tx_queues = 0, abilities = 0;
+    // Transmit queues in use, of two; 0: unchanged. Bits of shim_feature.
+    unsigned int tx_queues = 0, features = 0;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, stopped = true, up = false, ours = true, child = false;
@@ -323,7 +323,7 @@ public:
     unsigned int page_size = 4096;
     bool have_srq = true, refuse_srq = false;
     unsigned int srq_sges = 30;
-    unsigned int abilities = SHIM_CAN_GATHER | SHIM_CAN_CHECKSUM | SHIM_CAN_SEGMENT;
+    unsigned int features = SHIM_FEATURE_SG | SHIM_FEATURE_IP_CSUM | SHIM_FEATURE_TSO;
     int fail_cm = 0;
     // Time that it takes to send a REQ.
     unsigned long request_ticks = 0;

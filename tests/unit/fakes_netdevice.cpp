@@ -39,7 +39,7 @@ int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
     dev->tx_queues = count;
     return 0;
 }
-void shim_helper_netdev_add_features(net_device* dev, unsigned int abilities) { dev->abilities |= abilities; }
+void shim_helper_netdev_add_features(net_device* dev, unsigned int features) { dev->features |= features; }
 void shim_netdev_set_child(net_device* dev)
 {
     EXPECT_FALSE(dev->registered);

@@ -118,12 +118,12 @@ const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
 std::uint64_t shim_ib_device_cap_flags(const ib_device*)
 {
-    return world->abilities & SHIM_CAN_CHECKSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
+    return world->features & SHIM_FEATURE_IP_CSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
 }
 std::uint64_t shim_ib_kernel_cap_flags(const ib_device*)
 {
-    return (world->abilities & SHIM_CAN_SEGMENT ? SHIM_IBK_UD_TSO : 0) |
-           (world->abilities & SHIM_IS_FUNCTION ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
+    return (world->features & SHIM_FEATURE_TSO ? SHIM_IBK_UD_TSO : 0) |
+           (world->features & SHIM_FEATURE_VF ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
 }
 unsigned int shim_ib_num_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
 int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)

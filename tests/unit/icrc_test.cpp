@@ -47,7 +47,7 @@ protected:
 TEST_F(IcrcTest, flag_is_off_by_default)
 {
     EXPECT_EQ(ipoib_ethtool_get_flags(&world.dev()), 0U);
-    EXPECT_FALSE(ipoib_leaves_checksums(&world.dev()));
+    EXPECT_FALSE(ipoib_offers_checksums(&world.dev()));
     EXPECT_FALSE(sent_without_checksum(IcrcOffer::make()));
     EXPECT_FALSE(taken_as_verified(IcrcOffer::make()));
 }
@@ -64,7 +64,7 @@ TEST_F(IcrcTest, flag_has_a_name)
 TEST_F(IcrcTest, req_and_rep_carry_the_offer)
 {
     trust(true);
-    EXPECT_TRUE(ipoib_leaves_checksums(&world.dev()));
+    EXPECT_TRUE(ipoib_offers_checksums(&world.dev()));
     const std::vector<std::uint8_t> data{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4, 0x22, 0x11, 0x10, 0x01};
     EXPECT_EQ(ask(capable(1))->private_data, data);
     EXPECT_EQ(world.request(gid(2), 0x200, 65524, true, IcrcOffer::make())->private_data, data);

@@ -86,7 +86,7 @@ class DriverTsoTest : public OffloadTest {
 protected:
     void SetUp() override
     {
-        world.abilities = SHIM_CAN_GATHER;
+        world.features = SHIM_FEATURE_SG;
         OffloadTest::SetUp();
     }
     // Packet with this much data in all, the first 20 bytes linear and the rest in fragments of frag_bytes.
@@ -184,7 +184,7 @@ TEST_F(DriverTsoTest, segment_of_too_many_fragments_is_dropped_without_memory)
     world.transmit(large(1000, 10, 1000));
     EXPECT_TRUE(world.sent.empty());
     EXPECT_EQ(world.drops, 1U);
-    EXPECT_EQ(world.reasons, std::set{SHIM_DROP_NO_MEMORY});
+    EXPECT_EQ(world.reasons, std::set{SHIM_DROP_NOMEM});
     EXPECT_EQ(interface().tx_dropped.value(), 1U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }

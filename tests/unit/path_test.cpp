@@ -170,7 +170,7 @@ TEST_F(PathTest, packets_wait_at_most_a_minute_for_an_sa)
     world.advance(100);
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.drops, 6U);
-    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_UNREACHABLE));
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_FAILED));
 }
 
 TEST_F(PathTest, waiting_packet_holds_no_user_space_pages)

@@ -218,10 +218,10 @@ TEST_F(RdmaNetdevTest, netdev_gives_its_port_and_rdma_netdev)
 
 TEST_F(RdmaNetdevTest, virtual_function_is_reported_to_the_shim)
 {
-    world.abilities |= SHIM_IS_FUNCTION;
+    world.features |= SHIM_FEATURE_VF;
     start();
-    // The rdma_netdev sets the other abilities.
-    EXPECT_EQ(world.dev().abilities, SHIM_IS_FUNCTION);
+    // The rdma_netdev sets the other features.
+    EXPECT_EQ(world.dev().features, SHIM_FEATURE_VF);
 }
 
 TEST_F(RdmaNetdevTest, rdma_netdevs_mtu_follows_the_link)
@@ -252,7 +252,7 @@ TEST_F(RdmaNetdevFilterTest, rdma_netdev_runs_on_top_of_the_interfaces_queue_pai
     const HwAddr address = HwAddr::from(world.dev().address.data());
     EXPECT_EQ(address.qpn(), world.qp().number);
     EXPECT_TRUE(address.connected_capable());
-    EXPECT_EQ(world.dev().abilities, SHIM_CAN_GATHER);
+    EXPECT_EQ(world.dev().features, SHIM_FEATURE_SG);
     world.bring_up();
     EXPECT_TRUE(world.dev().carrier);
     EXPECT_EQ(world.qp().state, "rts");

@@ -283,8 +283,8 @@ using L = InterfaceLife;
 L life_in(L::State state)
 {
     L life;
-    if (state == L::State::no_pkey)
-        life.on(L::Event::opened_without_pkey);
+    if (state == L::State::waiting)
+        life.on(L::Event::deferred);
     if (state == L::State::starting || state == L::State::running)
         life.on(L::Event::opened);
     if (state == L::State::running)
@@ -294,11 +294,10 @@ L life_in(L::State state)
 
 TEST(InterfaceLife, edges_match_the_table)
 {
-    constexpr L::State states[] = {L::State::closed, L::State::no_pkey, L::State::starting, L::State::running};
-    constexpr L::Event events[] = {L::Event::opened,   L::Event::opened_without_pkey, L::Event::closed,
-                                   L::Event::joined,   L::Event::reregister,          L::Event::port_changed,
-                                   L::Event::restart,  L::Event::pkey_gone,           L::Event::pkey_found,
-                                   L::Event::unchanged};
+    constexpr L::State states[] = {L::State::closed, L::State::waiting, L::State::starting, L::State::running};
+    constexpr L::Event events[] = {L::Event::opened,     L::Event::deferred,     L::Event::closed,  L::Event::joined,
+                                   L::Event::reregister, L::Event::port_changed, L::Event::restart, L::Event::pkey_gone,
+                                   L::Event::pkey_found, L::Event::unchanged};
     struct Edge {
         L::State from;
         L::Event event;
@@ -308,22 +307,22 @@ TEST(InterfaceLife, edges_match_the_table)
     const int restart = L::bring_down | L::stop_queues | L::start_queues | L::bring_up;
     const Edge edges[] = {
         {L::State::closed, L::Event::opened, L::State::starting, L::start_queues | L::bring_up},
-        {L::State::closed, L::Event::opened_without_pkey, L::State::no_pkey, L::none},
-        {L::State::no_pkey, L::Event::closed, L::State::closed, L::none},
-        {L::State::no_pkey, L::Event::pkey_found, L::State::starting, L::start_queues | L::bring_up},
-        {L::State::no_pkey, L::Event::restart, L::State::starting, L::start_queues | L::bring_up},
+        {L::State::closed, L::Event::deferred, L::State::waiting, L::none},
+        {L::State::waiting, L::Event::closed, L::State::closed, L::none},
+        {L::State::waiting, L::Event::pkey_found, L::State::starting, L::start_queues | L::bring_up},
+        {L::State::waiting, L::Event::restart, L::State::starting, L::start_queues | L::bring_up},
         {L::State::starting, L::Event::closed, L::State::closed, L::bring_down | L::stop_queues},
         {L::State::starting, L::Event::joined, L::State::running, L::carrier_on},
         {L::State::starting, L::Event::reregister, L::State::starting, L::invalidate_paths | L::rejoin_groups},
         {L::State::starting, L::Event::port_changed, L::State::starting, L::bring_down | L::bring_up},
         {L::State::starting, L::Event::restart, L::State::starting, restart},
-        {L::State::starting, L::Event::pkey_gone, L::State::no_pkey, L::bring_down | L::stop_queues},
+        {L::State::starting, L::Event::pkey_gone, L::State::waiting, L::bring_down | L::stop_queues},
         {L::State::running, L::Event::closed, L::State::closed, L::bring_down | L::stop_queues},
         {L::State::running, L::Event::joined, L::State::running, L::carrier_on},
         {L::State::running, L::Event::reregister, L::State::running, L::invalidate_paths | L::rejoin_groups},
         {L::State::running, L::Event::port_changed, L::State::starting, L::bring_down | L::bring_up},
         {L::State::running, L::Event::restart, L::State::starting, restart},
-        {L::State::running, L::Event::pkey_gone, L::State::no_pkey, L::bring_down | L::stop_queues},
+        {L::State::running, L::Event::pkey_gone, L::State::waiting, L::bring_down | L::stop_queues},
     };
     for (const auto state : states) {
         ASSERT_EQ(life_in(state).state(), state);
