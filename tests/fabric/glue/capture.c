@@ -3,6 +3,7 @@
  * /sys/kernel/debug/soft_ib/capture: every packet on the wire, as an ERF file. Opening the file starts the capture,
  * closing it stops the capture, a write ends the file for its reader. README.md has an example.
  */
+#include "compat.h"
 #include "engine.h"
 #include <linux/fs.h>
 #include <linux/kfifo.h>

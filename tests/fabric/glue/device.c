@@ -43,19 +43,19 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_mcast_grp = 1024;
 	attr->max_mcast_qp_attach = 1024;
 	attr->max_total_mcast_qp_attach = 1 << 20;
-	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
+	SOFT_KERNEL_CAP_FLAGS(attr) |= IBK_LOCAL_DMA_LKEY;
 	if (soft_have_offloads) {
-		attr->device_cap_flags = IB_DEVICE_UD_IP_CSUM;
-		attr->kernel_cap_flags |= IBK_UD_TSO;
+		attr->device_cap_flags |= IB_DEVICE_UD_IP_CSUM;
+		SOFT_KERNEL_CAP_FLAGS(attr) |= IBK_UD_TSO;
 	}
 	if (soft_are_functions)
-		attr->kernel_cap_flags |= IBK_VIRTUAL_FUNCTION;
+		SOFT_KERNEL_CAP_FLAGS(attr) |= IBK_VIRTUAL_FUNCTION;
 	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
-		attr->kernel_cap_flags |= IBK_RDMA_NETDEV_OPA;
+		SOFT_KERNEL_CAP_FLAGS(attr) |= IBK_RDMA_NETDEV_OPA;
 	return 0;
 }
 
-static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *attr)
+static int query_port(struct ib_device *ib, soft_port_number number, struct ib_port_attr *attr)
 {
 	const struct fabric_port *port = port_of(ib);
 
@@ -78,7 +78,7 @@ static int query_port(struct ib_device *ib, u32 number, struct ib_port_attr *att
 }
 ALLOW_ERROR_INJECTION(query_port, ERRNO);
 
-static int get_port_immutable(struct ib_device *ib, u32 number, struct ib_port_immutable *immutable)
+static int get_port_immutable(struct ib_device *ib, soft_port_number number, struct ib_port_immutable *immutable)
 {
 	immutable->pkey_tbl_len = FABRIC_PKEYS;
 	immutable->gid_tbl_len = FABRIC_GUIDS;
@@ -87,7 +87,10 @@ static int get_port_immutable(struct ib_device *ib, u32 number, struct ib_port_i
 	return 0;
 }
 
-static enum rdma_link_layer get_link_layer(struct ib_device *ib, u32 number) { return IB_LINK_LAYER_INFINIBAND; }
+static enum rdma_link_layer get_link_layer(struct ib_device *ib, soft_port_number number)
+{
+	return IB_LINK_LAYER_INFINIBAND;
+}
 
 union ib_gid soft_gid(const struct fabric_port *port, unsigned int index)
 {
@@ -100,7 +103,7 @@ union ib_gid soft_gid(const struct fabric_port *port, unsigned int index)
 	return gid;
 }
 
-static int query_gid(struct ib_device *ib, u32 number, int index, union ib_gid *gid)
+static int query_gid(struct ib_device *ib, soft_port_number number, int index, union ib_gid *gid)
 {
 	if (index >= FABRIC_GUIDS)
 		return -EINVAL;
@@ -108,7 +111,7 @@ static int query_gid(struct ib_device *ib, u32 number, int index, union ib_gid *
 	return 0;
 }
 
-static int query_pkey(struct ib_device *ib, u32 number, u16 index, u16 *pkey)
+static int query_pkey(struct ib_device *ib, soft_port_number number, u16 index, u16 *pkey)
 {
 	if (index >= FABRIC_PKEYS)
 		return -EINVAL;
@@ -116,7 +119,7 @@ static int query_pkey(struct ib_device *ib, u32 number, u16 index, u16 *pkey)
 	return 0;
 }
 
-static int modify_port(struct ib_device *ib, u32 number, int mask, struct ib_port_modify *modify)
+static int modify_port(struct ib_device *ib, soft_port_number number, int mask, struct ib_port_modify *modify)
 {
 	spin_lock_irq(&soft_fabric_lock);
 	fabric_set_capabilities(soft_fabric, to_hca(ib)->slot->index, modify->set_port_cap_mask,
@@ -127,8 +130,9 @@ static int modify_port(struct ib_device *ib, u32 number, int mask, struct ib_por
 
 static void get_dev_fw_str(struct ib_device *ib, char *text) { strscpy(text, "1.0.0", IB_FW_VERSION_NAME_MAX); }
 
-static int process_mad(struct ib_device *ib, int flags, u32 number, const struct ib_wc *wc, const struct ib_grh *grh,
-		       const struct ib_mad *in, struct ib_mad *out, size_t *out_bytes, u16 *out_pkey_index)
+static int process_mad(struct ib_device *ib, int flags, soft_port_number number, const struct ib_wc *wc,
+		       const struct ib_grh *grh, const struct ib_mad *in, struct ib_mad *out, size_t *out_bytes,
+		       u16 *out_pkey_index)
 {
 	struct soft_slot *slot = to_hca(ib)->slot;
 	unsigned int events = 0;
@@ -185,7 +189,9 @@ static const struct ib_device_ops device_ops = {
 	.alloc_pd = alloc_pd,
 	.dealloc_pd = dealloc_pd,
 	.create_ah = create_ah,
+#ifdef HAVE_CREATE_USER_AH
 	.create_user_ah = create_ah,
+#endif
 	.query_ah = query_ah,
 	.destroy_ah = destroy_ah,
 	INIT_RDMA_OBJ_SIZE(ib_ah, soft_ah, ib),
@@ -253,9 +259,8 @@ void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid)
 
 static void set_operations(struct ib_device *ib)
 {
-	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) | BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
-			       BIT_ULL(IB_USER_VERBS_CMD_POST_SRQ_RECV) | BIT_ULL(IB_USER_VERBS_CMD_POLL_CQ) |
-			       BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+	/* Commands of user space: all; the kernel refuses those without an operation. */
+	ib->uverbs_cmd_mask = GENMASK_ULL(IB_USER_VERBS_CMD_OPEN_QP, IB_USER_VERBS_CMD_GET_CONTEXT);
 	ib_set_device_ops(ib, &soft_cq_ops);
 	ib_set_device_ops(ib, &soft_queue_ops);
 	ib_set_device_ops(ib, &soft_memory_ops);

@@ -383,9 +383,9 @@ static struct soft_qp *next_active(struct soft_hca *hca)
 	return qp;
 }
 
-static void engine_run(struct tasklet_struct *engine)
+static void engine_run(unsigned long data)
 {
-	struct soft_hca *hca = container_of(engine, struct soft_hca, engine);
+	struct soft_hca *hca = (struct soft_hca *)data;
 	struct soft_qp *qp;
 	struct burst burst;
 	bool more;
@@ -425,7 +425,7 @@ void soft_engine_kick(struct soft_qp *qp)
 
 void soft_engine_init(struct soft_hca *hca)
 {
-	tasklet_setup(&hca->engine, engine_run);
+	tasklet_init(&hca->engine, engine_run, (unsigned long)hca);
 	soft_hrtimer_setup(&hca->delay, delay_over);
 	INIT_LIST_HEAD(&hca->active);
 	spin_lock_init(&hca->active_lock);

@@ -78,9 +78,6 @@ struct soft_counters {
 
 struct soft_hca;
 
-/* Zeroed; freed by vfree(). Logs nothing on failure: tests make allocations fail. */
-static inline void *soft_vzalloc(size_t bytes) { return __vmalloc(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN); }
-
 /* Settings of a virtual function. */
 struct soft_vf {
 	u64 node_guid, port_guid;

@@ -99,7 +99,7 @@ static struct soft_mr *alloc_region(struct ib_umem *umem)
 	if (!mr)
 		return NULL;
 	mr->umem = umem;
-	for_each_sgtable_page(&umem->sgt_append.sgt, &page, 0) mr->pages[i++] = page_address(sg_page_iter_page(&page));
+	soft_umem_for_each_page(umem, &page) mr->pages[i++] = page_address(sg_page_iter_page(&page));
 	return mr;
 }
 
@@ -112,7 +112,7 @@ static struct ib_mr *reg_user_mr(SOFT_REG_USER_MR_ARGS)
 
 	if (access & (IB_ACCESS_ON_DEMAND | IB_ZERO_BASED | IB_ACCESS_MW_BIND))
 		return ERR_PTR(-EOPNOTSUPP);
-	umem = soft_umem_get(pd->device, start, length, access);
+	umem = soft_umem_get(pd->device, udata, start, length, access);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
 	mr = alloc_region(umem);

@@ -384,7 +384,7 @@ static void set_address(struct soft_netdev *nd)
 {
 	__be32 first = cpu_to_be32(nd->qp->qp_num);
 
-	dev_addr_mod(nd->dev, 0, (u8 *)&first, sizeof(first));
+	SOFT_DEV_ADDR_MOD(nd->dev, 0, (u8 *)&first, sizeof(first));
 }
 
 static int lower_init(struct net_device *dev)
@@ -450,7 +450,7 @@ static void destroy(struct net_device *dev)
 }
 
 /* The client replaces these operations by its own, and keeps them; likewise the destructor. */
-static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, void *param)
+static int initialize(struct ib_device *ib, soft_port_number port, struct net_device *dev, void *param)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
@@ -470,14 +470,15 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	nd->rn.attach_mcast = join;
 	nd->rn.detach_mcast = leave;
 	nd->rn.set_id = set_id;
-	nd->rn.tx_timeout = tx_timeout;
+	SOFT_SET_TX_TIMEOUT(&nd->rn, tx_timeout);
 	dev->netdev_ops = &lower_ops;
 	dev->priv_destructor = destroy;
 	soft_request_ops_lock(dev);
 	return 0;
 }
 
-static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)
+static int get_params(struct ib_device *ib, soft_port_number port, enum rdma_netdev_t type,
+		      struct rdma_netdev_alloc_params *params)
 {
 	int ret = soft_netdev_may(ib, type);
 

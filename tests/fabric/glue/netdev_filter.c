@@ -157,7 +157,7 @@ static int send_all(struct filter_queue *queue, struct burst *burst, int budget)
 		struct frame frame = { .headers = &send->headers, .sge = &sge, .sges = 1 };
 
 		soft_carry(filter->slot, &frame, burst);
-		dev_sw_netstats_tx_add(filter->dev, 1, send->skb->len);
+		SOFT_COUNT_TX(filter->dev, send->skb->len);
 		napi_consume_skb(send->skb, budget);
 		WRITE_ONCE(queue->tail, queue->tail + 1);
 	}
@@ -226,7 +226,7 @@ static int poll_received(struct napi_struct *napi, int budget)
 	while (done < budget && (skb = skb_dequeue(&filter->received))) {
 		soft_netdev_set_headers(skb);
 		skb->pkt_type = PACKET_HOST;
-		dev_sw_netstats_rx_add(filter->dev, skb->len);
+		SOFT_COUNT_RX(filter->dev, skb->len);
 		netif_receive_skb(skb);
 		done++;
 	}
@@ -354,38 +354,13 @@ static int filter_stop(struct net_device *dev)
 	return filter->client->ndo_stop(dev);
 }
 
-/* Statistics are the core's if it supports that, as in Omni-Path's driver; there is no operation then. */
+/* Statistics are the core's, as in Omni-Path's driver; there is no operation then. */
 static const struct net_device_ops filter_ops = {
 	.ndo_init = filter_init,
 	.ndo_uninit = filter_uninit,
 	.ndo_open = filter_open,
 	.ndo_stop = filter_stop,
-#ifndef HAVE_PCPU_STAT_TYPE
-	.ndo_get_stats64 = dev_get_tstats64,
-#endif
 };
-
-#ifdef HAVE_PCPU_STAT_TYPE
-static int statistics_start(struct net_device *dev)
-{
-	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
-	return 0;
-}
-
-static void statistics_end(struct net_device *dev) {}
-#else
-static int statistics_start(struct net_device *dev)
-{
-	dev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
-	return dev->tstats ? 0 : -ENOMEM;
-}
-
-static void statistics_end(struct net_device *dev)
-{
-	free_percpu(dev->tstats);
-	dev->tstats = NULL;
-}
-#endif
 
 /* Creation and destruction */
 
@@ -397,7 +372,6 @@ static void destroy(struct net_device *dev)
 	netif_napi_del(&filter->napi);
 	for (i = 0; i < QUEUES; i++)
 		netif_napi_del(&filter->queues[i].napi);
-	statistics_end(dev);
 	atomic64_dec(&filter->slot->counters.accelerated_devices);
 	vfree(filter);
 }
@@ -408,7 +382,7 @@ static bool is_whole(const struct net_device_ops *client)
 	       client->ndo_stop;
 }
 
-static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, void *param)
+static int initialize(struct ib_device *ib, soft_port_number port, struct net_device *dev, void *param)
 {
 	struct filter_netdev *nd = netdev_priv(dev);
 	struct soft_filter *filter;
@@ -418,19 +392,18 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	    WARN(dev->num_tx_queues < QUEUES, "soft_ib: the netdev was not allocated for its lower half\n"))
 		return -EINVAL;
 	filter = soft_vzalloc(sizeof(*filter));
-	if (!filter || statistics_start(dev)) {
-		vfree(filter);
+	if (!filter)
 		return -ENOMEM;
-	}
+	SOFT_USE_CORE_STATS(dev);
 	filter->dev = dev;
 	filter->slot = to_hca(ib)->slot;
 	filter->client = dev->netdev_ops;
 	skb_queue_head_init(&filter->received);
-	netif_napi_add(dev, &filter->napi, poll_received);
+	SOFT_NAPI_ADD(dev, &filter->napi, poll_received);
 	for (i = 0; i < QUEUES; i++) {
 		filter->queues[i].filter = filter;
 		filter->queues[i].index = i;
-		netif_napi_add_tx(dev, &filter->queues[i].napi, poll_sends);
+		SOFT_NAPI_ADD_TX(dev, &filter->queues[i].napi, poll_sends);
 	}
 	COUNT(filter->slot, accelerated_devices);
 	nd->filter = filter;
@@ -441,14 +414,15 @@ static int initialize(struct ib_device *ib, u32 port, struct net_device *dev, vo
 	nd->rn.attach_mcast = join;
 	nd->rn.detach_mcast = leave;
 	nd->rn.set_id = set_id;
-	nd->rn.tx_timeout = tx_timeout;
+	SOFT_SET_TX_TIMEOUT(&nd->rn, tx_timeout);
 	dev->netdev_ops = &filter_ops;
 	dev->priv_destructor = destroy;
 	dev->needs_free_netdev = true;
 	return 0;
 }
 
-static int get_params(struct ib_device *ib, u32 port, enum rdma_netdev_t type, struct rdma_netdev_alloc_params *params)
+static int get_params(struct ib_device *ib, soft_port_number port, enum rdma_netdev_t type,
+		      struct rdma_netdev_alloc_params *params)
 {
 	int ret = soft_netdev_may(ib, type);
 

@@ -6,6 +6,7 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
+#include <linux/slab.h>
 
 static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 {
@@ -420,14 +421,46 @@ static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 	return ret;
 }
 
+#ifndef HAVE_SIZE_IB_QP
+/* Allocation of queue pairs on kernels that leave it to drivers, and set the members of struct ib_qp afterwards. */
+static struct ib_qp *alloc_qp(struct ib_pd *pd, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct soft_qp *qp = kzalloc(sizeof(*qp), GFP_KERNEL);
+	int ret;
+
+	if (!qp)
+		return ERR_PTR(-ENOMEM);
+	qp->ib.device = pd->device;
+	qp->ib.qp_type = attr->qp_type;
+	ret = create_qp(&qp->ib, attr, udata);
+	if (ret) {
+		kfree(qp);
+		return ERR_PTR(ret);
+	}
+	return &qp->ib;
+}
+
+static int free_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	destroy_qp(ib, udata);
+	kfree(to_qp(ib));
+	return 0;
+}
+#endif
+
 const struct ib_device_ops soft_queue_ops = {
+#ifdef HAVE_SIZE_IB_QP
 	.create_qp = create_qp,
 	.destroy_qp = destroy_qp,
+	INIT_RDMA_OBJ_SIZE(ib_qp, soft_qp, ib),
+#else
+	.create_qp = alloc_qp,
+	.destroy_qp = free_qp,
+#endif
 	.modify_qp = modify_qp,
 	.query_qp = query_qp,
 	.post_send = post_send,
 	.post_recv = post_recv,
 	.attach_mcast = attach_mcast,
 	.detach_mcast = detach_mcast,
-	INIT_RDMA_OBJ_SIZE(ib_qp, soft_qp, ib),
 };

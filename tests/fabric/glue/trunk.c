@@ -26,6 +26,7 @@ enum kind { KIND_HELLO = 1, KIND_FRAME = 2 };
 
 static struct net_device *cable;
 static struct sk_buff_head queued;
+static struct tasklet_struct drainer;
 static struct delayed_work hello;
 /* In jiffies; 0: never. */
 static unsigned long heard;
@@ -54,14 +55,13 @@ static void send(struct sk_buff *skb)
 		dev_queue_xmit(skb);
 }
 
-static void drain(struct tasklet_struct *unused)
+static void drain(unsigned long unused)
 {
 	struct sk_buff *skb;
 
 	while ((skb = skb_dequeue(&queued)))
 		send(skb);
 }
-static DECLARE_TASKLET(drainer, drain);
 
 void soft_trunk_send(const struct frame *frame)
 {
@@ -154,6 +154,7 @@ int soft_trunk_start(const char *name)
 	}
 	cable = dev;
 	skb_queue_head_init(&queued);
+	tasklet_init(&drainer, drain, 0);
 	trunk_type.dev = dev;
 	dev_add_pack(&trunk_type);
 	INIT_DELAYED_WORK(&hello, say_hello);

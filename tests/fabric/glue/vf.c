@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Virtual functions of an HCA. They have no effect: their settings are kept for as long as the module lasts. */
+#include "compat.h"
 #include "glue.h"
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -10,7 +11,7 @@ static struct soft_vf *vf_of(struct ib_device *ib, int vf)
 	return vf >= 0 && vf < soft_vf_count ? &to_hca(ib)->slot->vfs[vf] : NULL;
 }
 
-static int set_vf_link_state(struct ib_device *ib, int number, u32 port, int state)
+static int set_vf_link_state(struct ib_device *ib, int number, soft_port_number port, int state)
 {
 	struct soft_vf *vf = vf_of(ib, number);
 
@@ -20,7 +21,7 @@ static int set_vf_link_state(struct ib_device *ib, int number, u32 port, int sta
 	return 0;
 }
 
-static int get_vf_config(struct ib_device *ib, int number, u32 port, struct ifla_vf_info *config)
+static int get_vf_config(struct ib_device *ib, int number, soft_port_number port, struct ifla_vf_info *config)
 {
 	struct soft_vf *vf = vf_of(ib, number);
 
@@ -31,7 +32,7 @@ static int get_vf_config(struct ib_device *ib, int number, u32 port, struct ifla
 }
 
 /* Numbers that tell functions and fields apart. */
-static int get_vf_stats(struct ib_device *ib, int number, u32 port, struct ifla_vf_stats *stats)
+static int get_vf_stats(struct ib_device *ib, int number, soft_port_number port, struct ifla_vf_stats *stats)
 {
 	u64 base = 1000 * (number + 1);
 
@@ -50,7 +51,7 @@ static int get_vf_stats(struct ib_device *ib, int number, u32 port, struct ifla_
 	return 0;
 }
 
-static int get_vf_guid(struct ib_device *ib, int number, u32 port, struct ifla_vf_guid *node,
+static int get_vf_guid(struct ib_device *ib, int number, soft_port_number port, struct ifla_vf_guid *node,
 		       struct ifla_vf_guid *of_port)
 {
 	struct soft_vf *vf = vf_of(ib, number);
@@ -62,7 +63,7 @@ static int get_vf_guid(struct ib_device *ib, int number, u32 port, struct ifla_v
 	return 0;
 }
 
-static int set_vf_guid(struct ib_device *ib, int number, u32 port, u64 guid, int type)
+static int set_vf_guid(struct ib_device *ib, int number, soft_port_number port, u64 guid, int type)
 {
 	struct soft_vf *vf = vf_of(ib, number);
 
