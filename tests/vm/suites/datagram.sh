@@ -48,6 +48,8 @@ test_ipv6_link_local_ping() { ping_ok 1 "$(link_local 2)%ib0"; }
 
 test_ipv6_duplicate_address_is_detected() {
     on 1 ip addr add fd00::77/64 dev ib0 nodad
+    # The subnet manager routes a new group some time after the join, and detection sends one packet to it.
+    wait_for 10 reaches 2 fd00::77
     on 2 ip addr add fd00::77/64 dev ib1
     is_detected() { on 2 ip -6 addr show dev ib1 | says dadfailed; }
     wait_for 10 is_detected
@@ -57,7 +59,7 @@ test_ipv6_duplicate_address_is_detected() {
 
 test_neighbours_have_20_byte_addresses() {
     reaches 1 10.0.0.2
-    reaches 1 fd00::2
+    wait_for 10 reaches 1 fd00::2
     on 1 ip neigh show 10.0.0.2 | says -E 'lladdr ([0-9a-f]{2}:){19}[0-9a-f]{2} '
     on 1 ip neigh show fd00::2 | says -E 'lladdr ([0-9a-f]{2}:){19}[0-9a-f]{2} '
 }
