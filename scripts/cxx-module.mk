@@ -42,7 +42,7 @@ endif
 # (In filter-out a lone % matches every word: never write "-include %".)
 # clang wants the x87, which kernels go without, for the long double that the C++ library's headers speak of.
 c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
-	     -include %/kconfig.h %/compiler-version.h %/compiler_types.h
+	     -include %.h
 # Options for the assembler are the same for all objects of a link. Atomics are instructions, not calls of a library.
 arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
 cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
