@@ -86,8 +86,10 @@ test_threaded_napi_stops_and_wakes_the_queue() {
     for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
     iperf 1 2 -n 40M --bidir -P 4
     [ "$DRIVER" = stock ] || stops=$(statistic_of 1 tx_queue_stopped)
-    # Small packets fill the ring before the byte queue limits.
-    iperf 1 2 -t 3 -u -b 0 -l 100
+    # Small packets fill the ring before the byte queue limits, also from a slow machine if none is sent at once.
+    knob 1 delay_us 50000
+    iperf 1 2 -t 3 -u -b 0 -l 20
+    knob 1 delay_us 0
     # The receiver has no space for all of them.
     grep receiver /run/iperf.out | says -E '\(([0-9]|[1-5][0-9])(\.[0-9]+)?%\)'
     [ "$DRIVER" = stock ] || [ "$(statistic_of 1 tx_queue_stopped)" -gt "$stops" ] || fail "the ring was never full"
