@@ -7,6 +7,7 @@
 #include <ipoib/mgid.hpp>
 #include <ipoib/port_identity.hpp>
 #include <kernel/log.hpp>
+#include <shim/sync.h>
 
 namespace ipoib {
 
@@ -80,11 +81,22 @@ kernel::Status PortIdentity::read_pkey()
     return {};
 }
 
+kernel::Status PortIdentity::query_gid(shim_gid& gid) const
+{
+    for (unsigned int attempt = 1;; ++attempt) {
+        const int error = shim_rdma_query_gid(ca_, port_, 0, &gid);
+        if (!error)
+            return {};
+        if (error != kernel::no_entry || attempt == gid_attempts)
+            return unanswered("the GID table", error);
+        shim_msleep(gid_interval_ms);
+    }
+}
+
 kernel::Status PortIdentity::read_gid()
 {
     shim_gid native;
-    if (const int error = shim_rdma_query_gid(ca_, port_, 0, &native))
-        return unanswered("the GID table", error);
+    TRY(query_gid(native));
     Gid gid = Gid::from(native);
     // The subnet prefix is the port's in any case.
     if (guid_chosen_)
@@ -99,10 +111,8 @@ kernel::Status PortIdentity::read_gid()
 kernel::Status PortIdentity::compare_gid()
 {
     shim_gid known, own;
-    int error = shim_rdma_query_gid(ca_, port_, 0, &known);
-    if (!error)
-        error = shim_ib_ops_query_gid(ca_, port_, 0, &own);
-    if (error)
+    TRY(query_gid(known));
+    if (const int error = shim_ib_ops_query_gid(ca_, port_, 0, &own))
         return unanswered("the GID", error);
     if (Gid::from(known) == Gid::from(own))
         return {};
@@ -129,8 +139,7 @@ bool PortIdentity::port_down() const
 kernel::Status PortIdentity::choose_guid(const Gid& like)
 {
     shim_gid native;
-    if (const int error = shim_rdma_query_gid(ca_, port_, 0, &native))
-        return unanswered("the GID table", error);
+    TRY(query_gid(native));
     Gid chosen = gid();
     chosen.set_interface_id(like);
     hca_.change_gid(gid_, chosen);

@@ -60,9 +60,13 @@ public:
 
 private:
     static constexpr unsigned int first_retry_s = 1, max_retry_s = 64;
+    static constexpr unsigned int gid_attempts = 20, gid_interval_ms = 5;
 
     kernel::Status read_pkey() TA_REQUIRES(kernel::rtnl);
-    // Reads ib_core's copy of the port's GID.
+    // Queries ib_core's copy of the port's GID. Repeated while there is none: ib_core, which reads the port's table at
+    // each fabric event, removes an entry before it stores the new one.
+    kernel::Status query_gid(shim_gid& gid) const TA_REQUIRES(kernel::rtnl);
+    // Reads ib_core's copy of the port's GID into gid(), and into the hardware address.
     kernel::Status read_gid() TA_REQUIRES(kernel::rtnl);
     // Compares ib_core's copy with the port's own GID. -EAGAIN: as read().
     kernel::Status compare_gid() TA_REQUIRES(kernel::rtnl);

@@ -232,6 +232,8 @@ struct ib_device {
     bool silent = false;
     shim_gid known_gid = gid;
     unsigned int gid_reports = 0;
+    // Number of readings that find no GID in ib_core's table, which is being updated.
+    unsigned int updating_gid = 0;
     bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
     struct Handler {

@@ -139,6 +139,10 @@ int shim_rdma_mtu_enum_to_int(ib_device* ca, std::uint32_t, int code)
 }
 int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
+    if (ca->updating_gid) {
+        --ca->updating_gid;
+        return -2;
+    }
     *gid = ca->silent ? ca->known_gid : ca->gid;
     return world->refuses("ib_query_gid") ? -5 : 0;
 }

@@ -177,6 +177,32 @@ TEST_F(IdentityTest, unreadable_guid_is_read_later)
     EXPECT_EQ(afterwards.identity.gid(), Gid::from(world.ca.gid));
 }
 
+TEST_F(IdentityTest, gid_is_awaited_while_its_table_is_updated)
+{
+    world.run_work();
+    const auto warnings = world.log.size();
+    const auto heavy = [this] { return std::count(world.trace.begin(), world.trace.end(), "flush heavy"); };
+    const auto before = heavy();
+    world.ca.gid.raw[0] = 0xfd;
+    world.ca.updating_gid = 3;
+    reregister();
+    EXPECT_EQ(interface().identity.gid(), Gid::from(world.ca.gid));
+    world.ca.updating_gid = 3;
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+    world.advance(500);
+    EXPECT_EQ(heavy(), before) << "the reading did not fail";
+    EXPECT_EQ(world.log.size(), warnings);
+}
+
+TEST_F(IdentityTest, missing_gid_is_an_error_after_a_time)
+{
+    world.ca.updating_gid = 1000;
+    EXPECT_EQ(set_guid(world.dev(), 0x77), -2);
+    EXPECT_GE(world.ca.updating_gid, 900U) << "the table was read too often";
+    ASSERT_FALSE(world.log.empty());
+    EXPECT_EQ(world.log.back(), "failed to read %s of port %u, error %d");
+}
+
 TEST_F(IdentityTest, guid_is_refused_while_the_gid_table_is_unreadable)
 {
     const Gid before = interface().identity.gid();
