@@ -200,10 +200,18 @@ connection_ends() { rdma resource show qp | grep -c 'type RC' || true; }
 connection_ends_are() { [ "$(connection_ends)" = "$1" ]; }
 write() { echo "$2" >"$1"; }                                                                     # FILE TEXT
 knob() { at "$1" write "$debug/$(($1 - 1))/$2" "$3"; }                                           # HOST NAME VALUE
+# Makes OpenSM sweep. Without that it may never find a link that has come up: it ignores a trap that has come more than
+# ten times, each within 5 s of the former, and a sweep in progress clears the switch's PortStateChange.
+sweep() { at "${SM_HOST:-1}" pkill -HUP -x opensm || true; }
+link_up() { # HOST
+    knob "$1" link 1
+    sweep
+}
 # Plugs an HCA in; an interface that comes up at once may find no GIDs.
 plug_in() { # HOST
     expect_missing_gids
     knob "$1" plugged 1
+    sweep
 }
 
 # Captures of everything on the fabric's wire (tests/fabric/README.md); the host's check-captures checks the handed-out

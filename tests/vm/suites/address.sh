@@ -134,7 +134,7 @@ use_unknown_alias() {
     knob 2 link 0
     wait_for 20 port_is_unknown 2
     knob 2 alias_guid '1 0'
-    knob 2 link 1
+    link_up 2
     wait_for 20 port_state_is 1 "4: ACTIVE"
     set_guid 2 $alias
     guid_is 2 $alias ib1
@@ -182,7 +182,7 @@ test_unreported_guid_brings_the_carrier_at_the_next_event() {
     use_unknown_alias
     ask_for_alias 2 1 $alias
     knob 2 link 0
-    knob 2 link 1
+    link_up 2
     # A subnet manager that saw the port go down has lost its alias, which is requested again.
     wait_for 20 port_state_is 1 "4: ACTIVE"
     ask_for_alias 2 1 $alias
@@ -311,7 +311,7 @@ test_unreported_subnet_prefix_is_followed() {
         knob $host hide_gid_change 2
         knob $host link 0
         wait_for 10 no_carrier $host
-        knob $host link 1
+        link_up $host
     done
     restart_opensm_with_prefix fec0000000000006
     unreported_prefix_is_followed || followed=1

@@ -61,14 +61,14 @@ settles_on() { # HCA
 activate() { on 2 ip link set $bond type bond active_slave "$(slave $(($1 - 1)))"; }   # HCA
 # Pulls the cable of the active port and, when traffic has moved, plugs it in again.
 plug_both() {
-    knob 2 link 1
-    knob 3 link 1
+    link_up 2
+    link_up 3
 }
 pull() { # HCA
     trap plug_both EXIT
     knob "$1" link 0
     settles_on $((5 - $1))
-    knob "$1" link 1
+    link_up "$1"
     wait_for 30 up 2 "$(slave $(($1 - 1)))"
 }
 
@@ -178,7 +178,7 @@ test_tcp_continues_through_failovers() {
         knob $hca link 0
         wait_for 10 is_active $((5 - hca))
         goes_on
-        knob $hca link 1
+        link_up $hca
         wait_for 30 up 2 "$(slave $((hca - 1)))"
     done
     end_stream 1
@@ -202,12 +202,12 @@ test_both_ports_down_and_up() {
     bond_is_down() { ! up 2 "$bond"; }
     wait_for 10 bond_is_down
     ! reaches 1 $self || return 1
-    knob 3 link 1
+    link_up 3
     wait_for 30 up 2 $bond
     # The peer has removed its neighbour entry meanwhile.
     wait_for 20 reaches 1 $self
     settles_on 3
-    knob 2 link 1
+    link_up 2
     wait_for 30 up 2 ib1
 }
 

@@ -222,14 +222,14 @@ test_pkey_added_later_brings_the_child_up() {
     on 3 ip link add link ib2 name green type ipoib pkey 0x8003
     PARTITIONS+='
 green=0x0003, ipoib : ALL=full;' write_partitions
-    pkill -HUP -x opensm
+    sweep
     on 1 ip addr add 10.3.0.1/24 dev ib0.8003
     address 3 green 3
     wait_for 20 carrier 1 ib0.8003
     ping_ok 1 10.3.0.3
     # The P_Key is removed again.
     write_partitions
-    pkill -HUP -x opensm
+    sweep
     wait_for 20 no_carrier 1 ib0.8003
     drop_child 1 ib0 0x8003 ib0.8003
     on 3 ip link del green

@@ -52,7 +52,7 @@ test_126_children_follow_a_link_flap() {
     knob 1 link 0
     none_up() { [ "$(on 1 sh -c 'cat /sys/class/net/ib0.*/carrier' | grep -c 1)" = 0 ]; }
     wait_for 20 none_up
-    knob 1 link 1
+    link_up 1
     wait_for 60 all_up
     wait_for 20 reaches 1 10.77.0.2
 }

@@ -37,7 +37,7 @@ test_children_are_deleted_while_their_hca_is_unplugged() {
         wait $reregisters 2>/dev/null || true
         rm /run/made
         ! ip -o link show type ipoib | grep '800[12]' || return 1
-        knob 2 plugged 1
+        plug_in 2
         wait_for 30 port_state_is 1 '4: ACTIVE'
         add_host 2
         wait_for 30 carrier 2

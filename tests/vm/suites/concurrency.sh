@@ -13,8 +13,7 @@ red=0x0002, ipoib : ALL=full;'
 flaps() {
     while :; do
         knob 1 link 0
-        knob 1 link 1
-        pkill -HUP -x opensm
+        link_up 1
         wait_for 20 port_state_is 0 '4: ACTIVE' || true
     done
 }
@@ -57,7 +56,7 @@ test_flushes_child_changes_and_reopens_run_at_once() {
     echo "# $(cat /run/made.* | wc -l) children were created by file"
     [ -s /run/made.1 ]
     [ -s /run/made.2 ]
-    knob 1 link 1
+    link_up 1
     for host in 1 2; do on $host sh -c "echo 0x8002 >/sys/class/net/$(interface_of $host)/delete_child" 2>/dev/null || true; done
     wait_for 10 no_child_by_file
     for host in 1 2; do on $host ip link set "$(interface_of $host)" up; done

@@ -124,7 +124,7 @@ test_tracepoints_report_state_changes() {
     seen 'ipoib_connection_passive: ib1 fe80.*-> established'
     pull_and_plug() {
         knob 1 link 0
-        knob 1 link 1
+        link_up 1
         wait_for 20 carrier 1
     }
     trace ipoib pull_and_plug
@@ -166,7 +166,7 @@ test_drops_have_reasons() {
     on 1 ip neigh replace 10.0.0.77 lladdr 00:00:00:48:fe:80:00:00:00:00:00:00:00:02:c9:03:00:00:99:99 dev ib0
     into_the_void() { on 1 ping -q -c 3 -i 0.2 -W 1 10.0.0.77 >/dev/null 2>&1 || true; }
     trace skb/kfree_skb into_the_void
-    knob 2 link 1
+    link_up 2
     on 1 ip neigh del 10.0.0.77 dev ib0
     wait_for 20 carrier 2
     wait_for 20 reaches 1 10.0.0.2

@@ -74,7 +74,7 @@ test_lease_returns_after_a_link_flap() {
     before=$(leased ib1)
     knob 2 link 0
     wait_for 10 has_no_lease ib1
-    knob 2 link 1
+    link_up 2
     wait_for 30 carrier 2
     gets_lease ib1 5 ib0
     [ "$(leased ib1)" = "$before" ]

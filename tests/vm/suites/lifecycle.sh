@@ -91,6 +91,7 @@ test_hca_unplug_20_times() {
         knob 2 plugged 0
         knob 2 plugged 1
     done
+    sweep
     wait_for 30 port_state_is 1 '4: ACTIVE'
     add_host 2
     wait_for 20 reaches 1 10.0.0.2

@@ -105,7 +105,7 @@ test_link_flap_is_followed() {
     carrier_is() { [ "$(file ib1 carrier)" = "$1" ]; }
     knob 2 link 0
     wait_for 10 carrier_is 0
-    knob 2 link 1
+    link_up 2
     wait_for 30 carrier_is 1
     wait_for 20 has_address ib1 10.0.0.2/24
     wait_for 20 here_reaches 10.0.0.1

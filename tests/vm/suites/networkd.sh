@@ -63,7 +63,7 @@ test_link_flap_is_followed() {
     knob 2 link 0
     wait_for 10 has_no_address ib1 10.5.0.2/24
     wait_for 10 has_no_address blue 10.6.0.2/24
-    knob 2 link 1
+    link_up 2
     wait_for 30 has_address ib1 10.5.0.2/24
     wait_for 30 has_address blue 10.6.0.2/24
     wait_for 20 all_is_reached

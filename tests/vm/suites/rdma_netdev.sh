@@ -169,7 +169,7 @@ test_down_and_up_20_times_under_traffic() {
 test_link_flap() {
     knob 2 link 0
     wait_for 10 no_carrier 2
-    knob 2 link 1
+    link_up 2
     wait_for 20 carrier 2
     wait_for 20 reaches 1 10.0.0.2
 }
@@ -186,14 +186,14 @@ test_tcp_survives_lost_datagrams() {
 test_pkey_leaves_the_table_and_returns() {
     make_blue_children
     PARTITIONS='' write_partitions
-    pkill -HUP -x opensm
+    sweep
     without_blue() { ! carrier 1 blue; }
     wait_for 20 without_blue
     # The child goes down without having been open.
     on 1 ip link set blue down
     on 1 ip link set blue up
     write_partitions
-    pkill -HUP -x opensm
+    sweep
     wait_for 20 carrier 1 blue
     wait_for 20 carrier 2 blue
     wait_for 20 reaches 1 10.1.0.2

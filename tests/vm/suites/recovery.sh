@@ -14,7 +14,7 @@ test_carrier_follows_the_link() {
     wait_for 10 no_carrier 2
     ! reaches 1 10.0.0.2 || return 1
     ping_ok 1 10.0.0.3
-    knob 2 link 1
+    link_up 2
     wait_for 30 carrier 2
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 1 10.0.0.2
@@ -27,7 +27,7 @@ test_tcp_survives_a_link_flap() {
     wait_for 10 no_carrier 2
     # Some packets are retransmitted by then.
     sleep 1
-    knob 2 link 1
+    link_up 2
     wait_for 30 carrier 2
     stream_goes_on 2 60
     end_stream 2
@@ -192,7 +192,7 @@ test_events_are_handled_while_rtnl_is_held() {
     done
     for i in $(seq 10); do
         late="${late:-} $(left_after 2)"
-        knob 2 link 1
+        link_up 2
         wait_for 60 carrier 2
     done
     kill "${pids[@]}"

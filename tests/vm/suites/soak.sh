@@ -96,11 +96,11 @@ min_host() { case $1 in pkey | master | standby | managers) echo 0 ;; link | unp
 do_link() {
     knob "$1" link 0
     [ $(($2 % 2)) = 0 ] || wait_for 20 no_carrier "$1"
-    knob "$1" link 1
+    link_up "$1"
 }
 do_unplug() {
     knob "$1" plugged 0
-    knob "$1" plugged 1
+    plug_in "$1"
     add_host "$1"
     to_start "$1"
 }
@@ -150,10 +150,10 @@ child_has_no_carrier() { no_carrier "$1" "$(interface_of "$1").8001"; }
 do_pkey() {
     local host
     PARTITIONS=${PARTITIONS#*;} write_partitions
-    pkill -HUP -x opensm
+    sweep
     for host in 3 5 6 8; do wait_for 60 child_has_no_carrier "$host"; done
     write_partitions
-    pkill -HUP -x opensm
+    sweep
 }
 do_master() {
     kill_sm 1

@@ -88,8 +88,8 @@ test_stopped_opensm_affects_only_its_own_subnet() {
     knob 4 link 0
     wait_for 10 no_carrier 3
     wait_for 10 no_carrier 4
-    knob 3 link 1
-    knob 4 link 1
+    link_up 3
+    link_up 4
     wait_for 30 carrier 3
     wait_for 20 reaches 1 10.0.0.3
     no_carrier 4
