@@ -247,7 +247,7 @@ before_each() { :; }
 
 interface_of() { echo "ib$(($1 - 1))"; }
 statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
-stack_counter() { on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'; } # HOST NAME
+stack_counter() { on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2; found = 1 } END { exit !found }'; } # HOST NAME
 statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2; found = 1 } END { exit !found }'; } # HOST NAME
 carrier() { [ "$(on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/carrier" 2>/dev/null)" = 1 ]; } # HOST [INTERFACE]
 no_carrier() { ! carrier "$@"; }
@@ -297,7 +297,7 @@ link_local() { on "$1" ip -6 -o addr show dev "$(interface_of "$1")" scope link 
 # Echo requests that a host sent and that the kernel has seen no reply to.
 unanswered() { # HOST
     on "$1" nstat -asz IcmpOutEchos IcmpInEchoReps Icmp6OutEchos Icmp6InEchoReplies |
-        awk '/OutEchos/ { n += $2 } /InEcho/ { n -= $2 } END { print n + 0 }'
+        awk '/OutEchos/ { n += $2; found++ } /InEcho/ { n -= $2; found++ } END { print n + 0; exit found != 4 }'
 }
 no_more_unanswered() { [ "$(unanswered "$1")" -le "$2" ]; } # HOST COUNT
 none_was_lost() { # HOST COUNT

@@ -259,6 +259,7 @@ test_children_are_created_and_deleted_under_traffic() {
         on 1 ip link del another
         drop_child 1 ib0 0x8001 ib0.8001
     done
+    pings_arrive 2
     stop_traffic
     ping_ok 1 10.0.0.2
 }

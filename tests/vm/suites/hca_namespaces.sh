@@ -36,7 +36,7 @@ test_interface_is_created_in_its_hcas_namespace() {
     wait_for 20 carries
     wait_for 20 carries on 2
     wait_for 20 ping -q -c 1 -W 1 10.0.0.2
-    ping -q -c 20 -i 0.05 10.0.0.2 | says ' 0% packet loss'
+    ping -q -c 20 -i 0.05 -W 10 10.0.0.2 | says ' 0% packet loss'
 }
 
 test_children_are_created_in_their_parents_namespace() {

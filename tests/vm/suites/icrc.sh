@@ -114,6 +114,7 @@ test_flag_changes_under_traffic() {
         sleep 1
     done
     wait $!
+    says ' MBytes .*receiver' </run/iperf.out
     [ "$(wrong_checksums)" = 0 ]
     both_work
 }

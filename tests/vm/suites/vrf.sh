@@ -120,6 +120,7 @@ test_interface_enters_and_leaves_a_vrf_under_traffic() {
     for _ in $(seq 10); do
         release ib1
         enslave ib1 red
+        pings_arrive 2
     done
     stop_traffic
     wait_for 20 reaches_in red 10.0.0.1
