@@ -339,7 +339,8 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
         reasons_logged_ |= bit;
     }
     if (first)
-        log_warning(interface_.dev(), "connection to %pI6 rejected, reason %u; others for it are not logged",
+        log_warning(interface_.dev(),
+                    "connection to %pI6 rejected, reason %u; further ones with this reason are not logged",
                     connection.peer.gid().bytes, reason);
     report(connection, at_once ? ActiveLife::Event::stale : ActiveLife::Event::failed);
 }

@@ -24,7 +24,7 @@ void PortIdentity::begin()
         const Gid port_gid = gid();
         (void)choose_guid(given).ok();
         if (gid_index() < 0) {
-            log_warning(dev_, "GID %pI6 is none of the port's: the address that was asked for is ignored", given.bytes);
+            log_warning(dev_, "GID %pI6 is not in the port's table: the requested address is ignored", given.bytes);
             (void)choose_guid(port_gid).ok();
         }
     }

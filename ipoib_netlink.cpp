@@ -41,7 +41,7 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
         return kernel::no_device;
     }
     if (!shim_netdev_is_ours(request.link)) {
-        shim_helper_extack(extack, "%s is no ipoib interface", shim_netdev_name(request.link));
+        shim_helper_extack(extack, "%s is not an ipoib interface", shim_netdev_name(request.link));
         return kernel::no_device;
     }
     Interface& parent = Interface::of(request.link);
@@ -52,7 +52,7 @@ kernel::Status create(net_device* dev, const shim_link_request& request, netlink
     }
     const PKey pkey = request.has_pkey ? PKey(request.pkey) : parent.identity.pkey();
     if (!pkey.valid()) {
-        shim_helper_extack(extack, "P_Key 0x%04x names no partition", pkey.value());
+        shim_helper_extack(extack, "P_Key 0x%04x is invalid", pkey.value());
         return kernel::invalid;
     }
     auto made = kernel::make_owned<Interface>(dev, parent, pkey);

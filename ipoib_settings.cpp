@@ -97,15 +97,15 @@ kernel::Status Settings::set_ring_sizes(RingSizes wanted)
     // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
     // one.
     if (shim_netif_is_bond_slave(interface_.dev())) {
-        log_warning(interface_.dev(), "rings of %u sends and %u receives: not as a bond's port", wanted.sends,
-                    wanted.receives);
+        log_warning(interface_.dev(), "rings of %u sends and %u receives cannot be set for a bond's slave",
+                    wanted.sends, wanted.receives);
         return kernel::busy;
     }
     const bool was_open = interface_.state.close();
     const kernel::Status status = interface_.queues.replace(wanted);
     if (!status.ok()) {
-        log_warning(interface_.dev(), "no rings of %u sends and %u receives, error %d", wanted.sends, wanted.receives,
-                    status.code());
+        log_warning(interface_.dev(), "failed to create rings of %u sends and %u receives, error %d", wanted.sends,
+                    wanted.receives, status.code());
         // If these fail, too, the interface has no queues until it is next opened.
         (void)interface_.queues.replace(before).ok();
     }

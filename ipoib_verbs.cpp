@@ -148,7 +148,8 @@ kernel::Status UdQueues::open()
 {
     if (!qp_ && interface_.rdma_netdev.present()) {
         log_warning(interface_.dev(),
-                    "its queue pair is lost, and the HCA's rdma_netdev knows no other: reload the driver");
+                    "the queue pair could not be reset and was destroyed; the HCA's rdma_netdev cannot use another "
+                    "one: reload the driver");
         return kernel::no_device;
     }
     if (!qp_)

@@ -131,10 +131,10 @@ test_create_child_refuses_a_second_child_of_a_partition() {
 
 test_rtnetlink_refusals_have_messages() {
     make_blue_children
-    refused 'names no partition' on 1 ip link add link ib0 name x type ipoib pkey 0x8000
+    refused 'P_Key 0x8000 is invalid' on 1 ip link add link ib0 name x type ipoib pkey 0x8000
     refused 'is a child itself' on 1 ip link add link ib0.8001 name x type ipoib pkey 0x8002
     on 1 ip link add other type dummy
-    refused 'is no ipoib interface' on 1 ip link add link other name x type ipoib pkey 0x8002
+    refused 'is not an ipoib interface' on 1 ip link add link other name x type ipoib pkey 0x8002
     on 1 ip link del other
     ! on 1 ip link show x 2>/dev/null || return 1
 }
