@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Announcements of a changed hardware address to neighbours: three, at intervals of 1 s, while there is carrier.
 #include <ipoib/announcer.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/time.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Fabric events: the light, normal and heavy flush, each of which reads the port first.
 #include <ipoib/fabric_events.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/time.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The broadcast group's parameters, applied to the interface, and carrier.
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/link.hpp>

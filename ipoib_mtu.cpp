@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The interface's MTU in datagram and connected mode, and ndo_change_mtu.
 #include <ipoib/interface.hpp>
 #include <ipoib/link_mtu.hpp>
 #include <kernel/log.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Packets that are longer than the link or a connection carries: dropped, with an ICMP error to their sender.
 #include <ipoib/interface.hpp>
 #include <ipoib/pmtu.hpp>
 

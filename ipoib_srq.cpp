@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The shared receive queue of connections: created with the queues, filled for the first connection, replaced after a
+// failed post.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>

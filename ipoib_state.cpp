@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// An interface up and down: the actions of its state machine, restarts, and garbage collection.
 #include <ipoib/interface.hpp>
 #include <ipoib/interface_state.hpp>
 #include <kernel/log.hpp>

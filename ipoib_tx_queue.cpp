@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The transmit queue: flow control, completions by event or by reaping, and the stall watchdog.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// P_Key children of an interface: created through sysfs or rtnetlink, removed, and up and down with their parent.
 #include <ipoib/children.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/handle.hpp>

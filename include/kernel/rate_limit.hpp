@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// A rate limit for messages that a peer or a program can provoke.
 #pragma once
 #include <kernel/rcu.hpp>
 #include <kernel/time.hpp>
