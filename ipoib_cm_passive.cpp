@@ -128,9 +128,9 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewe
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
-    const unsigned int most =
+    const unsigned int max_count =
         receives().srq() ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
-    if (count_ < most)
+    if (count_ < max_count)
         return true;
     reason = SHIM_CM_REJ_NO_QP;
     // Evicts the connection that was idle for longest, so that the next REQ finds a free slot.

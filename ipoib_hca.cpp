@@ -46,8 +46,8 @@ unsigned int features_of(const ib_device* ca)
 }
 
 Hca::Hca(ib_device* ca)
-    : ca_(ca), accelerates_((shim_parameters.ipoib_enhanced != 0) !=
-                            listed(shim_parameters.ipoib_enhanced_except, shim_ib_device_name(ca)))
+    : ca_(ca), uses_rdma_netdev_((shim_parameters.ipoib_enhanced != 0) !=
+                                 listed(shim_parameters.ipoib_enhanced_except, shim_ib_device_name(ca)))
 {
 }
 

@@ -29,7 +29,7 @@ Interface::Interface(net_device* dev, Interface& parent, PKey pkey)
 
 kernel::Status Interface::attach()
 {
-    if (hca_.accelerates())
+    if (hca_.uses_rdma_netdev())
         TRY(rdma_netdev.start());
     shim_rdma_netdev_set_clnt_priv(dev_, this);
     TRY(prepare());

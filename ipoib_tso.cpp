@@ -33,7 +33,7 @@ Segmenter::Segmenter(sk_buff* skb, unsigned int header_bytes, unsigned int segme
     shim_tso_start(native(), skb);
 }
 
-bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most)
+bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int max_sges)
 {
     const unsigned int data_bytes = std::min(left_, segment_bytes_);
     left_ -= data_bytes;
@@ -44,7 +44,7 @@ bool Segmenter::next(ib_device* ca, MappedPacket& segment, void* headers, unsign
     for (unsigned int done = 0; done < data_bytes;) {
         void* const piece = shim_tso_data(native());
         const unsigned int bytes = std::min(shim_tso_piece_bytes(native()), data_bytes - done);
-        scattered_ = segment.sges == most;
+        scattered_ = segment.sges == max_sges;
         if (scattered_ || !segment.add_data(ca, piece, bytes)) [[unlikely]] {
             segment.unmap_data(ca);
             return false;

@@ -109,16 +109,16 @@ SHIM void shim_rtnl_link_unregister(void) { rtnl_link_unregister(&link_ops); }
 /* `ip link add` allocates a netdev before its parent, and so its HCA, is known. */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port)
 {
-	struct rdma_netdev_alloc_params lower = {};
+	struct rdma_netdev_alloc_params params = {};
 	int ret = -EOPNOTSUPP;
 
 	if (ca->ops.rdma_netdev_get_params)
-		ret = ca->ops.rdma_netdev_get_params(ca, port, RDMA_NETDEV_IPOIB, &lower);
+		ret = ca->ops.rdma_netdev_get_params(ca, port, RDMA_NETDEV_IPOIB, &params);
 	if (ret && ret != -EOPNOTSUPP)
 		return ret;
-	WRITE_ONCE(link_ops.priv_size, max(link_ops.priv_size, lower.sizeof_priv));
-	WRITE_ONCE(max_tx_queues, max(max_tx_queues, lower.txqs));
-	WRITE_ONCE(max_rx_queues, max(max_rx_queues, lower.rxqs));
+	WRITE_ONCE(link_ops.priv_size, max(link_ops.priv_size, params.sizeof_priv));
+	WRITE_ONCE(max_tx_queues, max(max_tx_queues, params.txqs));
+	WRITE_ONCE(max_rx_queues, max(max_rx_queues, params.rxqs));
 	dev->rtnl_link_ops = &link_ops;
 	return 0;
 }

@@ -23,7 +23,7 @@ public:
     explicit Hca(ib_device* ca);
     ib_device* ca() const { return ca_; }
     // True if its rdma_netdev, if it has one, is used: see ipoib_enhanced and ipoib_enhanced_except.
-    bool accelerates() const { return accelerates_; }
+    bool uses_rdma_netdev() const { return uses_rdma_netdev_; }
 
     // Interfaces of ports.
     kernel::List<Interface> parents TA_GUARDED(kernel::rtnl);
@@ -46,7 +46,7 @@ private:
     static kernel::LockClass lock_class_;
 
     ib_device* const ca_;
-    const bool accelerates_;
+    const bool uses_rdma_netdev_;
     // Modulo the number of vectors.
     unsigned int next_vector_ TA_GUARDED(kernel::rtnl) = 0;
     kernel::Mutex lock_ TA_ACQUIRED_AFTER(kernel::rtnl){lock_class_, "ipoib_interfaces"};

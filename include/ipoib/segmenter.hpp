@@ -46,8 +46,9 @@ public:
 
     // Segments of the packet.
     unsigned int count() const { return (left_ + segment_bytes_ - 1) / segment_bytes_; }
-    // Maps the next segment, with its headers in this memory, in up to `most` elements. False: it can't be mapped.
-    [[nodiscard]] bool next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int most);
+    // Maps the next segment, with its headers in this memory, in up to max_sges elements. Returns false if it can't be
+    // mapped.
+    [[nodiscard]] bool next(ib_device* ca, MappedPacket& segment, void* headers, unsigned int max_sges);
     // True if a segment's data is in more pieces than there are elements.
     bool scattered() const { return scattered_; }
 

@@ -46,7 +46,7 @@ unsigned Lockdep::index_of(const void* lock_class, const char* name)
     const auto it = std::find(classes_.begin(), classes_.end(), lock_class);
     if (it != classes_.end())
         return static_cast<unsigned>(it - classes_.begin());
-    SIM_CHECK(classes_.size() < most, "too many kinds of locks");
+    SIM_CHECK(classes_.size() < max_classes, "too many kinds of locks");
     classes_.push_back(lock_class);
     names_.emplace_back(name);
     return static_cast<unsigned>(classes_.size() - 1);
@@ -55,7 +55,7 @@ unsigned Lockdep::index_of(const void* lock_class, const char* name)
 bool Lockdep::leads_to(unsigned from, unsigned to) const
 {
     std::vector<unsigned> open{from};
-    std::array<bool, most> seen{};
+    std::array<bool, max_classes> seen{};
     while (!open.empty()) {
         const unsigned here = open.back();
         open.pop_back();

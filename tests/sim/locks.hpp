@@ -26,13 +26,13 @@ public:
     void release(const void* lock);
 
 private:
-    static constexpr unsigned most = 64;
+    static constexpr unsigned max_classes = 64;
     void check_order(unsigned which, const void* lock);
     bool leads_to(unsigned from, unsigned to) const;
 
     std::vector<const void*> classes_;
     std::vector<std::string> names_;
-    std::array<std::array<bool, most>, most> before_{};
+    std::array<std::array<bool, max_classes>, max_classes> before_{};
 };
 
 // Requires a context that may sleep.

@@ -52,9 +52,9 @@ void check_carriers()
 void check_mtus()
 {
     for (const net_device* dev : world->stack.devs) {
-        const unsigned int most = world->sm.link_mtu() - 4;
-        SIM_CHECK(!ipoib_offloads_sends(dev) || dev->mtu == most || (dev->mtu_set && dev->mtu < most),
-                  "%s: an MTU of %u, and its group's is %u", dev->name.c_str(), dev->mtu, most);
+        const unsigned int max_mtu = world->sm.link_mtu() - 4;
+        SIM_CHECK(!ipoib_offloads_sends(dev) || dev->mtu == max_mtu || (dev->mtu_set && dev->mtu < max_mtu),
+                  "%s: an MTU of %u, and its group's is %u", dev->name.c_str(), dev->mtu, max_mtu);
     }
 }
 
