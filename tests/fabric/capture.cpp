@@ -87,7 +87,7 @@ std::uint32_t fabric_make_record(const fabric_sighting* seen, const fabric_heade
         std::memcpy(packet + headers, payload, h->payload_bytes);
     std::memset(packet + headers + h->payload_bytes, 0, padded - h->payload_bytes);
 
-    std::uint8_t masked[FABRIC_MOST_HEADER_BYTES];
+    std::uint8_t masked[FABRIC_MAX_HEADER_BYTES];
     std::memcpy(masked, packet, headers);
     mask_variant_fields(h->grh, masked);
     Icrc icrc;

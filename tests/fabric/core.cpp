@@ -12,8 +12,8 @@ using namespace soft_ib;
 
 struct fabric {
     unsigned int hca_count, subnet_count;
-    Hca hcas[FABRIC_MOST_HCAS];
-    Switch nodes[FABRIC_MOST_SUBNETS];
+    Hca hcas[FABRIC_MAX_HCAS];
+    Switch nodes[FABRIC_MAX_SUBNETS];
 };
 
 namespace soft_ib {
@@ -174,7 +174,7 @@ void fabric_construct(struct fabric* memory, const fabric_plan* plan)
     }
     for (unsigned int i = 0; i < f.subnet_count; ++i) {
         const bool trunk = plan->trunk && i == 0;
-        construct_switch(f.nodes[i], switch_guid + std::uint64_t(FABRIC_MOST_SUBNETS) * plan->first_hca + i,
+        construct_switch(f.nodes[i], switch_guid + std::uint64_t(FABRIC_MAX_SUBNETS) * plan->first_hca + i,
                          f.hca_count + trunk, plan->mtu);
         f.nodes[i].trunk = trunk ? f.nodes[i].port_count : 0;
     }

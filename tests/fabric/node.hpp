@@ -43,7 +43,7 @@ struct Hca : Node {
 };
 
 struct Switch : Node {
-    static constexpr unsigned int max_ports = FABRIC_MOST_HCAS + 2;
+    static constexpr unsigned int max_ports = FABRIC_MAX_HCAS + 2;
     static constexpr unsigned int unicast_lids = 0xc000;
     static constexpr unsigned int multicast_lids = 1024;
     static constexpr std::uint8_t no_port = 0xff;

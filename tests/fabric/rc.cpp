@@ -87,7 +87,7 @@ fabric_failure failure_of(std::uint32_t code)
 bool as_announced(const fabric_responder& r, const fabric_headers& h)
 {
     const std::uint32_t announced = fabric_begins(h.opcode) ? h.remote_bytes : r.announced;
-    if (announced > FABRIC_MOST_MESSAGE_BYTES)
+    if (announced > FABRIC_MAX_MESSAGE_BYTES)
         return false;
     if (h.opcode == FABRIC_RC_READ_REQUEST)
         return h.payload_bytes == 0;
@@ -112,7 +112,7 @@ bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t 
 // A repeated request to read. Only its PSNs are known.
 bool was_read(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
 {
-    return h.opcode == FABRIC_RC_READ_REQUEST && h.payload_bytes == 0 && h.remote_bytes <= FABRIC_MOST_MESSAGE_BYTES &&
+    return h.opcode == FABRIC_RC_READ_REQUEST && h.payload_bytes == 0 && h.remote_bytes <= FABRIC_MAX_MESSAGE_BYTES &&
            fabric_packets(h.remote_bytes, path_mtu) <= fabric_psn_distance(h.psn, r.expected);
 }
 

@@ -10,17 +10,17 @@
 #include <linux/module.h>
 #include <linux/wait.h>
 
-enum { BUFFER_BYTES = 16 << 20, MOST_PAYLOAD = 8192, MOST_READ = 1 << 16 };
+enum { BUFFER_BYTES = 16 << 20, MAX_PAYLOAD = 8192, MAX_READ = 1 << 16 };
 
 struct recorder {
 	struct kfifo fifo;
 	u16 lost;
 	bool ended;
-	u8 payload[MOST_PAYLOAD];
-	u8 record[FABRIC_MOST_AROUND_PAYLOAD + MOST_PAYLOAD];
+	u8 payload[MAX_PAYLOAD];
+	u8 record[FABRIC_MAX_AROUND_PAYLOAD + MAX_PAYLOAD];
 	u8 buffer[BUFFER_BYTES];
 	/* Under reader_lock: bytes on the way to the reader. */
-	u8 out[MOST_READ];
+	u8 out[MAX_READ];
 };
 
 /* Guards the open capture, and its content. */
@@ -39,7 +39,7 @@ static void add(struct recorder *to, const struct frame *frame, bool by_switch)
 	};
 	u32 bytes = 0;
 
-	if (frame->headers->payload_bytes <= MOST_PAYLOAD) {
+	if (frame->headers->payload_bytes <= MAX_PAYLOAD) {
 		soft_gather(frame, to->payload);
 		bytes = fabric_make_record(&seen, frame->headers, to->payload, to->record);
 	}
@@ -108,7 +108,7 @@ static bool take(struct recorder *from, size_t bytes, unsigned int *taken)
 	bool ended;
 
 	spin_lock_irq(&recorder_lock);
-	*taken = kfifo_out(&from->fifo, from->out, min_t(size_t, bytes, MOST_READ));
+	*taken = kfifo_out(&from->fifo, from->out, min_t(size_t, bytes, MAX_READ));
 	ended = from->ended;
 	spin_unlock_irq(&recorder_lock);
 	return *taken || ended;

@@ -97,7 +97,7 @@ u32 soft_recv_bytes(const struct soft_recv *recv)
 
 static void scatter_grh(struct cursor *to, const struct fabric_headers *h)
 {
-	u8 wire[FABRIC_MOST_HEADER_BYTES];
+	u8 wire[FABRIC_MAX_HEADER_BYTES];
 
 	if (h->grh) {
 		fabric_build_headers(h, wire);

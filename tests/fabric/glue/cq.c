@@ -78,7 +78,7 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 {
 	struct soft_cq *cq = to_cq(ib);
 
-	if (attr->cqe > SOFT_MOST_CQES || attr->comp_vector >= ib->device->num_comp_vectors)
+	if (attr->cqe > SOFT_MAX_CQES || attr->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
 	/* Powers of two, here and below: the free-running indices wrap at 2^32. */
 	cq->size = roundup_pow_of_two(attr->cqe + 1);

@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-enum { MOST_INJECTED_BYTES = 8192, MOST_INJECT_TEXT = 2 * MOST_INJECTED_BYTES + 512 };
+enum { MAX_INJECTED_BYTES = 8192, MAX_INJECT_TEXT = 2 * MAX_INJECTED_BYTES + 512 };
 
 static struct dentry *root;
 
@@ -164,8 +164,8 @@ static int set_injection(void *to, const char *key, const char *value)
 		return parse_gid(value, h->sgid);
 	if (!strcmp(key, "hex")) {
 		injection->bytes = strlen(value) / 2;
-		return injection->bytes > MOST_INJECTED_BYTES ? -EMSGSIZE :
-								hex2bin(injection->payload, value, injection->bytes);
+		return injection->bytes > MAX_INJECTED_BYTES ? -EMSGSIZE :
+							       hex2bin(injection->payload, value, injection->bytes);
 	}
 	ret = parse_number(value, &number);
 	if (ret)
@@ -209,7 +209,7 @@ static int inject(struct soft_slot *slot, char *text, u8 *payload)
 
 	if (ret)
 		return ret;
-	if (h->payload_bytes > MOST_INJECTED_BYTES)
+	if (h->payload_bytes > MAX_INJECTED_BYTES)
 		return -EMSGSIZE;
 	h->payload_bytes = max(h->payload_bytes, injection.bytes);
 	soft_inject(slot, h, payload);
@@ -219,8 +219,8 @@ static int inject(struct soft_slot *slot, char *text, u8 *payload)
 static ssize_t inject_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
 {
 	struct soft_slot *slot = file->private_data;
-	u8 *payload = kzalloc(MOST_INJECTED_BYTES, GFP_KERNEL);
-	char *text = bytes < MOST_INJECT_TEXT ? memdup_user_nul(from, bytes) : ERR_PTR(-EMSGSIZE);
+	u8 *payload = kzalloc(MAX_INJECTED_BYTES, GFP_KERNEL);
+	char *text = bytes < MAX_INJECT_TEXT ? memdup_user_nul(from, bytes) : ERR_PTR(-EMSGSIZE);
 	int ret = payload ? PTR_ERR_OR_ZERO(text) : -ENOMEM;
 
 	if (!ret)
@@ -301,7 +301,7 @@ static int resolve_open(struct inode *inode, struct file *file)
 static ssize_t resolve_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
 {
 	struct soft_slot *slot = ((struct seq_file *)file->private_data)->private;
-	char *text = bytes < MOST_INJECT_TEXT ? memdup_user_nul(from, bytes) : ERR_PTR(-EMSGSIZE);
+	char *text = bytes < MAX_INJECT_TEXT ? memdup_user_nul(from, bytes) : ERR_PTR(-EMSGSIZE);
 	struct question q = {};
 	int ret;
 

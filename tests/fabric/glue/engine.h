@@ -21,7 +21,7 @@ struct elements {
 /* User-space elements at kernel addresses: the bytes of one packet. */
 struct soft_pieces {
 	u32 count;
-	struct ib_sge sge[SOFT_MOST_PIECES];
+	struct ib_sge sge[SOFT_MAX_PIECES];
 };
 
 /* A frame in flight: header fields, and the payload as part of the sender's elements. */

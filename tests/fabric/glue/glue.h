@@ -22,16 +22,16 @@
 #include <rdma/ib_verbs.h>
 
 enum {
-	SOFT_MOST_SGES = 18,
-	SOFT_MOST_VECTORS = 64,
+	SOFT_MAX_SGES = 18,
+	SOFT_MAX_VECTORS = 64,
 	/* Pieces of a packet, with elements that cross pages. */
-	SOFT_MOST_PIECES = 40,
-	SOFT_MOST_QUEUE = 1 << 14,
-	SOFT_MOST_CQES = 1 << 20,
+	SOFT_MAX_PIECES = 40,
+	SOFT_MAX_QUEUE = 1 << 14,
+	SOFT_MAX_CQES = 1 << 20,
 	SOFT_BURST = 32,
-	SOFT_MOST_LSO_HEADER = 128,
-	SOFT_MOST_FRAME = 4096,
-	SOFT_MOST_VFS = 16,
+	SOFT_MAX_LSO_HEADER = 128,
+	SOFT_MAX_FRAME = 4096,
+	SOFT_MAX_VFS = 16,
 	/*
 	 * Queue pair numbers: of those created for a netdev's use, which a filtering rdma_netdev examines, and others.
 	 */
@@ -91,7 +91,7 @@ struct soft_slot {
 	struct device *parent;
 	struct soft_counters counters;
 	/* Completion queues of each vector. */
-	atomic_t cqs[SOFT_MOST_VECTORS];
+	atomic_t cqs[SOFT_MAX_VECTORS];
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, min_retries, hide_gid_change;
@@ -100,7 +100,7 @@ struct soft_slot {
 	 */
 	u32 fail_rdma_netdev, leave_qkey;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
-	struct soft_vf vfs[SOFT_MOST_VFS];
+	struct soft_vf vfs[SOFT_MAX_VFS];
 	/* Result of the last lookup. */
 	char resolved[IFNAMSIZ];
 	struct dentry *dir;
@@ -123,7 +123,7 @@ struct soft_cq {
 struct soft_recv {
 	u64 wr_id;
 	u32 sges;
-	struct ib_sge sge[SOFT_MOST_SGES];
+	struct ib_sge sge[SOFT_MAX_SGES];
 };
 
 struct soft_ah {
@@ -145,10 +145,10 @@ struct soft_send {
 	struct fabric_headers headers;
 	/* LSO: bytes of headers of each segment, and of data in each, or 0. */
 	u32 header_bytes, segment_bytes;
-	u8 header[SOFT_MOST_LSO_HEADER];
+	u8 header[SOFT_MAX_LSO_HEADER];
 	/* PSNs of a message whose first packet was sent. */
 	u32 first_psn, packets;
-	struct ib_sge sge[SOFT_MOST_SGES];
+	struct ib_sge sge[SOFT_MAX_SGES];
 };
 
 /* Receives that many queue pairs share. */
@@ -192,7 +192,7 @@ struct soft_connection {
 	/* Message in progress, if it is an RDMA WRITE: the peer's view of this memory. */
 	struct ib_sge written;
 	/* Reads to be answered, oldest first; one is being answered. */
-	struct soft_reading readings[FABRIC_MOST_READS];
+	struct soft_reading readings[FABRIC_MAX_READS];
 	u8 reading_count, max_readings;
 	bool answering;
 	/* Answer after that: FABRIC_ANSWER or FABRIC_REFUSE; FABRIC_DISCARD: none. */
@@ -248,7 +248,7 @@ struct soft_hca {
 	struct tasklet_struct engine;
 	struct hrtimer delay;
 	/* Used by the engine: a datagram's payload as it is sent. */
-	u8 staging[SOFT_MOST_FRAME];
+	u8 staging[SOFT_MAX_FRAME];
 	struct list_head active;
 	spinlock_t active_lock;
 	bool registered;

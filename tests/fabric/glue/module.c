@@ -21,11 +21,11 @@ bool soft_have_srq = true;
 module_param_named(srq, soft_have_srq, bool, 0444);
 MODULE_PARM_DESC(srq, "Have shared receive queues (default 1)");
 
-unsigned int soft_srq_sges = SOFT_MOST_SGES;
+unsigned int soft_srq_sges = SOFT_MAX_SGES;
 module_param_named(srq_sges, soft_srq_sges, uint, 0444);
 MODULE_PARM_DESC(srq_sges, "Elements in each receive of a shared receive queue, 1 to 18 (default 18)");
 
-unsigned int soft_send_sges = SOFT_MOST_SGES;
+unsigned int soft_send_sges = SOFT_MAX_SGES;
 module_param_named(send_sges, soft_send_sges, uint, 0444);
 MODULE_PARM_DESC(send_sges, "Elements in each send, 2 to 18 (default 18)");
 
@@ -48,7 +48,7 @@ MODULE_PARM_DESC(functions, "Be virtual functions of other HCAs (default 0)");
 unsigned int soft_rdma_netdev;
 module_param_named(rdma_netdev, soft_rdma_netdev, uint, 0444);
 MODULE_PARM_DESC(rdma_netdev,
-		 "Give IPoIB interfaces an accelerated datapath: 1 replaces the client's, 2 filters it (default 0)");
+		 "Give IPoIB interfaces an rdma_netdev: 1 replaces the client's datapath, 2 filters it (default 0)");
 
 unsigned int soft_first_hca;
 module_param_named(first_hca, soft_first_hca, uint, 0444);
@@ -113,13 +113,13 @@ static int __init check_parameters(void)
 		pr_err("soft_ib: with a trunk, subnets=%u is not 1\n", subnets);
 		return -EINVAL;
 	}
-	return check("hcas", hcas, 1, FABRIC_MOST_HCAS)			     ?:
-		       check("srq_sges", soft_srq_sges, 1, SOFT_MOST_SGES)   ?:
-		       check("send_sges", soft_send_sges, 2, SOFT_MOST_SGES) ?:
-		       check("vectors", soft_vectors, 0, SOFT_MOST_VECTORS)  ?:
-		       check("subnets", subnets, 1, FABRIC_MOST_SUBNETS)     ?:
-		       check("first_hca", soft_first_hca, 0, 4000)	     ?:
-		       check("vfs", soft_vf_count, 0, SOFT_MOST_VFS)	     ?:
+	return check("hcas", hcas, 1, FABRIC_MAX_HCAS)			    ?:
+		       check("srq_sges", soft_srq_sges, 1, SOFT_MAX_SGES)   ?:
+		       check("send_sges", soft_send_sges, 2, SOFT_MAX_SGES) ?:
+		       check("vectors", soft_vectors, 0, SOFT_MAX_VECTORS)  ?:
+		       check("subnets", subnets, 1, FABRIC_MAX_SUBNETS)	    ?:
+		       check("first_hca", soft_first_hca, 0, 4000)	    ?:
+		       check("vfs", soft_vf_count, 0, SOFT_MAX_VFS)	    ?:
 		       check("rdma_netdev", soft_rdma_netdev, 0, SOFT_NETDEV_KINDS - 1);
 }
 
@@ -134,7 +134,7 @@ static int __init soft_ib_init(void)
 	if (soft_rdma_netdev == SOFT_NETDEV_FILTERS)
 		soft_have_offloads = false;
 	if (!soft_vectors)
-		soft_vectors = min_t(unsigned int, num_online_cpus(), SOFT_MOST_VECTORS);
+		soft_vectors = min_t(unsigned int, num_online_cpus(), SOFT_MAX_VECTORS);
 	soft_fabric = vzalloc(fabric_bytes());
 	soft_slots = kcalloc(hcas, sizeof(*soft_slots), GFP_KERNEL);
 	ret = soft_fabric && soft_slots ? soft_bus_start() : -ENOMEM;

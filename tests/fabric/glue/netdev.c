@@ -238,7 +238,7 @@ static void tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
-	netdev_warn(dev, "accelerated sends are stuck: %u of %u\n", nd->send_head - nd->send_tail, SENDS);
+	netdev_warn(dev, "the rdma_netdev's sends are stuck: %u of %u\n", nd->send_head - nd->send_tail, SENDS);
 }
 
 /* Open and closed */

@@ -11,7 +11,7 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 
-enum { QUEUES = 2, SENDS = 256, MOST_RECEIVED = 1024 };
+enum { QUEUES = 2, SENDS = 256, MAX_RECEIVED = 1024 };
 
 struct filter_send {
 	struct fabric_headers headers;
@@ -202,7 +202,7 @@ bool soft_filter_receive(struct soft_slot *slot, struct soft_qp *qp, const struc
 		COUNT(slot, drop_fault);
 		return true;
 	}
-	skb = h->payload_bytes > SOFT_ENCAPSULATION_BYTES && skb_queue_len(&filter->received) < MOST_RECEIVED ?
+	skb = h->payload_bytes > SOFT_ENCAPSULATION_BYTES && skb_queue_len(&filter->received) < MAX_RECEIVED ?
 		      netdev_alloc_skb(filter->dev, SOFT_PSEUDO_HEADER_BYTES + h->payload_bytes) :
 		      NULL;
 	if (!skb) {

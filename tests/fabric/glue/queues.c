@@ -17,8 +17,8 @@ static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD &&
 	    attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
-	if (attr->cap.max_send_sge > SOFT_MOST_SGES || attr->cap.max_recv_sge > SOFT_MOST_SGES ||
-	    attr->cap.max_send_wr > SOFT_MOST_QUEUE || attr->cap.max_recv_wr > SOFT_MOST_QUEUE ||
+	if (attr->cap.max_send_sge > SOFT_MAX_SGES || attr->cap.max_recv_sge > SOFT_MAX_SGES ||
+	    attr->cap.max_send_wr > SOFT_MAX_QUEUE || attr->cap.max_recv_wr > SOFT_MAX_QUEUE ||
 	    (user && attr->cap.max_inline_data))
 		return -EINVAL;
 	if ((attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO) && (!soft_have_offloads || attr->qp_type != IB_QPT_UD))
@@ -137,8 +137,8 @@ static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *at
 	u8 port_mtu = fabric_hca_port(soft_fabric, qp->hca->slot->index)->mtu;
 
 	return !((mask & IB_QP_PATH_MTU) && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > port_mtu)) &&
-	       !((mask & IB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > FABRIC_MOST_READS) &&
-	       !((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > FABRIC_MOST_READS);
+	       !((mask & IB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > FABRIC_MAX_READS) &&
+	       !((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > FABRIC_MAX_READS);
 }
 
 static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
@@ -233,7 +233,7 @@ static bool record_large_send(struct soft_send *send, const struct ib_send_wr *w
 {
 	const struct ib_ud_wr *ud = ud_wr(wr);
 
-	if (wr->opcode != IB_WR_LSO || !ud->mss || !ud->hlen || ud->hlen > SOFT_MOST_LSO_HEADER)
+	if (wr->opcode != IB_WR_LSO || !ud->mss || !ud->hlen || ud->hlen > SOFT_MAX_LSO_HEADER)
 		return false;
 	send->segment_bytes = ud->mss;
 	send->header_bytes = ud->hlen;
@@ -307,7 +307,7 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 		send->sge[i] = wr->sg_list[i];
 		bytes += wr->sg_list[i].length;
 	}
-	if (bytes > FABRIC_MOST_MESSAGE_BYTES)
+	if (bytes > FABRIC_MAX_MESSAGE_BYTES)
 		return -EINVAL;
 	send->bytes = bytes;
 	if (qp->ib.qp_type != IB_QPT_RC)

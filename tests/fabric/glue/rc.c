@@ -432,7 +432,7 @@ void soft_rc_stop(struct soft_qp *qp)
 }
 
 /* An IPv4 packet by its encapsulation, with an invalid IP version. */
-static u8 uncalled_for[SOFT_MOST_FRAME] = { 0x08 };
+static u8 uncalled_for[SOFT_MAX_FRAME] = { 0x08 };
 
 void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
 {

@@ -74,7 +74,7 @@ static void send_segments(struct soft_qp *qp, const struct soft_send *send, stru
 enum ib_wc_status soft_execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
 {
 	struct soft_slot *slot = qp->hca->slot;
-	u32 longest = min_t(u32, mtu_bytes(slot), SOFT_MOST_FRAME);
+	u32 longest = min_t(u32, mtu_bytes(slot), SOFT_MAX_FRAME);
 
 	if (send->segment_bytes ? send->header_bytes + send->segment_bytes > longest : send->bytes > longest)
 		return IB_WC_LOC_LEN_ERR;

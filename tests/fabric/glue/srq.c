@@ -10,7 +10,7 @@ static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct i
 
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MOST_QUEUE)
+	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MAX_QUEUE)
 		return -EINVAL;
 	srq->size = roundup_pow_of_two(max(init->attr.max_wr, 1U));
 	srq->ring = soft_vzalloc(array_size(srq->size, sizeof(*srq->ring)));

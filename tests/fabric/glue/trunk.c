@@ -19,7 +19,7 @@ enum {
 	HELLO_MS = 200,
 	SILENCE_MS = 5000,
 	/* More than a link holds: later frames are dropped, as by a switch without credits. */
-	MOST_QUEUED = 4096,
+	MAX_QUEUED = 4096,
 };
 
 enum kind { KIND_HELLO = 1, KIND_FRAME = 2 };
@@ -65,11 +65,11 @@ static void drain(unsigned long unused)
 
 void soft_trunk_send(const struct frame *frame)
 {
-	u8 wire[FABRIC_MOST_HEADER_BYTES];
+	u8 wire[FABRIC_MAX_HEADER_BYTES];
 	unsigned int bytes = fabric_build_headers(frame->headers, wire);
 	struct sk_buff *skb;
 
-	if (skb_queue_len_lockless(&queued) >= MOST_QUEUED)
+	if (skb_queue_len_lockless(&queued) >= MAX_QUEUED)
 		return;
 	skb = packet(KIND_FRAME, bytes + frame->headers->payload_bytes, GFP_ATOMIC);
 	if (!skb)
@@ -140,15 +140,15 @@ static struct packet_type trunk_type = { .type = cpu_to_be16(TRUNK_ETHERTYPE), .
 
 int soft_trunk_start(const char *name)
 {
-	unsigned int most = 1 + FABRIC_MOST_HEADER_BYTES + SOFT_MOST_FRAME;
+	unsigned int max_bytes = 1 + FABRIC_MAX_HEADER_BYTES + SOFT_MAX_FRAME;
 	struct net_device *dev = dev_get_by_name(&init_net, name);
 
 	if (!dev) {
 		pr_err("soft_ib: trunk=%s: there is no such interface\n", name);
 		return -ENODEV;
 	}
-	if (READ_ONCE(dev->mtu) < most) {
-		pr_err("soft_ib: trunk=%s: its MTU of %u is less than %u\n", name, dev->mtu, most);
+	if (READ_ONCE(dev->mtu) < max_bytes) {
+		pr_err("soft_ib: trunk=%s: its MTU of %u is less than %u\n", name, dev->mtu, max_bytes);
 		dev_put(dev);
 		return -EINVAL;
 	}

@@ -32,21 +32,21 @@ extern "C" {
 #endif
 
 enum {
-	FABRIC_MOST_HCAS = 40,
-	FABRIC_MOST_SUBNETS = 2,
+	FABRIC_MAX_HCAS = 40,
+	FABRIC_MAX_SUBNETS = 2,
 	FABRIC_PKEYS = 128,
 	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
 	/* LRH, GRH, BTH, and of the rest at most a RETH and immediate data. */
-	FABRIC_MOST_HEADER_BYTES = 8 + 40 + 12 + 16 + 4,
+	FABRIC_MAX_HEADER_BYTES = 8 + 40 + 12 + 16 + 4,
 	FABRIC_PSN_MASK = 0xffffff,
 	FABRIC_PERMISSIVE_LID = 0xffff,
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
 	/* Ingress of frames that arrived by the trunk. */
 	FABRIC_TRUNK = 0xffff,
 	/* RDMA READs in flight on a connection, and bytes of a message. */
-	FABRIC_MOST_READS = 16,
-	FABRIC_MOST_MESSAGE_BYTES = 1 << 30,
+	FABRIC_MAX_READS = 16,
+	FABRIC_MAX_MESSAGE_BYTES = 1 << 30,
 };
 
 struct fabric;
@@ -258,7 +258,7 @@ struct fabric_requester {
 	uint8_t read_limit, read_count;
 	/* A gap in a response was seen, and no missing packet has arrived since. */
 	bool asked_again;
-	struct fabric_reading reads[FABRIC_MOST_READS];
+	struct fabric_reading reads[FABRIC_MAX_READS];
 };
 
 enum fabric_failure {
@@ -366,7 +366,7 @@ ENTRY void fabric_make_segment(uint8_t *payload, uint32_t bytes, uint32_t index,
 enum {
 	FABRIC_RECORD_HEADER_BYTES = 16,
 	/* The record's own header, the packet's, pad, ICRC and VCRC. */
-	FABRIC_MOST_AROUND_PAYLOAD = FABRIC_RECORD_HEADER_BYTES + FABRIC_MOST_HEADER_BYTES + 3 + 4 + 2,
+	FABRIC_MAX_AROUND_PAYLOAD = FABRIC_RECORD_HEADER_BYTES + FABRIC_MAX_HEADER_BYTES + 3 + 4 + 2,
 };
 struct fabric_sighting {
 	/* Nanoseconds since 1970. */
@@ -376,7 +376,7 @@ struct fabric_sighting {
 	/* Sent by the switch, not by an HCA here: ERF's interface 1, otherwise 0. */
 	bool by_switch;
 };
-/* Writes a record to memory of FABRIC_MOST_AROUND_PAYLOAD and the payload. Returns its bytes. */
+/* Writes a record to memory of FABRIC_MAX_AROUND_PAYLOAD and the payload. Returns its bytes. */
 ENTRY uint32_t fabric_make_record(const struct fabric_sighting *sighting, const struct fabric_headers *headers,
 				  const uint8_t *payload, uint8_t *record);
 

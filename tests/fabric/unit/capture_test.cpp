@@ -16,7 +16,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes record_of(const fabric_headers& h, const Bytes& payload, const fabric_sighting& seen = {})
 {
-    Bytes record(FABRIC_MOST_AROUND_PAYLOAD + payload.size(), 0xee);
+    Bytes record(FABRIC_MAX_AROUND_PAYLOAD + payload.size(), 0xee);
     record.resize(fabric_make_record(&seen, &h, payload.data(), record.data()));
     return record;
 }

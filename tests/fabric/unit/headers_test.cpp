@@ -28,7 +28,7 @@ TEST(Headers, headers_survive_the_wire)
                 h.dgid[0] = 0xff;
                 h.sgid[15] = 0x10;
             }
-            std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
+            std::uint8_t wire[FABRIC_MAX_HEADER_BYTES];
             const unsigned int bytes = fabric_build_headers(&h, wire);
             EXPECT_EQ(bytes, grh ? 68U : 28U);
             fabric_headers back{};
@@ -53,7 +53,7 @@ TEST(Headers, headers_survive_the_wire)
 TEST(Headers, short_or_foreign_wire_bytes_are_rejected)
 {
     auto h = datagram(1, 2);
-    std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
+    std::uint8_t wire[FABRIC_MAX_HEADER_BYTES];
     const unsigned int bytes = fabric_build_headers(&h, wire);
     fabric_headers back{};
     for (unsigned int cut = 0; cut < bytes; ++cut)
@@ -88,7 +88,7 @@ TEST(Headers, headers_of_every_opcode_survive_the_wire)
             h.aeth = 0x1f000007;
         if (fabric_has_immediate(h.opcode))
             h.immediate = 0x99aabbcc;
-        std::uint8_t wire[FABRIC_MOST_HEADER_BYTES];
+        std::uint8_t wire[FABRIC_MAX_HEADER_BYTES];
         const unsigned int bytes = fabric_build_headers(&h, wire);
         EXPECT_EQ(bytes, 20 + extension) << opcode;
         fabric_headers back{};

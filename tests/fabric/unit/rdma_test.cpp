@@ -182,7 +182,7 @@ TEST_F(RdmaResponder, write_must_have_its_announced_length)
     EXPECT_EQ(answer.aeth, good << 24 | 1U);
     EXPECT_EQ(look(packet(FABRIC_RC_WRITE_ONLY, 13, 7, 8)), FABRIC_REFUSE);
     EXPECT_EQ(look(packet(FABRIC_RC_WRITE_FIRST, 13, mtu, mtu)), FABRIC_REFUSE);
-    EXPECT_EQ(look(packet(FABRIC_RC_WRITE_FIRST, 13, mtu, FABRIC_MOST_MESSAGE_BYTES + 1)), FABRIC_REFUSE);
+    EXPECT_EQ(look(packet(FABRIC_RC_WRITE_FIRST, 13, mtu, FABRIC_MAX_MESSAGE_BYTES + 1)), FABRIC_REFUSE);
     take(packet(FABRIC_RC_WRITE_ONLY_IMMEDIATE, 13, 0, 0));
 }
 

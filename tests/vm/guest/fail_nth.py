@@ -16,7 +16,7 @@ import sys
 
 # EINVAL: netdev_register_kobject() ignores that the device's name found no memory, and device_add() needs one. This
 # error comes a few times, since the number of allocations before the name's varies; more often is a fault.
-MOST_NAMELESS = 5
+MAX_NAMELESS = 5
 REFUSALS = {errno.ENOMEM, errno.ENOBUFS, errno.EINVAL}
 
 
@@ -136,7 +136,7 @@ def main():
                 operation.do()
         except OSError as error:
             nameless += error.errno == errno.EINVAL
-            if failing.left or error.errno not in REFUSALS or nameless > MOST_NAMELESS:
+            if failing.left or error.errno not in REFUSALS or nameless > MAX_NAMELESS:
                 sys.exit(f"# allocation {failing.nth}: {error}")
             refused += 1
         else:
