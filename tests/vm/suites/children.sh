@@ -57,11 +57,11 @@ leave_elsewhere() {
     ip link del red
     ip link del moved
 }
-refused() { # WORDS COMMAND...
-    local words=$1
+refused() { # MESSAGE COMMAND...
+    local message=$1
     shift
     ! "$@" 2>/run/refusal || fail "was accepted: $*" || return 1
-    [ "$DRIVER" = stock ] || says -F "$words" /run/refusal || fail "$(cat /run/refusal)"
+    [ "$DRIVER" = stock ] || says -F "$message" /run/refusal || fail "$(cat /run/refusal)"
 }
 
 test_sysfs_and_rtnetlink_children_reach_each_other() {

@@ -9,7 +9,7 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
 file_of() { echo "/sys/class/net/ib0/$1"; } # FILE
-# Writes standard input in one call; prints the errno's words.
+# Writes standard input in one call; prints the errno's message.
 write_in_one() { # FILE
     on 1 python3 -c 'import os, sys
 fd = os.open(sys.argv[1], os.O_WRONLY)

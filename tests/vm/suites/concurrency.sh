@@ -18,7 +18,7 @@ flaps() {
     done
 }
 # The kernel may refuse these while the others run.
-children_by_file() { # HOST INTERFACE
+children_through_sysfs() { # HOST INTERFACE
     while :; do
         on "$1" sh -c "echo 0x8002 >/sys/class/net/$2/create_child && echo >>/run/made.$1
             ip link set $2.8002 up; echo 0x8002 >/sys/class/net/$2/delete_child" || true
@@ -40,7 +40,7 @@ test_flushes_child_changes_and_reopens_run_at_once() {
     flaps >/dev/null 2>&1 &
     pids+=($!)
     for host in 1 2; do
-        children_by_file $host "$(interface_of $host)" >/dev/null 2>&1 &
+        children_through_sysfs $host "$(interface_of $host)" >/dev/null 2>&1 &
         pids+=($!)
         parents_up_and_down $host "$(interface_of $host)" >/dev/null 2>&1 &
         pids+=($!)
@@ -53,7 +53,7 @@ test_flushes_child_changes_and_reopens_run_at_once() {
     repeat_for 15 all_running
     kill "${pids[@]}"
     wait "${pids[@]}" 2>/dev/null || true
-    echo "# $(cat /run/made.* | wc -l) children were created by file"
+    echo "# $(cat /run/made.* | wc -l) children were created through sysfs"
     [ -s /run/made.1 ]
     [ -s /run/made.2 ]
     link_up 1

@@ -9,7 +9,7 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 # shellcheck source=/dev/null
 . ./samples.sh
 
-refused() { # WORDS COMMAND...: it fails, with this message
+refused() { # MESSAGE COMMAND...: it fails, with this message
     ! on 1 "${@:2}" >/run/refusal 2>&1 || fail "was allowed: ${*:2}" || return 1
     grep -qE "$1" /run/refusal || fail "${*:2}: $(cat /run/refusal)"
 }
