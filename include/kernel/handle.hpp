@@ -21,7 +21,7 @@ public:
     Handle& operator=(const Handle&) = delete;
     ~Handle() { reset(); }
 
-    // Destroys the present object, and owns another from now on.
+    // Destroys the owned object and takes ownership of another.
     void reset(T* object = nullptr)
     {
         if (T* former = std::exchange(object_, object))

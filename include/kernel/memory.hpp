@@ -9,7 +9,7 @@
 
 namespace kernel {
 
-// The owner of a heap object. CONTEXT of destruction: process.
+// The owner of a heap object. CONTEXT of reset() and destruction: that of ~T().
 template <class T>
 class Owned {
 public:
@@ -80,7 +80,7 @@ public:
     Array& operator=(const Array&) = delete;
     ~Array() { reset(); }
 
-    // False: no memory.
+    // Returns false if there is no memory.
     [[nodiscard]] bool allocate(std::size_t count)
     {
         reset();

@@ -26,9 +26,9 @@ public:
 
     unsigned int length() const { return length_; }
     bool empty() const { return !first_; }
-    // Appends a packet. False: limit packets wait, or there is no memory to copy zerocopy pages; the packet remains the
-    // caller's. A packet that waits is orphaned (skb_orphan()): TCP does not retransmit a packet that is still charged
-    // to its socket, and so would not try another path.
+    // Appends a packet. Returns false if limit packets wait, or there is no memory to copy zerocopy pages; the packet
+    // remains the caller's. A packet that waits is orphaned (skb_orphan()): TCP does not retransmit a packet that is
+    // still charged to its socket, and so would not try another path.
     [[nodiscard]] bool push(sk_buff* skb, unsigned int limit)
     {
         if (length_ >= limit || shim_skb_orphan_frags(skb) != 0)

@@ -15,7 +15,8 @@ public:
     constexpr WorkQueue() = default;
     WorkQueue(const WorkQueue&) = delete;
     WorkQueue& operator=(const WorkQueue&) = delete;
-    // reclaims: WQ_MEM_RECLAIM; its items must not wait for items of other queues without it. False: no memory.
+    // reclaims: WQ_MEM_RECLAIM; its items must not wait for items of other queues without it. Returns false if
+    // there is no memory.
     [[nodiscard]] bool create(const char* name, bool reclaims)
     {
         queue_ = shim_alloc_ordered_workqueue(name, reclaims);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The kernel's resizable hash table (rhashtable). An element begins with a struct shim_hash_node, and its key
- * of key_bytes, 16 or 20, follows at once. Look-ups are lock-free under RCU; elements leave memory a grace period after
+ * of key_bytes, 16 or 20, follows at once. Look-ups are lock-free under RCU; elements may be freed a grace period after
  * their removal.
  */
 #pragma once

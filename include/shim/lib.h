@@ -11,7 +11,7 @@ int shim_ptr_err_or_zero(const void *pointer);
 uint32_t shim_get_random_u32(void);
 /* Returns a number in [0, limit). */
 uint32_t shim_get_random_u32_below(uint32_t limit);
-/* Reads a number, as sscanf() does for %i: decimal, 0x..., 0.... False: the text has none. */
+/* Reads a number, as sscanf() does for %i: decimal, 0x..., 0.... Returns false if the text has none. */
 bool shim_sscanf_int(const char *text, int *value);
 /* Returns the characters written, without the terminator. */
 int shim_scnprintf(char *buffer, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -16,7 +16,7 @@ void *shim_kvcalloc(size_t count, size_t bytes);
  */
 unsigned int shim_memalloc_noio_save(void);
 void shim_memalloc_noio_restore(unsigned int before);
-/* Frees memory of the three above; NULL is allowed. CONTEXT: process. */
+/* Frees memory of the three above; NULL is allowed. CONTEXT: process for shim_kvcalloc()'s, any for the others'. */
 void shim_kvfree(void *memory);
 
 SHIM_END

@@ -24,7 +24,7 @@ void shim_napi_enable(struct shim_napi *napi);
 void shim_napi_disable(struct shim_napi *napi);
 /* Schedules the poll. CONTEXT: any, hard interrupts included. */
 void shim_napi_schedule(struct shim_napi *napi);
-/* Ends the poll, which handled done packets. False: it runs again. CONTEXT: the poll, as all below. */
+/* Ends the poll, which handled done packets. Returns false if it runs again. CONTEXT: the poll, as all below. */
 bool shim_napi_complete_done(struct shim_napi *napi, int done);
 /* Gives a packet to GRO. */
 void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb);

@@ -11,7 +11,10 @@ struct ib_device;
 struct net_device;
 struct sk_buff;
 
-/* Time without a completion after which the core calls ipoib_ndo_tx_timeout(). */
+/*
+ * Seconds after the last ndo_start_xmit (trans_start) from which on the core calls ipoib_ndo_tx_timeout() for a queue
+ * that is stopped. Sends that do not complete on a queue that is not stopped are detected by TxQueue::watch().
+ */
 enum { IPOIB_WATCHDOG_SECONDS = 10 };
 
 /* Statistics of ndo_get_stats64. */
@@ -33,7 +36,10 @@ void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
 void ipoib_ndo_tx_timeout(struct net_device *dev);
 /* Returns the HCA, and in *port the port's number. CONTEXT: any. */
 struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
-/* Sets the hardware address, 20 bytes. -EBUSY: the netdev is up; -EINVAL: it is not one of the port. */
+/*
+ * Sets the GUID of the hardware address, 20 bytes; the port's GID table may lack it. -EBUSY: the netdev is up; -EINVAL:
+ * bytes other than the GUID differ, or the GUID is 0; other errors: the port's GID cannot be read.
+ */
 int ipoib_ndo_set_address(struct net_device *dev, const uint8_t *address);
 /* Return true if the stack may send packets for segmentation (GSO), or without checksums. */
 bool ipoib_offloads_sends(const struct net_device *dev);

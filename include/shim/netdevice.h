@@ -15,8 +15,9 @@ struct sockaddr;
 enum shim_feature {
 	/* Scatter/gather. */
 	SHIM_FEATURE_SG = 1,
-	/* The HCA fills in, and verifies, TCP and UDP checksums over IPv4; segments TCP over IPv4. */
+	/* The HCA fills in, and verifies, TCP and UDP checksums over IPv4. */
 	SHIM_FEATURE_IP_CSUM = 2,
+	/* The HCA segments TCP over IPv4. */
 	SHIM_FEATURE_TSO = 4,
 	/* The HCA is a virtual function: there are no operations for its virtual functions. */
 	SHIM_FEATURE_VF = 8,
@@ -40,7 +41,7 @@ int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count
 void shim_helper_netdev_add_features(struct net_device *dev, unsigned int features);
 /* Replaces the sysfs attributes of a parent by those of a child. CONTEXT: before registration. */
 void shim_netdev_set_child(struct net_device *dev);
-/* Limits the segments of a GSO packet, for good (netif_set_tso_max_segs()). */
+/* Sets the driver's limit of segments of a GSO packet (netif_set_tso_max_segs()); the user's cannot exceed it. */
 void shim_netif_set_tso_max_segs(struct net_device *dev, unsigned int segments);
 /* Maximum segments of a GSO packet (gso_max_segs), which the user can set, too. */
 unsigned int shim_netdev_gso_max_segs(const struct net_device *dev);
@@ -59,7 +60,7 @@ void shim_unregister_netdevice_many(void *batch);
 void shim_free_netdev(struct net_device *dev);
 /* Returns true if this driver created the netdev. CONTEXT: any. */
 bool shim_netdev_is_ours(const struct net_device *dev);
-/* Returns true for a port of a bond, which has copied the netdev's address. CONTEXT: any. */
+/* Returns true for a slave of a bond, which has copied the netdev's address. CONTEXT: any. */
 bool shim_netif_is_bond_slave(const struct net_device *dev);
 /* Returns true if IFF_UP is set. */
 bool shim_netdev_iff_up(const struct net_device *dev);

@@ -30,7 +30,7 @@ int shim_skb_linearize(struct sk_buff *skb);
 unsigned int shim_skb_gso_size(const struct sk_buff *skb);
 /* Headers of a GSO packet, TCP's included. */
 unsigned int shim_skb_tcp_headers(const struct sk_buff *skb);
-/* Makes the first bytes linear. False: the packet is shorter, or there is no memory. */
+/* Makes the first bytes linear. Returns false if the packet is shorter, or there is no memory. */
 bool shim_pskb_may_pull(struct sk_buff *skb, unsigned int bytes);
 /* Returns true if the checksum is still to be filled in (CHECKSUM_PARTIAL). */
 bool shim_skb_checksum_partial(const struct sk_buff *skb);
@@ -56,17 +56,23 @@ void shim_helper_skb_tx_timestamp(struct sk_buff *skb);
 void shim_napi_consume_skb(struct sk_buff *skb, int budget);
 /* Drop reasons: the kernel's SKB_DROP_REASON_* of the same name, or none where the kernel has no reasons. */
 enum shim_drop {
-	/* No hard header; an Ethertype that IPoIB does not carry. */
+	/* The packet has no hard header. */
 	SHIM_DROP_HDR_TRUNC,
+	/* IPoIB does not carry the Ethertype. */
 	SHIM_DROP_UNHANDLED_PROTO,
-	/* No path or group; too many packets wait for one; it was removed. */
+	/* There is no path, group or connection. */
 	SHIM_DROP_NEIGH_FAILED,
+	/* Too many packets wait for the path, group or connection. */
 	SHIM_DROP_NEIGH_QUEUEFULL,
+	/* The path or group was removed. */
 	SHIM_DROP_NEIGH_DEAD,
+	/* The packet is longer than its destination accepts. */
 	SHIM_DROP_PKT_TOO_BIG,
-	/* The ring is full; the interface is down; no memory, or no DMA mapping. */
+	/* The send ring, or the send pool, is full. */
 	SHIM_DROP_FULL_RING,
+	/* The interface is down, or restarts its queues. */
 	SHIM_DROP_DEV_READY,
+	/* There is no memory, or no DMA mapping. */
 	SHIM_DROP_NOMEM,
 };
 /* Frees a packet that is dropped. CONTEXT: process or softirq. */

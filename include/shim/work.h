@@ -13,7 +13,10 @@ struct workqueue_struct *shim_alloc_ordered_workqueue(const char *name, bool rec
 /* Waits for queued items, and destroys the queue. CONTEXT: process, may sleep. */
 void shim_destroy_workqueue(struct workqueue_struct *queue);
 
-/* Initialises an item, with a class and a name for lockdep, which takes cancelling it for taking a lock. */
+/*
+ * Initialises an item, with a lockdep class and name: to lockdep, cancelling the item acquires a lock of that class,
+ * which the item holds while it runs.
+ */
 void shim_helper_work_init(struct shim_work *work, void (*run)(void *context), void *context,
 			   struct shim_lock_class *lock_class, const char *name);
 /* Queues an item, unless it is queued. CONTEXT: any, hard interrupts included, as for the next one. */

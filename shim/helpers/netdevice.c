@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Helpers for netdevs and their debugfs files: functions of the boundary that are more than one
- * kernel call. The comment above each gives the reason why it is not C++, and not one call.
+ * Helpers for netdevs and their debugfs files: functions of the C boundary that need control flow or several kernel
+ * calls. The comment above each gives the reason.
  */
 #include "../compat.h"
 #include "../objects.h"
