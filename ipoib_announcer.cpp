@@ -26,7 +26,7 @@ void Announcer::run()
     if (!interface_.state.has_carrier())
         return;
     shim_netdev_notify_peers(interface_.dev());
-    // The stack may delay its reaction to carrier, and drops what it is to send until then.
+    // The stack handles carrier changes with a delay, and drops announcements until then.
     if (--left_)
         announce_.queue(kernel::seconds(1));
 }

@@ -17,7 +17,8 @@ namespace ipoib {
 namespace {
 
 constexpr unsigned int max_back_off_seconds = 64;
-// Parameters of a REQ. IPoIB uses neither RDMA reads nor atomics; peers expect the in-tree driver's values. 20: 4.3 s.
+// Parameters of a REQ. IPoIB uses neither RDMA reads nor atomics; peers expect the in-tree driver's values. A
+// timeout of 20 is 4.096 us * 2^20 = 4.3 s.
 constexpr std::uint8_t responder_resources = 4, cm_response_timeout = 20, max_cm_retries = 15;
 
 } // namespace

@@ -312,7 +312,7 @@ void PassiveConnections::end_older(PassiveConnection& connection)
     }
 }
 
-// Ends the older connections of one peer. One peer at a time, since each takes a walk of the list under the lock.
+// One peer at a time, since each takes a walk of the list under the lock.
 bool PassiveConnections::end_replaced()
 {
     PathTable::Guard guard(interface_.paths);

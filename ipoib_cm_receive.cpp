@@ -134,7 +134,7 @@ void RcReceiveRing::repost(Slot& slot)
         return;
     interface_.rx.doorbells.add();
     if (const kernel::Status status = post(); !status.ok()) [[unlikely]] {
-        // A connection's own ring ends with the connection.
+        // The SRQ is replaced; buffers of a connection's own ring are lost until the connection ends.
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
         if (srq_)
             interface_.connections.receives.broke();

@@ -17,7 +17,7 @@ namespace {
 template <class Row>
 class Snapshot {
 public:
-    // Allocates space for rows. False: no memory.
+    // Allocates space for rows. Returns false if there is no memory.
     [[nodiscard]] bool allocate(std::size_t rows)
     {
         space_ = rows;

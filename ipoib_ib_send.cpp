@@ -196,7 +196,8 @@ void UdSendRing::ring_doorbell()
     shim_send_wr* refused;
     const int error = shim_helper_post_send(interface_.queues.qp(), slots_[index_.slot(unposted_)].native(), &refused);
     if (error) [[unlikely]] {
-        // Unsignaled sends before it may not be reported. All sends stay until the queue is restarted.
+        // The HCA may report no completion for unsignaled sends before the failed one, so all slots remain in use until
+        // the queues are restarted.
         log_warning(interface_.dev(), "post_send failed, error %d", error);
         while (unposted_ != end && slots_[index_.slot(unposted_)].native() != refused)
             ++unposted_;

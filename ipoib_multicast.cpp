@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Multicast: the join state machine's executor, the set of groups and send-only groups (RFC 4391 sections 4 to 6).
 // Joins are sent and groups are removed on the interface's ordered work queue, or under RTNL with that work
-// cancelled; so neither meets the other.
+// cancelled, so the two never run at once.
 #include <algorithm>
 
 #include <ipoib/encapsulation.hpp>
@@ -237,7 +237,7 @@ void GroupSet::send_join(Group& group)
         finish_join(group, GroupJoin::Event::refused);
         return;
     }
-    // An early response waits for the mutex, and so finds this.
+    // complete_join() takes the mutex first, so it sees the membership even if the response is early.
     group.membership.reset(membership.take());
 }
 

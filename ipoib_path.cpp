@@ -185,7 +185,7 @@ bool PathTable::send_query(Path& path)
     const int id = shim_helper_sa_path_query(interface_.ca(), interface_.identity.port(), &request,
                                              path.life.limit_s() * 1000, query_completed, &path, &path.query);
     if (id == kernel::try_again) {
-        // The subnet manager is changing. The next packet sends a query; packets wait for it.
+        // The subnet manager is changing. The next packet triggers the query; packets wait meanwhile.
         (void)step(path, PathLife::Event::unsent);
         return true;
     }

@@ -95,8 +95,8 @@ kernel::Status Settings::set_ring_sizes(RingSizes wanted)
     wanted = {clamp(wanted.sends, RingSizes::min_sends), clamp(wanted.receives, RingSizes::min_receives)};
     if (wanted == before)
         return {};
-    // Other rings have another address, and a bond copies its port's at a failover only: it would advertise the old
-    // one.
+    // With other rings the address changes, and a bond copies its slave's at a failover only: it would advertise the
+    // old one.
     if (shim_netif_is_bond_slave(interface_.dev())) {
         log_warning(interface_.dev(), "rings of %u sends and %u receives cannot be set for a bond's slave",
                     wanted.sends, wanted.receives);

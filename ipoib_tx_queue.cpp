@@ -15,7 +15,7 @@ void TxQueue::start()
     closed_.store(false);
     armed_.store(false);
     napi_.start();
-    // No tail: nothing is stalled before a send was seen.
+    // A value that is not the tail, so that the first run of watch() finds no stall.
     watched_tail_ = ring.index().tail() - 1;
     watch_.queue(reap_queue, kernel::seconds(stall_seconds));
 }
@@ -127,7 +127,7 @@ int TxQueue::complete(int limit, int budget)
 
 void TxQueue::complete_all()
 {
-    // More than these are of later sends.
+    // Completions beyond this number are of sends that were posted meanwhile.
     (void)complete(static_cast<int>(ring.index().size() + pool.size()), 0);
 }
 

@@ -85,7 +85,8 @@ public:
     // Limit of REQs to a peer that ends each connection at once: max_requests_at_once, then one each
     // request_interval_ms.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
-    // Stale connections in a row that a peer may name, before its REJs are treated as refusals.
+    // The number of consecutive REJs with reason "stale connection" that make a refusal. After each one before, a REQ
+    // is sent at once.
     static constexpr unsigned int max_stales = 4;
 
     ActiveConnections(Interface& interface, kernel::WorkQueue& queue) : work(*this, queue), interface_(interface) {}

@@ -48,7 +48,7 @@ public:
     PassiveLife::Action due TA_GUARDED(path_lock) = PassiveLife::Action::none;
     // Time of the last change of state, in jiffies.
     unsigned long since TA_GUARDED(path_lock);
-    // Deadline of the present state, in jiffies, while it ends.
+    // Deadline of the current state, in jiffies, while the connection ends.
     unsigned long deadline TA_GUARDED(path_lock) = 0;
 
     // Our REP offered to accept messages without checksums. Written before any message can arrive.
@@ -65,7 +65,8 @@ public:
     bool renewed = false;
     // Set by the poll with the first message; service() ends the peer's older connections.
     kernel::Published<bool> proven;
-    // Written by the poll: jiffies of the last message, or one before the REQ.
+    // Time of the last message, in jiffies, written by the poll. Before the first, one less than when the REQ came, so
+    // that the first message changes it.
     kernel::Published<unsigned long> last_used;
 };
 
@@ -89,7 +90,8 @@ public:
     void end_all() TA_REQUIRES(path_lock);
     // Ends connections that are idle.
     void collect_garbage() TA_EXCLUDES(path_lock);
-    // All receives of the connection's queue pair were given back. CONTEXT: any.
+    // The queue pair's receives are flushed: "last WQE reached" (IBA 10.3.1), or all receives of the connection's own
+    // ring completed. CONTEXT: any.
     void flushed(PassiveConnection& connection);
     // A receive or a drain completed.
     void received(const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
@@ -99,8 +101,8 @@ public:
 
     kernel::SharedCounter accepted, rejected;
 
-    // Ends older connections of peers that use a newer one, and does what connections' state machines want, up to the
-    // end of the present jiffy. Returns the time until the next call in jiffies, 0: none is needed.
+    // Ends older connections of peers that use a newer one, and does what connections' state machines want, until the
+    // current jiffy ends. Returns the time until the next call in jiffies, 0: none is needed.
     unsigned long service() TA_EXCLUDES(path_lock);
     kernel::RepeatedWork<&PassiveConnections::service> work;
 
@@ -122,7 +124,7 @@ private:
     void reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_)
         TA_EXCLUDES(path_lock);
     void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
-    // False: no connection has newly replaced older ones.
+    // Ends the older connections of one peer that uses a newer one. Returns false if there is none.
     bool end_replaced() TA_EXCLUDES(path_lock);
     void pause_polls();
     PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);

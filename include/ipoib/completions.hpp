@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Completions taken from a queue at a time. Part of a poll's object and not on its stack, which kernels zero.
+// Completions taken from a queue at a time. Part of a poll's object, not on the stack, where the compiler zeroes
+// them in each call (CONFIG_INIT_STACK_ALL_ZERO).
 #pragma once
 
 #include <kernel/opaque.hpp>

@@ -12,7 +12,7 @@ public:
     explicit DebugFiles(net_device* dev) : dev_(dev) {}
     void create() TA_REQUIRES(kernel::rtnl);
     void remove() TA_REQUIRES(kernel::rtnl);
-    // Creates the files anew under the interface's present name.
+    // Creates the files anew under the interface's current name.
     void rename() TA_REQUIRES(kernel::rtnl);
 
 private:

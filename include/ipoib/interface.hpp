@@ -50,11 +50,12 @@ public:
     Interface(net_device* dev, Interface& parent, PKey pkey);
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_rdma_netdev_clnt_priv(dev)); }
 
-    // Registers the netdev. On failure nothing has changed.
+    // Registers the netdev. On failure it is not registered, and the caller frees netdev and interface.
     kernel::Status attach() TA_REQUIRES(kernel::rtnl);
     // Unregisters the netdev and its children's, at once or with batch's.
     void detach(void* batch) TA_REQUIRES(kernel::rtnl);
-    // Cancels all work items; afterwards nothing refers to the interface. CONTEXT: process, detached.
+    // Cancels the work items on the flush queue, the last references to the interface; uninit() and close() cancelled
+    // the others. CONTEXT: process, detached.
     void cancel_work() TA_EXCLUDES(kernel::rtnl);
 
     // The netdev's operations.
@@ -67,7 +68,8 @@ public:
     void requeue(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
     // CONTEXT: any.
     void tx_timed_out();
-    // Sets the GUID, for it and its children. -EBUSY: it is up. -EINVAL: other bytes of the address differ.
+    // Sets the GUID, also its children's. -EBUSY: it is up. -EINVAL: other bytes of the address differ, or the GUID is
+    // 0. Other errors: the port's GID cannot be read.
     kernel::Status set_address(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
     void sum_statistics(shim_stats& stats) const;
 

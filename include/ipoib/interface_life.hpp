@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The state machine of an interface between open and stop, with the flushes that fabric events cause, without side
-// effects: on() returns the next state and the actions for Interface, in order. Documentation/state-machines.md has the
-// table. CONTEXT: RTNL.
+// effects: on() returns the next state and the actions for InterfaceState, in order. CONTEXT: RTNL.
+// Documentation/state-machines.md has the table.
 #pragma once
 #include <cstdint>
 

@@ -35,8 +35,8 @@ struct MappedPacket {
         for (auto& element : sge)
             element.lkey = lkey;
     }
-    // Maps the packet, without the first skip bytes of its linear part, with up to max_sges elements. False: it can't
-    // be mapped, and remains the caller's.
+    // Maps the packet, without the first skip bytes of its linear part, with up to max_sges elements. Returns false if
+    // it can't be mapped; it remains the caller's.
     [[nodiscard]] bool map(ib_device* ca, sk_buff* packet, unsigned int skip, unsigned int max_sges)
     {
         if (shim_skb_nr_frags(packet) != 0 || shim_skb_headlen(packet) <= skip)
@@ -53,8 +53,8 @@ struct MappedPacket {
             unmap_pieces(ca);
     }
 
-    // A segment is mapped piece by piece: its data, and then its headers into the first element. False: the piece
-    // can't be mapped.
+    // A segment is mapped piece by piece: its data, and then its headers into the first element. Both functions return
+    // false if the piece can't be mapped.
     void begin_segment(sk_buff* packet)
     {
         skb = packet;

@@ -31,8 +31,8 @@ inline Gid broadcast_gid(PKey pkey)
 // add any 20 bytes to the multicast list.
 inline bool belongs_to_link(const HwAddr& group, const HwAddr& broadcast)
 {
-    // Compares flags, QPN and ff1<scope>, and behind the signature the rest. The P_Key may be a former one of the link:
-    // the stack does not update the addresses.
+    // Compares flags, QPN and ff1<scope> (6 bytes), and the low byte of the signature, 0x1b for IPv4 (0x401b) and IPv6
+    // (0x601b). The P_Key may be a former one of the link: the stack does not update the addresses.
     return std::memcmp(group.bytes, broadcast.bytes, 6) == 0 && group.bytes[7] == broadcast.bytes[7];
 }
 

@@ -53,7 +53,7 @@ public:
     void set_lid(std::uint16_t lid) TA_REQUIRES(kernel::rtnl) { lid_.store(lid); }
     // Sets QPN and flags of the hardware address.
     void set_queue_pair(std::uint32_t qpn, std::uint8_t flags) TA_REQUIRES(kernel::rtnl);
-    // Replaces the GUID by the one in address, whose other bytes must be the present ones: -EINVAL.
+    // Replaces the GUID by that of address. -EINVAL: other bytes of address are not the current ones, or the GUID is 0.
     kernel::Status set_guid(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
     // Adopts the parent's GUID, which was set.
     void follow_guid(const PortIdentity& parent) TA_REQUIRES(kernel::rtnl);

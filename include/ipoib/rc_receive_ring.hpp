@@ -60,9 +60,9 @@ private:
     bool builds_in_page() const { return headroom_ != 0; }
     // Offset of the data in a piece.
     unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
-    // Maps a piece for the HCA. False: it can't be mapped.
+    // Maps a piece for the HCA. Returns false if it can't be mapped.
     bool map(shim_sge& sge, unsigned int index, std::byte* piece) const;
-    // Maps a piece and stores it in the slot. False: it is null, or can't be mapped and was freed.
+    // Maps a piece and stores it in the slot. Returns false if it is null, or can't be mapped and was freed.
     bool add_piece(Slot& slot, unsigned int index, std::byte* fresh);
     void remove_piece(Slot& slot, unsigned int index);
     kernel::Status post();
@@ -70,7 +70,7 @@ private:
     void deliver(Slot& slot, unsigned int bytes, bool without_checksum) TA_REQUIRES(kernel::receive_poll);
     sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     sk_buff* take(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    // Allocates and maps replacements for the first count pieces of a slot. False: there is no memory for all.
+    // Allocates and maps replacements for the first count pieces of a slot. Returns false without memory for all.
     bool get_fresh(const Slot& slot, unsigned int count) TA_REQUIRES(kernel::receive_poll);
     void put_fresh(unsigned int count) TA_REQUIRES(kernel::receive_poll);
 
@@ -87,7 +87,8 @@ private:
     ib_qp* qp_ = nullptr;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
-    // The pieces of get_fresh(). Not on the stack, which kernels zero.
+    // The pieces of get_fresh(). Not on the stack, where the compiler zeroes them in each call
+    // (CONFIG_INIT_STACK_ALL_ZERO).
     std::byte* fresh_[MessageBuffer::max_pieces] TA_GUARDED(kernel::receive_poll);
     shim_sge fresh_sge_[MessageBuffer::max_pieces] TA_GUARDED(kernel::receive_poll);
 };

@@ -30,7 +30,7 @@ public:
     template <class Post>
     int post(Post post)
     {
-        // Counted before the post: the poll may add completed ones while the filler of a ring still posts.
+        // Counted before the post: the poll may call completed() for these receives before post() returns.
         shim_recv_wr* const first = first_;
         outstanding_.store(outstanding_.load_relaxed() + length_);
         forget();

@@ -18,8 +18,9 @@ class Interface;
 
 class RxQueue {
 public:
-    // Messages up to this size, in bytes with the encapsulation, are copied, and their buffer remains posted: a socket
-    // is charged for all of a packet's memory, and large buffers with few bytes exhaust its limit.
+    // Messages up to this size, in bytes with the encapsulation, are copied and their buffer is posted again
+    // (datagrams: not with LRO). Without the copy a socket would be charged for the whole buffer, and reach its limit
+    // with few bytes.
     static constexpr unsigned int copybreak = 256;
 
     explicit RxQueue(Interface& interface);

@@ -17,7 +17,8 @@ class SegmentMerger {
 public:
     explicit SegmentMerger(RxQueue& queue) : queue_(queue) {}
 
-    // A TCP segment over IPv4, in its buffer. It has no flow if it is not TCP, or a fragment.
+    // An IPv4 packet in its receive buffer. of_flow() is false if it is not a TCP segment, is a fragment, or has IP
+    // options.
     class Segment {
     public:
         Segment() = default;
@@ -36,10 +37,10 @@ public:
     // Appends the segment's data to its flow's packet, and returns true; the packet owns the buffer of buffer_bytes
     // then. Otherwise delivers the flow's packet, if any, so that the segment can follow.
     bool append(const Segment& segment, unsigned int buffer_bytes) TA_REQUIRES(kernel::receive_poll);
-    // Keeps a packet, whose data begins with the segment, as a flow's first. False: it is not kept.
+    // Keeps a packet, whose data begins with the segment, as a flow's first. Returns false if it is not kept.
     bool hold(const Segment& segment, sk_buff* skb) TA_REQUIRES(kernel::receive_poll);
-    // A packet that append() was not given, and begins with these bytes, is about to be delivered: delivers all flows
-    // between its two hosts first. It may belong to one of them; a fragment has no ports.
+    // Delivers all flows between the two hosts of a packet that was not passed to append() and is delivered next: it
+    // may belong to one of them, and a fragment has no ports. packet: its first bytes, from the IP header on.
     void make_way(const void* packet, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     void deliver_all() TA_REQUIRES(kernel::receive_poll);
 

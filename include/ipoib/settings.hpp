@@ -16,7 +16,7 @@ public:
     // Connected or datagram mode. -EINVAL: an rdma_netdev has no connected mode.
     kernel::Status set_connected(bool connected) TA_REQUIRES(kernel::rtnl);
     bool connected() const { return connected_.load_relaxed(); }
-    // Whether connections to peers that want the same carry no checksums of TCP and UDP. Present connections end.
+    // Whether connections to peers that want the same carry no checksums of TCP and UDP. Current connections end.
     // -EOPNOTSUPP: an rdma_netdev has no connections.
     kernel::Status set_icrc_as_checksum(bool wanted) TA_REQUIRES(kernel::rtnl);
     bool icrc_as_checksum() const { return icrc_as_checksum_.load_relaxed(); }
@@ -26,11 +26,11 @@ public:
     // Sets interrupt moderation. If adaptive, DIM adjusts it from these values on. -EINVAL: more than 65535.
     kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
     // Rounds up to powers of two. A running interface gets another queue pair; see UdQueues::replace(). On failure the
-    // sizes are unchanged. -EBUSY: the interface is a bond's port.
+    // sizes are unchanged. -EBUSY: the interface is a bond's slave.
     kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
 
 private:
-    // Connections are sent to by the first of the transmit queues that an rdma_netdev may have.
+    // Connections use the first transmit queue only; an rdma_netdev may have several.
     kernel::Status use_one_tx_queue() TA_REQUIRES(kernel::rtnl);
     void use_all_tx_queues() TA_REQUIRES(kernel::rtnl);
 

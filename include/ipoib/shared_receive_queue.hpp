@@ -23,7 +23,7 @@ public:
     // the HCA grants an SRQ.
     void create(unsigned int receives) TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
-    // Creates an SRQ that was dropped anew.
+    // Creates the SRQ again if it was dropped.
     kernel::Status start() TA_REQUIRES(kernel::rtnl);
     // Creates the page pool, and fills and posts the ring, when the first connection needs them. CONTEXT: process.
     kernel::Status fill();
@@ -35,7 +35,7 @@ public:
     // nullptr: the HCA has none.
     ib_srq* srq() const { return srq_.get(); }
     page_pool* pool() const { return pool_.get(); }
-    // Buffers that were asked for.
+    // The number of buffers that create() was given.
     unsigned int receives() const { return receives_; }
     // Entries of the receive completion queue for a ring of this size.
     unsigned int completions(unsigned int ring_size) const;

@@ -19,9 +19,10 @@ class Interface;
 
 class TxQueue {
 public:
-    // Bytes in flight from which on completion events are requested; below, completions are reaped lazily. Also BQL's
-    // minimum limit: BQL would hold packets back for completions without an event. Sockets with small buffers wait for
-    // completions, and ICMP drops what it sends beyond two long packets.
+    // Bytes in flight beyond which a completion event is requested; up to it, reap() or the receive poll handles
+    // completions. Also BQL's minimum limit: with less in flight no event would release the packets that BQL holds. A
+    // larger value would stall sockets with small send buffers, such as ICMP's, which has space for two packets of
+    // 64 KiB.
     static constexpr std::uint32_t prompt_bytes = 16384;
 
     TxQueue(Interface& interface, net_device* dev)
@@ -105,8 +106,8 @@ private:
     kernel::Napi<&TxQueue::poll> napi_;
     // Bytes of packets that were built, under the transmit lock; and freed, by the poll.
     kernel::Published<std::uint32_t> accounted_, finished_;
-    // While sends are outstanding, one of these holds, or the poll runs: the completion queue is armed; reap_ is
-    // queued.
+    // INVARIANT: while sends are outstanding, the completion queue is armed, or reap_ is queued, or the poll is
+    // scheduled or runs.
     kernel::Published<bool> armed_, reap_queued_;
     kernel::Work<&TxQueue::reap> reap_;
     kernel::Work<&TxQueue::watch> watch_;

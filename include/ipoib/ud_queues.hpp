@@ -49,13 +49,14 @@ public:
     void destroy_pd() TA_REQUIRES(kernel::rtnl) { pd_.reset(); }
 
     // The parts of ndo_init, ndo_uninit, ndo_open and ndo_stop that concern the queues; called by an rdma_netdev that
-    // filters them, or directly without one. On failure nothing has changed.
+    // filters them, or directly without one. On failure the queues do not exist after init(), and are out of service
+    // after open(), which may have replaced or destroyed the queue pair.
     kernel::Status init() TA_REQUIRES(kernel::rtnl);
     void uninit() TA_REQUIRES(kernel::rtnl);
     kernel::Status open() TA_REQUIRES(kernel::rtnl);
     void close() TA_REQUIRES(kernel::rtnl);
-    // Creates other queues for rings of these sizes. They have another QPN, and so another hardware address, of which
-    // neighbours are told. On failure there are none. CONTEXT: out of service.
+    // Creates other queues for rings of these sizes. The QPN and so the hardware address change, which is announced to
+    // neighbours (Announcer). On failure there are no queues. CONTEXT: out of service.
     kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: process.
     kernel::Status moderate(Moderation wanted);

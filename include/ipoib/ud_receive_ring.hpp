@@ -62,16 +62,16 @@ private:
         unsigned int ip_bytes() const;
     };
 
-    // Allocates and maps a buffer for the slot. False: there is no memory, and the slot is unchanged.
+    // Allocates and maps a buffer for the slot. Returns false if there is no memory; the slot is unchanged.
     bool refill(Slot& slot);
     void repost(Slot& slot) TA_REQUIRES(kernel::receive_poll);
     kernel::Status post();
-    // False: the datagram is a multicast of our own.
+    // Returns false if the datagram is a multicast of our own.
     bool read(Datagram& datagram, std::byte* buffer, const shim_wc* wc) const;
     bool sent_by_ourselves(const shim_wc* wc, const struct Grh& grh) const;
     // Passes a copy to the stack.
     void deliver_copy(std::byte* buffer, const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
-    // Passes the buffer to the stack. False: the buffer remains the caller's.
+    // Passes the buffer to the stack. Returns false if the buffer remains the caller's.
     bool deliver_buffer(std::byte* buffer, const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
     sk_buff* build(std::byte* buffer, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
 

@@ -61,7 +61,7 @@ private:
     void reject(sk_buff* skb, unsigned int frame_bytes) TA_REQUIRES(kernel::transmit_lock);
     void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
                        std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
-    // Maps count segments into the slots from head on. False: one could not be mapped, and none is.
+    // Maps count segments into the slots from head on. Returns false if one could not be mapped; none is.
     bool map_segments(Segmenter& segmenter, std::uint32_t count) TA_REQUIRES(kernel::transmit_lock);
     // Frees all sends before end.
     void finish_to(std::uint32_t end, int budget) TA_REQUIRES(kernel::transmit_poll);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Work request ids: what a completion is of, and which of these.
+// Work request ids: the kind of the work request that completed, and its index in its ring or pool.
 #pragma once
 #include <cstdint>
 
