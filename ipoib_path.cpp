@@ -180,10 +180,14 @@ bool PathTable::send_query(Path& path)
         .pkey = interface_.identity.pkey().value(),
         .traffic_class = interface_.link.traffic_class(),
     };
+    const auto complete = [](int status, sa_path_rec* record, void* context) {
+        auto& queried = *static_cast<Path*>(context);
+        queried.table->complete_query(queried, status, record);
+    };
     queries.add();
     // A response that comes at once waits for the lock.
     const int id = shim_helper_sa_path_query(interface_.ca(), interface_.identity.port(), &request,
-                                             path.life.limit_s() * 1000, query_completed, &path, &path.query);
+                                             path.life.limit_s() * 1000, complete, &path, &path.query);
     if (id == kernel::try_again) {
         // The subnet manager is changing. The next packet triggers the query; packets wait meanwhile.
         (void)step(path, PathLife::Event::unsent);
@@ -223,12 +227,6 @@ PathLife::Action PathTable::finish_query(Path& path, PathLife::Event event)
         break;
     }
     return action;
-}
-
-void PathTable::query_completed(int status, sa_path_rec* record, void* context)
-{
-    auto& path = *static_cast<Path*>(context);
-    path.table->complete_query(path, status, record);
 }
 
 void PathTable::complete_query(Path& path, int status, sa_path_rec* record)

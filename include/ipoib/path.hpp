@@ -131,7 +131,6 @@ public:
     };
 
 private:
-    static void query_completed(int status, sa_path_rec* record, void* context);
     void complete_query(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(path_lock);
 
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_REQUIRES(kernel::transmit_lock)
