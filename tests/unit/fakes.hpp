@@ -368,6 +368,8 @@ public:
     void bring_up();
 
     std::deque<PathQuestion> paths;
+    // The first of these have all been answered.
+    std::size_t answered_paths = 0;
     std::vector<ib_sa_multicast*> memberships;
     unsigned int path_questions = 0, join_questions = 0, leaves = 0;
     std::vector<net_device*> netdevs, going;

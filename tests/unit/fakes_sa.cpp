@@ -27,15 +27,13 @@ std::size_t World::open_paths() const
 
 void World::answer_path(int status, std::uint16_t dlid)
 {
-    for (PathQuestion& question : paths) {
-        if (!question.open)
-            continue;
-        question.open = false;
-        sa_path_rec record{dlid};
-        question.answered(status, status ? nullptr : &record, question.context);
-        return;
-    }
-    ADD_FAILURE() << "no path was asked for";
+    while (answered_paths < paths.size() && !paths[answered_paths].open)
+        ++answered_paths;
+    ASSERT_LT(answered_paths, paths.size()) << "no path was asked for";
+    PathQuestion& question = paths[answered_paths];
+    question.open = false;
+    sa_path_rec record{dlid};
+    question.answered(status, status ? nullptr : &record, question.context);
 }
 
 ib_sa_multicast* World::join_of(const ipoib::Gid& mgid)
