@@ -16,7 +16,7 @@ version  := $(shell scripts/version)
 # The place of DKMS's sources, and those that it needs.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
-              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx version)
+              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx find-ofed version)
 # The packages' documentation, with all that it links to.
 doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation $(wildcard tests/*/README.md)
 # files, directory
@@ -95,7 +95,7 @@ fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlin
 	@$(MAKE) --no-print-directory -j$(jobs) -C tests/fuzz
 	@tests/fuzz/run $(MINUTES) $(jobs) $(TESTS)
 
-test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug7|kcsan FLAVOUR=rt|16k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
+test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
 # number, host with OpenSM, kernel here, kernel there, suite
@@ -127,10 +127,16 @@ profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=
 arm64-suites := datagram connected children lifecycle recovery security smp_races
 matrix-amd64  = "$(MAKE) --no-print-directory test-threads ARCH=arm64" $(foreach series,7 6.12 6.1,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
     $(MAKE) --no-print-directory test-vm KERNEL=$(series) SHIM_LTO=$(lto)"))
-matrix-arm64  = $(foreach kernel,6.1 6.12 6.12-16k,"env LOGS=matrix-arm64-$(kernel) \
-    $(MAKE) --no-print-directory test-vm KERNEL=$(kernel:-16k=) FLAVOUR=$(if $(filter %-16k,$(kernel)),16k)")
-test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and without LTO, and threads on arm64; ARCH=arm64: seven of them on arm64; TESTS, JOBS as above
-	@$(if $(filter arm64,$(ARCH)),TESTS="$(or $(TESTS),$(arm64-suites))") scripts/sum-tests $(matrix-$(or $(ARCH),amd64))
+# 6.12-16k: series 6.12, FLAVOUR=16k.
+matrix-arm64  = $(foreach kernel,6.1- 6.12- 7- 6.12-16k 6.12-64k,"env LOGS=matrix-arm64-$(kernel:-=) \
+    $(MAKE) --no-print-directory test-vm KERNEL=$(firstword $(subst -, ,$(kernel))) FLAVOUR=$(word 2,$(subst -, ,$(kernel)))")
+matrix-rt     = $(foreach series,7 6.12 6.1,"env LOGS=matrix-$(series)-rt $(MAKE) --no-print-directory test-vm KERNEL=$(series)")
+test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and without LTO, and threads on arm64; FLAVOUR=rt: with PREEMPT_RT; ARCH=arm64: seven of them on arm64; TESTS, JOBS as above
+	@$(if $(filter arm64,$(ARCH)),TESTS="$(or $(TESTS),$(arm64-suites))") scripts/sum-tests $(matrix-$(if $(filter rt,$(FLAVOUR)),rt,$(or $(ARCH),$(shell dpkg --print-architecture))))
+
+test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, and for another ib_core
+	@scripts/check-probes
+	@tests/install/test-ofed
 
 # Suites that use memory and locks most, on a kernel that checks both.
 test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak, which is built first, in 15 minutes
@@ -160,4 +166,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: modules install dkms-install dkms-remove dkms-source dkms-doc deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
+.PHONY: test-builds modules install dkms-install dkms-remove dkms-source dkms-doc deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by kernel and
-# newer-kernel, which set top.
+# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by kernel, newer-kernel and
+# image, which set top.
 
+host=$(dpkg --print-architecture)
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 
 # The repositories of this release that the machine uses, as apt's sources; and the address of the first.
@@ -15,7 +16,7 @@ mirror() { sites | sed -n "s/ $codename main$//p" | head -n 1; }
 apt_of() {
     local suite=${1%:*} arch=${1#*:} state=$top/build/apt/${1/:/-}
     shift
-    if [ "$suite:$arch" = "$codename:$(dpkg --print-architecture)" ]; then
+    if [ "$suite:$arch" = "$codename:$host" ]; then
         [ -n "$(apt-cache policy linux-image-amd64)" ] || [ "$(id -u)" != 0 ] || apt-get update -qq >&2
         "$1" -o APT::Sandbox::User=root "${@:2}"
         return

@@ -4,7 +4,7 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$top/tests/vm
 # By architecture: the emulator, Debian's package of it, the kernel's console, and the first ttyS beside that.
-case ${ARCH:=amd64} in
+case ${ARCH:=$(dpkg --print-architecture)} in
 amd64) qemu=qemu-system-x86_64 package=qemu-system-x86 console_device=ttyS0 first_line=1 ;;
 arm64) qemu=qemu-system-aarch64 package=qemu-system-arm console_device=ttyAMA0 first_line=0 ;;
 *) echo "ARCH '$ARCH' is neither amd64 nor arm64" >&2; exit 1 ;;
