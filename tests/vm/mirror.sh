@@ -17,7 +17,7 @@ apt_of() {
     local suite=${1%:*} arch=${1#*:} state=$top/build/apt/${1/:/-}
     shift
     if [ "$suite:$arch" = "$codename:$host" ]; then
-        [ -n "$(apt-cache policy linux-image-amd64)" ] || [ "$(id -u)" != 0 ] || apt-get update -qq >&2
+        [ -n "$(apt-cache policy "linux-image-$host")" ] || [ "$(id -u)" != 0 ] || apt-get update -qq >&2
         "$1" -o APT::Sandbox::User=root "${@:2}"
         return
     fi
