@@ -8,20 +8,19 @@
 namespace ipoib {
 
 Connections::Connections(Interface& interface)
-    : receives(interface), active(interface, interface.work_queue), passive(interface, interface.work_queue),
-      interface_(interface)
+    : active(interface, interface.work_queue), passive(interface, interface.work_queue), interface_(interface)
 {
 }
 
 PrivateData Connections::private_data() const
 {
-    const auto max_message = receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
+    const auto max_message = interface_.rx[0].receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     return {{kernel::Be32(interface_.identity.qpn()), kernel::Be32(max_message)}, IcrcOffer::make()};
 }
 
 kernel::Status Connections::start()
 {
-    TRY(receives.start());
+    TRY(interface_.rx[0].receives.start());
     const kernel::Status status = passive.start();
     if (!status.ok()) {
         log_warning(interface_.dev(), "failed to listen for connections, error %d", status.code());

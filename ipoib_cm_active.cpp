@@ -240,8 +240,8 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
     // The queue pair has a receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that
     // sends, which costs neither a buffer nor a completion.
     const shim_rc_qp wanted{
-        .send_cq = interface_.queues.send_cq(),
-        .recv_cq = interface_.queues.recv_cq(),
+        .send_cq = interface_.tx.cq(),
+        .recv_cq = interface_.rx[0].cq(),
         .srq = nullptr,
         .send_wrs = interface_.queues.sizes().sends,
         .send_sges = interface_.queues.send_sges(),
@@ -258,7 +258,7 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .service_id = service_id(connection.peer.qpn()),
         .qpn = shim_ib_qp_num(connection.qp.get()),
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
-        .srq = interface_.connections.receives.srq() != nullptr,
+        .srq = interface_.rx[0].receives.srq() != nullptr,
         .responder_resources = responder_resources,
         .remote_cm_response_timeout = cm_response_timeout,
         .local_cm_response_timeout = cm_response_timeout,

@@ -33,8 +33,6 @@ PassiveConnections::PassiveConnections(Interface& interface, kernel::WorkQueue& 
 {
 }
 
-SharedReceiveQueue& PassiveConnections::receives() const { return interface_.connections.receives; }
-
 kernel::Status PassiveConnections::start()
 {
     {
@@ -128,8 +126,9 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewe
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
-    const unsigned int max_count =
-        receives().srq() ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
+    const unsigned int max_count = interface_.rx[0].receives.srq()
+                                       ? max_connections
+                                       : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
     if (count_ < max_count)
         return true;
     reason = SHIM_CM_REJ_NO_QP;
@@ -166,8 +165,10 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const std::uint32_t psn = shim_get_random_u32() & 0xffffff;
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
-        TRY(receives().fill());
-        connection = kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, peer);
+        RxQueue& queue = choose_queue();
+        TRY(queue.receives.fill());
+        connection =
+            kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);
         if (!connection)
             return kernel::no_memory;
         connection->renewed = renewed;
@@ -188,6 +189,23 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     return {};
 }
 
+// Returns the receive queue with the fewest connections; the first one if that queue cannot be created.
+RxQueue& PassiveConnections::choose_queue()
+{
+    RxQueue* fewest = &interface_.rx[0];
+    {
+        PathTable::Guard guard(interface_.paths);
+        for (unsigned int i = 1; i < interface_.rx.count() && fewest->connections; ++i)
+            if (interface_.rx[i].connections < fewest->connections)
+                fewest = &interface_.rx[i];
+    }
+    if (const kernel::Status status = interface_.queues.use(*fewest); !status.ok()) {
+        log_warning(interface_.dev(), "failed to create receive queue %u, error %d", fewest->index(), status.code());
+        return interface_.rx[0];
+    }
+    return *fewest;
+}
+
 void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
 {
     connection.id.reset(id);
@@ -195,13 +213,14 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
     {
         PathTable::Guard guard(interface_.paths);
         list_.push_back(connection);
+        ++connection.queue.connections;
     }
     accepted.add();
     const PrivateData ours = interface_.connections.private_data();
     const shim_cm_reply rep{
         .qpn = shim_ib_qp_num(connection.qp.get()),
         .psn = psn,
-        .srq = receives().srq() != nullptr,
+        .srq = connection.queue.receives.srq() != nullptr,
         .rnr_retries = rnr_retries,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(connection.without_checksums),
@@ -214,22 +233,24 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
 
 kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
 {
-    const unsigned int own = receives().srq() ? 0 : std::min(receives().receives(), max_own_buffers);
+    RxQueue& queue = connection.queue;
+    const bool shared = queue.receives.srq() != nullptr;
+    const unsigned int own = shared ? 0 : std::min(queue.receives.receives(), max_own_buffers);
     const shim_rc_qp wanted{
         // The drain's completion must come after those of all receives: one completion queue for both.
-        .send_cq = interface_.queues.recv_cq(),
-        .recv_cq = interface_.queues.recv_cq(),
-        .srq = receives().srq(),
+        .send_cq = queue.cq(),
+        .recv_cq = queue.cq(),
+        .srq = queue.receives.srq(),
         .send_wrs = 1,
         .send_sges = 1,
         .recv_wrs = own,
-        .recv_sges = receives().srq() ? 0 : receives().buffer().pieces,
+        .recv_sges = shared ? 0 : queue.receives.buffer().pieces,
         .context = &connection,
     };
     connection.qp.reset(TRY(kernel::check(shim_ib_create_rc_qp(interface_.queues.pd(), &wanted))));
     TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
-        TRY(connection.ring.create(own, receives().elements()));
+        TRY(connection.ring.create(own, queue.receives.elements()));
         TRY(connection.ring.post_to(nullptr, connection.qp.get()));
     }
     TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, psn, rnr_timer));
@@ -269,7 +290,7 @@ void PassiveConnections::end_all()
         step(connection, PassiveLife::Event::ended);
 }
 
-void PassiveConnections::received(const shim_wc* wc)
+void PassiveConnections::received(const shim_wc* wc, RxQueue& queue)
 {
     auto& connection = *static_cast<PassiveConnection*>(shim_wc_qp_context(wc));
     if (WrId::kind(wc) == WrId::Kind::drain) {
@@ -277,7 +298,7 @@ void PassiveConnections::received(const shim_wc* wc)
         work.queue_now();
         return;
     }
-    (receives().srq() ? receives().ring : connection.ring).complete(wc, connection);
+    (queue.receives.srq() ? queue.receives.ring : connection.ring).complete(wc, connection);
 }
 
 void PassiveConnections::flushed(PassiveConnection& connection)
@@ -379,13 +400,13 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
 // Stops the poll to destroy a queue pair whose drain did not complete: the poll may be handling a completion of it, and
 // the completion queue may contain one, which HCAs in software do not remove. Completions of other queue pairs can't be
 // told apart, so the completion queue may never be found empty.
-void PassiveConnections::pause_polls()
+void PassiveConnections::pause_polls(RxQueue& queue)
 {
     for (unsigned int tries = 1;; ++tries) {
-        interface_.rx.napi().disable();
-        if (tries == max_pauses || !shim_ib_req_notify_cq(interface_.queues.recv_cq()))
+        queue.napi().disable();
+        if (tries == max_pauses || !shim_ib_req_notify_cq(queue.cq()))
             return;
-        interface_.rx.napi().start();
+        queue.napi().start();
         shim_msleep(1);
     }
 }
@@ -399,13 +420,14 @@ void PassiveConnections::destroy(PassiveConnection& connection)
         PathTable::Guard guard(interface_.paths);
         connection.unlink();
         --count_;
+        --connection.queue.connections;
     }
     connection.id.reset();
     if (!drained)
-        pause_polls();
+        pause_polls(connection.queue);
     connection.qp.reset();
     if (!drained)
-        interface_.rx.napi().start();
+        connection.queue.napi().start();
     kernel::Owned<PassiveConnection>(&connection).reset();
 }
 

@@ -36,7 +36,7 @@ void RcReceiveRing::remove_piece(Slot& slot, unsigned int index)
         return;
     shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, slot.sge[index].length);
     if (slot.pooled & 1U << index)
-        shim_page_pool_put_full_page(interface_.connections.receives.pool(), slot.pieces[index], false);
+        shim_page_pool_put_full_page(queue_.receives.pool(), slot.pieces[index], false);
     else
         shim_put_page(slot.pieces[index]);
     slot.pieces[index] = nullptr;
@@ -81,7 +81,7 @@ kernel::Status RcReceiveRing::create(unsigned int size, unsigned int elements)
     const unsigned int around = headroom + shim_skb_buffer_tailroom();
     headroom_ = shape_.pieces * shape_.piece_bytes >= MessageBuffer::max_message + around ? headroom : 0;
     first_bytes_ = shape_.piece_bytes - (builds_in_page() ? around : 0);
-    max_bytes_ = interface_.connections.receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
+    max_bytes_ = queue_.receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
@@ -132,12 +132,12 @@ void RcReceiveRing::repost(Slot& slot)
 {
     if (!reposts_.add(slot.native()))
         return;
-    interface_.rx.doorbells.add();
+    queue_.doorbells.add();
     if (const kernel::Status status = post(); !status.ok()) [[unlikely]] {
         // The SRQ is replaced; buffers of a connection's own ring are lost until the connection ends.
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
         if (srq_)
-            interface_.connections.receives.broke();
+            queue_.receives.broke();
     }
 }
 
@@ -166,7 +166,7 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
     if (!shim_wc_flushed(wc)) {
         log_debug(interface_.dev(), "failed cm recv event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc), index,
                   shim_wc_vendor_error(wc));
-        interface_.rx.errors.add();
+        queue_.errors.add();
     }
     // The shared queue continues; a connection's own ring ends with its queue pair.
     if (srq_) {
@@ -179,14 +179,14 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
 sk_buff* RcReceiveRing::copy(const Slot& slot, unsigned int bytes)
 {
     shim_dma_sync_for_cpu(interface_.ca(), slot.sge[0].address, bytes);
-    sk_buff* skb = interface_.rx.copy(slot.pieces[0] + offset(0), bytes);
+    sk_buff* skb = queue_.copy(slot.pieces[0] + offset(0), bytes);
     shim_dma_sync_for_device(interface_.ca(), slot.sge[0].address, bytes);
     return skb;
 }
 
 bool RcReceiveRing::get_fresh(const Slot& slot, unsigned int count)
 {
-    page_pool* const pool = interface_.connections.receives.pool();
+    page_pool* const pool = queue_.receives.pool();
     for (unsigned int i = 0; i < count; ++i) {
         fresh_[i] = static_cast<std::byte*>(shape_.piece_bytes < shim_page_size()
                                                 ? shim_helper_page_pool_alloc_frag(pool, shape_.piece_bytes)
@@ -205,7 +205,7 @@ void RcReceiveRing::put_fresh(unsigned int count)
 {
     for (unsigned int i = 0; i < count; ++i) {
         shim_dma_unmap_from_device(interface_.ca(), fresh_sge_[i].address, fresh_sge_[i].length);
-        shim_page_pool_put_full_page(interface_.connections.receives.pool(), fresh_[i], true);
+        shim_page_pool_put_full_page(queue_.receives.pool(), fresh_[i], true);
     }
 }
 
@@ -218,7 +218,7 @@ sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
         return nullptr;
     // An allocated packet has space for the link header and for what the stack pulls from the first piece.
     sk_buff* skb = builds_in_page() ? shim_helper_napi_build_skb(slot.pieces[0], piece_bytes)
-                                    : interface_.rx.allocate(sizeof(HardHeader) + 128);
+                                    : queue_.allocate(sizeof(HardHeader) + 128);
     if (!skb) [[unlikely]] {
         put_fresh(count);
         return nullptr;
@@ -247,9 +247,8 @@ sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
 
 void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
 {
-    RxQueue& rx = interface_.rx;
     if (bytes <= sizeof(Encapsulation) || bytes > max_bytes_) [[unlikely]] {
-        rx.errors.add();
+        queue_.errors.add();
         repost(slot);
         return;
     }
@@ -258,15 +257,15 @@ void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksu
     sk_buff* skb = copied ? copy(slot, bytes) : take(slot, bytes);
     repost(slot);
     if (!skb) [[unlikely]] {
-        rx.dropped.add();
+        queue_.dropped.add();
         return;
     }
-    rx.finish(skb, SHIM_PACKET_HOST, without_checksum);
+    queue_.finish(skb, SHIM_PACKET_HOST, without_checksum);
     // A copied message's IP header is read from the copy, since its buffer is posted again; that of other messages from
     // the first piece, since the packet's linear part may be empty.
     if (copied)
         ip = shim_skb_data(skb);
-    rx.pass_up_behind_held(skb, ip, std::min(bytes, first_bytes_) - sizeof(Encapsulation));
+    queue_.pass_up_behind_held(skb, ip, std::min(bytes, first_bytes_) - sizeof(Encapsulation));
 }
 
 } // namespace ipoib

@@ -150,6 +150,8 @@ struct ConnectionRow {
     std::uint32_t qpn;
     unsigned int mtu, queue;
     unsigned long since;
+    // The queue of the netdev that handles its completions.
+    unsigned int index;
     bool without_checksums;
 };
 
@@ -162,6 +164,7 @@ TA_REQUIRES(path_lock) ConnectionRow row_of(const ActiveConnection& connection)
             .mtu = connection.max_message ? ip_mtu(connection.max_message) : 0,
             .queue = connection.waiting.length() + connection.sent.load() - connection.completed.load(),
             .since = connection.since,
+            .index = 0,
             .without_checksums = connection.without_checksums};
 }
 
@@ -174,6 +177,7 @@ TA_REQUIRES(path_lock) ConnectionRow row_of(const PassiveConnection& connection,
             .mtu = mtu,
             .queue = connection.ring.outstanding(),
             .since = connection.since,
+            .index = connection.queue.index(),
             .without_checksums = connection.without_checksums};
 }
 
@@ -207,13 +211,14 @@ kernel::Status show_connections(Interface& interface, seq_file* file)
         for (ActiveConnection& connection : active.list())
             rows.add(row_of(connection));
         for (PassiveConnection& connection : passive.list())
-            rows.add(row_of(connection, interface.connections.receives.max_mtu()));
+            rows.add(row_of(connection, interface.rx[0].receives.max_mtu()));
     }
     const unsigned long now = shim_jiffies();
     for (const ConnectionRow& row : rows)
-        shim_seq_printf(file, "%-7s %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu%s\n", row.side,
+        shim_seq_printf(file, "%-7s %pI6 qpn 0x%06x state %-11s mtu %5u queue %4u age %lu on %u%s\n", row.side,
                         row.peer.bytes, row.qpn, row.state, row.mtu, row.queue,
-                        kernel::elapsed(row.since, now) / kernel::seconds(1), row.without_checksums ? " icrc" : "");
+                        kernel::elapsed(row.since, now) / kernel::seconds(1), row.index,
+                        row.without_checksums ? " icrc" : "");
     return {};
 }
 

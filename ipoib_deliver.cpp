@@ -35,6 +35,7 @@ void RxQueue::finish(sk_buff* skb, shim_packet_type type, bool verified)
     shim_skb_set_protocol(skb, header.encapsulation.type.value());
     shim_helper_skb_pull_mac_header(skb, sizeof(HardHeader));
     shim_skb_set_device(skb, interface_.dev());
+    shim_skb_record_rx_queue(skb, static_cast<std::uint16_t>(index_));
     shim_skb_set_packet_type(skb, type);
     if (verified)
         shim_skb_set_checksum_unnecessary(skb);

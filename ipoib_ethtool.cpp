@@ -22,6 +22,10 @@ struct Statistic {
     {                                                                                                                  \
         name, [](const Interface& interface, const shim_stats&) { return interface.counter.value(); }                  \
     }
+#define RX_COUNTER(name, counter)                                                                                      \
+    {                                                                                                                  \
+        name, [](const Interface& interface, const shim_stats&) { return interface.rx.sum(&RxQueue::counter); }        \
+    }
 
 // The first eight are the in-tree driver's, in its order; some programs use their index.
 constexpr Statistic statistics[] = {
@@ -33,15 +37,15 @@ constexpr Statistic statistics[] = {
     SUM(rx_dropped),
     SUM(tx_dropped),
     SUM(multicast),
-    COUNTER("rx_errors", rx.errors),
+    RX_COUNTER("rx_errors", errors),
     COUNTER("tx_doorbells", tx.ring.doorbells),
     COUNTER("tx_cm_doorbells", tx.pool.doorbells),
     COUNTER("tx_queue_stopped", tx.stops),
     COUNTER("tx_tso_segments", tx.ring.segmented),
-    COUNTER("rx_doorbells", rx.doorbells),
-    COUNTER("rx_cq_events", rx.events),
-    COUNTER("rx_lro_merged", rx.merged),
-    COUNTER("rx_copybreak", rx.copied),
+    RX_COUNTER("rx_doorbells", doorbells),
+    RX_COUNTER("rx_cq_events", events),
+    RX_COUNTER("rx_lro_merged", merged),
+    RX_COUNTER("rx_copybreak", copied),
     COUNTER("tx_dropped_no_path", paths.dropped),
     COUNTER("tx_dropped_no_group", groups.dropped),
     COUNTER("tx_too_long", pmtu.too_long),
@@ -61,6 +65,7 @@ constexpr Statistic statistics[] = {
 
 #undef SUM
 #undef COUNTER
+#undef RX_COUNTER
 
 // Mb/s of one lane, by the kernel's enum ib_port_speed.
 unsigned int lane_speed(unsigned int code)
@@ -121,13 +126,22 @@ unsigned int ipoib_ethtool_speed(const net_device* dev)
     return ipoib::lane_speed(port.speed) * ipoib::lanes(port.width);
 }
 
-unsigned int ipoib_ethtool_statistics_count() { return static_cast<unsigned int>(std::size(ipoib::statistics)); }
+unsigned int ipoib_ethtool_statistics_count(const net_device* dev)
+{
+    constexpr unsigned int of_a_queue = 2;
+    return static_cast<unsigned int>(std::size(ipoib::statistics)) + of_a_queue * Interface::of(dev).rx.count();
+}
 
-void ipoib_ethtool_statistic_names(char* names)
+void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
 {
     for (const auto& statistic : ipoib::statistics) {
         shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
         names += SHIM_ETHTOOL_NAME_BYTES;
+    }
+    for (unsigned int i = 0; i < Interface::of(dev).rx.count(); ++i) {
+        shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "rx%u_packets", i);
+        shim_scnprintf(names + SHIM_ETHTOOL_NAME_BYTES, SHIM_ETHTOOL_NAME_BYTES, "rx%u_bytes", i);
+        names += 2 * SHIM_ETHTOOL_NAME_BYTES;
     }
 }
 
@@ -138,13 +152,17 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
     interface.sum_statistics(sums);
     for (const auto& statistic : ipoib::statistics)
         *values++ = statistic.value(interface, sums);
+    for (unsigned int i = 0; i < interface.rx.count(); ++i) {
+        *values++ = interface.rx[i].packets.value();
+        *values++ = interface.rx[i].bytes.value();
+    }
 }
 
 void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)
 {
     const Interface& interface = Interface::of(dev);
-    const auto [usecs, frames] = interface.queues.moderation();
-    *moderation = {usecs, frames, interface.rx.adaptive()};
+    const auto [usecs, frames] = interface.rx[0].moderation();
+    *moderation = {usecs, frames, interface.rx[0].adaptive()};
 }
 
 TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderation)
@@ -163,6 +181,18 @@ void ipoib_ethtool_get_rings(const net_device* dev, shim_rings* rings)
 TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_rings(net_device* dev, unsigned int sends, unsigned int receives)
 {
     return Interface::of(dev).settings.set_ring_sizes({sends, receives}).code();
+}
+
+void ipoib_ethtool_get_channels(const net_device* dev, unsigned int* receives, unsigned int* max_receives)
+{
+    const Interface& interface = Interface::of(dev);
+    *receives = interface.rx.count();
+    *max_receives = interface.queues.max_receive_queues();
+}
+
+TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_channels(net_device* dev, unsigned int receives)
+{
+    return Interface::of(dev).settings.set_receive_queues(receives).code();
 }
 
 void ipoib_ethtool_flag_names(char* names) { shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }

@@ -71,7 +71,7 @@ InterfaceLife::Event FabricEvents::read_port(InterfaceLife::Event event)
         return Event::pkey_gone;
     if (!found_before)
         return Event::pkey_found;
-    const bool outgrown = interface_.has_queues() && active_mtu > interface_.rx.ring.ib_mtu();
+    const bool outgrown = interface_.has_queues() && active_mtu > interface_.rx[0].ring.ib_mtu();
     if (!(pkey_before == identity.pkey()) || index_before != identity.pkey_index() || outgrown)
         return Event::restart;
     return event == Event::unchanged && !(gid_before == identity.gid()) ? Event::reregister : event;

@@ -52,7 +52,7 @@ kernel::Status Interface::prepare()
     } else {
         // The netdev was allocated with as many queues as an rdma_netdev may need.
         TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
-        TRY(shim_netif_set_real_num_rx_queues(dev_, 1));
+        TRY(set_receive_queues(queues.default_receive_queues()));
         if (SHIM_HAS_TSO && features & SHIM_FEATURE_SG && !(features & SHIM_FEATURE_TSO))
             features |= SHIM_FEATURE_DRIVER_TSO;
     }
@@ -174,7 +174,14 @@ void Interface::detach_group(const Gid& mgid, std::uint16_t mlid)
     shim_ib_detach_mcast(queues.qp(), &native, mlid);
 }
 
-// Features and address
+// Queues, features and address
+
+kernel::Status Interface::set_receive_queues(unsigned int count)
+{
+    TRY(shim_netif_set_real_num_rx_queues(dev_, count));
+    rx.set_count(count);
+    return {};
+}
 
 void Interface::add_features(unsigned int features)
 {
@@ -195,11 +202,11 @@ kernel::Status Interface::set_address(const HwAddr& address)
 
 void Interface::sum_statistics(shim_stats& stats) const
 {
-    stats.rx_packets = rx.packets.value();
-    stats.rx_bytes = rx.bytes.value();
-    stats.rx_errors = rx.errors.value();
-    stats.rx_dropped = rx.dropped.value();
-    stats.multicast = rx.multicast.value();
+    stats.rx_packets = rx.sum(&RxQueue::packets);
+    stats.rx_bytes = rx.sum(&RxQueue::bytes);
+    stats.rx_errors = rx.sum(&RxQueue::errors);
+    stats.rx_dropped = rx.sum(&RxQueue::dropped);
+    stats.multicast = rx.sum(&RxQueue::multicast);
     stats.tx_packets = tx.packets.value();
     stats.tx_bytes = tx.bytes.value();
     stats.tx_errors = tx.errors.value() + pmtu.too_long.value();

@@ -63,6 +63,18 @@ kernel::Status Settings::set_icrc_as_checksum(bool wanted)
     return was_open ? interface_.state.reopen() : kernel::Status();
 }
 
+kernel::Status Settings::set_receive_queues(unsigned int count)
+{
+    if (count == interface_.rx.count())
+        return {};
+    if (count > interface_.queues.max_receive_queues())
+        return kernel::not_supported;
+    const bool was_open = interface_.state.close();
+    const kernel::Status status = interface_.set_receive_queues(count);
+    const kernel::Status opened = was_open ? interface_.state.reopen() : kernel::Status();
+    return status.ok() ? opened : status;
+}
+
 void Settings::set_umcast(bool umcast)
 {
     if (umcast)
@@ -79,8 +91,7 @@ kernel::Status Settings::set_moderation(Moderation wanted, bool adaptive)
     }
     if (!interface_.has_queues())
         return kernel::not_supported;
-    interface_.rx.set_adaptive(adaptive);
-    return interface_.queues.moderate(wanted);
+    return interface_.queues.set_moderation(wanted, adaptive);
 }
 
 kernel::Status Settings::set_ring_sizes(RingSizes wanted)

@@ -86,14 +86,13 @@ void SharedReceiveQueue::broke()
 
 void SharedReceiveQueue::drop_if_broken()
 {
-    if (!broken_.load())
-        return;
-    broken_.store(false);
-    drop();
+    if (broken_.load())
+        drop();
 }
 
 void SharedReceiveQueue::drop()
 {
+    broken_.store(false);
     srq_.reset();
     ring.empty();
 }

@@ -5,10 +5,27 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/tx_queue.hpp>
 #include <ipoib/wr_id.hpp>
+#include <kernel/error_pointer.hpp>
 #include <kernel/time.hpp>
 #include <shim/trace.h>
 
 namespace ipoib {
+
+kernel::Status TxQueue::create(unsigned int sends, unsigned int sges, unsigned int vector)
+{
+    cq_.reset(TRY(kernel::check(shim_ib_create_cq(
+        interface_.ca(), 2 * sends, vector, [](ib_cq*, void* context) { static_cast<TxQueue*>(context)->notified(); },
+        this))));
+    TRY(ring.create(sends, sges));
+    return pool.create(sends, sges);
+}
+
+void TxQueue::destroy()
+{
+    ring.destroy();
+    pool.destroy();
+    cq_.reset();
+}
 
 void TxQueue::start()
 {
@@ -77,7 +94,7 @@ void TxQueue::expect_completions()
         if (armed_.load_relaxed())
             return;
         armed_.store(true);
-        if (shim_ib_req_notify_cq(interface_.queues.send_cq()))
+        if (shim_ib_req_notify_cq(cq()))
             notified();
     } else if (!reap_queued_.load_relaxed()) {
         reap_queued_.store(true);
@@ -109,7 +126,7 @@ int TxQueue::complete(int limit, int budget)
     int done = 0;
     while (done < limit) {
         const int wanted = std::min(Completions::max, limit - done);
-        const int got = shim_ib_poll_cq(interface_.queues.send_cq(), wanted, completions_.first());
+        const int got = shim_ib_poll_cq(cq(), wanted, completions_.first());
         for (int i = 0; i < got; ++i) {
             const shim_wc* wc = completions_.at(i);
             if (WrId::kind(wc) == WrId::Kind::rc)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The UD queue pair and its completion queues, from creation to destruction. All under RTNL.
+// The UD queue pair and the life of all queues, from creation to destruction. All under RTNL.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>
@@ -10,12 +10,13 @@
 
 namespace ipoib {
 
+constinit kernel::LockClass UdQueues::lock_class_;
+
 namespace {
 
 constexpr unsigned int drain_timeout_seconds = 5;
-
-void send_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->tx.notified(); }
-void receive_completed(ib_cq*, void* context) { static_cast<Interface*>(context)->rx.notified(); }
+// Receive buffers of a further receive queue, unless the rings are smaller.
+constexpr unsigned int min_further_receives = 64;
 
 } // namespace
 
@@ -56,7 +57,7 @@ kernel::Status UdQueues::init()
         return status;
     }
     interface_.tx.napi().add(interface_.dev(), interface_.tx, kernel::Direction::transmit);
-    interface_.rx.napi().add(interface_.dev(), interface_.rx, kernel::Direction::receive);
+    interface_.rx[0].napi().add(interface_.dev(), interface_.rx[0], kernel::Direction::receive);
     shim_netdev_queue_set_dql_min_limit(interface_.dev(), TxQueue::prompt_bytes);
     return {};
 }
@@ -64,30 +65,70 @@ kernel::Status UdQueues::init()
 void UdQueues::uninit()
 {
     recover_.cancel();
-    interface_.rx.napi().remove();
+    interface_.rx[0].napi().remove();
     interface_.tx.napi().remove();
     destroy();
 }
 
+unsigned int UdQueues::vector(unsigned int distance) const
+{
+    return (first_vector_ + distance) % std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
+}
+
+unsigned int UdQueues::max_receive_queues() const
+{
+    if (interface_.rdma_netdev.present() || !shim_ib_max_srq_sge(interface_.ca()))
+        return 1;
+    return std::min(interface_.rx.max, shim_netdev_num_rx_queues(interface_.dev()));
+}
+
+unsigned int UdQueues::default_receive_queues() const
+{
+    const unsigned int wanted = std::min(shim_num_online_cpus(), shim_ib_num_comp_vectors(interface_.ca()));
+    return std::clamp(wanted, 1U, max_receive_queues());
+}
+
+kernel::Status UdQueues::use(RxQueue& queue)
+{
+    kernel::Guard guard(lock_);
+    if (queue.cq())
+        return {};
+    // Each serves a part of the connections.
+    const unsigned int share = std::max(sizes_.receives / interface_.rx.count(), min_further_receives);
+    kernel::Status status = queue.create(0, std::min(share, sizes_.receives), vector(queue.index()));
+    if (status.ok() && !queue.receives.srq())
+        status = kernel::no_memory;
+    if (!status.ok()) {
+        queue.destroy();
+        return status;
+    }
+    (void)queue.moderate(interface_.rx[0].moderation()).ok();
+    queue.set_adaptive(interface_.rx[0].adaptive());
+    queue.napi().add(interface_.dev(), queue, kernel::Direction::receive);
+    queue.start();
+    return {};
+}
+
+kernel::Status UdQueues::set_moderation(Moderation wanted, bool adaptive)
+{
+    kernel::Guard guard(lock_);
+    for (RxQueue& queue : interface_.rx) {
+        TRY(queue.moderate(wanted));
+        queue.set_adaptive(adaptive);
+    }
+    return {};
+}
+
 kernel::Status UdQueues::create()
 {
-    const unsigned int sends = sizes_.sends, receives = sizes_.receives;
+    const auto [sends, receives] = sizes_;
     const unsigned int sges = send_sges();
-    const unsigned int vectors = std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
-
-    interface_.connections.receives.create(receives);
-    const unsigned int completions = receives + interface_.connections.receives.completions(receives);
-    recv_cq_.reset(TRY(kernel::check(
-        shim_ib_create_cq(interface_.ca(), completions, vector_ % vectors, receive_completed, &interface_))));
+    TRY(interface_.rx[0].create(receives, receives, vector(0)));
     // Half of the vectors away from that of the receives, which raise most events. The receives of successive
     // interfaces use successive vectors.
-    send_cq_.reset(TRY(kernel::check(shim_ib_create_cq(interface_.ca(), 2 * sends, (vector_ + vectors / 2) % vectors,
-                                                       send_completed, &interface_))));
-    qp_.reset(
-        TRY(kernel::check(shim_ib_create_ud_qp(pd(), send_cq(), recv_cq(), sends, receives, sges, create_flags()))));
-    TRY(interface_.tx.ring.create(sends, sges));
-    TRY(interface_.tx.pool.create(sends, sges));
-    TRY(interface_.rx.ring.create(receives));
+    TRY(interface_.tx.create(sends, sges, vector(shim_ib_num_comp_vectors(interface_.ca()) / 2)));
+    qp_.reset(TRY(kernel::check(
+        shim_ib_create_ud_qp(pd(), interface_.tx.cq(), interface_.rx[0].cq(), sends, receives, sges, create_flags()))));
     // An rdma_netdev that filters the queues finds the queue pair by the address.
     interface_.identity.set_queue_pair(shim_ib_qp_num(qp()), HwAddr::flag_rc);
     return {};
@@ -95,13 +136,9 @@ kernel::Status UdQueues::create()
 
 void UdQueues::destroy()
 {
-    interface_.rx.ring.destroy();
-    interface_.tx.ring.destroy();
-    interface_.tx.pool.destroy();
-    interface_.connections.receives.destroy();
     qp_.reset();
-    send_cq_.reset();
-    recv_cq_.reset();
+    interface_.tx.destroy();
+    interface_.rx[0].destroy();
 }
 
 kernel::Status UdQueues::replace(RingSizes sizes)
@@ -113,19 +150,8 @@ kernel::Status UdQueues::replace(RingSizes sizes)
         return status;
     }
     interface_.announcer.address_changed();
-    if (const kernel::Status status = moderate(moderation()); !status.ok())
+    if (const kernel::Status status = interface_.rx[0].moderate(interface_.rx[0].moderation()); !status.ok())
         log_warning(interface_.dev(), "failed to set the moderation, error %d", status.code());
-    return {};
-}
-
-kernel::Status UdQueues::moderate(Moderation wanted)
-{
-    // HCAs without moderation accept any setting.
-    const int error = recv_cq_ ? shim_rdma_set_cq_moderation(recv_cq(), wanted.frames, wanted.usecs) : 0;
-    if (error && error != kernel::not_supported)
-        return error;
-    moderation_usecs_.store(wanted.usecs);
-    moderation_frames_.store(wanted.frames);
     return {};
 }
 
@@ -139,7 +165,7 @@ kernel::Status UdQueues::move_to_rts()
     identity.set_lid(attributes.lid);
     TRY(shim_qp_to_init(qp(), identity.port(), identity.pkey_index(), interface_.link.qkey()));
     // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
-    TRY(interface_.rx.ring.fill(attributes.active_mtu));
+    TRY(interface_.rx[0].ring.fill(attributes.active_mtu));
     TRY(shim_qp_to_rtr(qp()));
     return shim_qp_to_rts(qp());
 }
@@ -162,7 +188,7 @@ kernel::Status UdQueues::open()
     // Takes the transmit lock, so that later senders see the new rings: the poll may wake the queue at once.
     shim_netif_tx_disable(interface_.dev());
     interface_.tx.start();
-    interface_.rx.start();
+    interface_.rx[0].start();
     if (kernel::Status status = interface_.connections.start(); !status.ok()) {
         close();
         return status;
@@ -178,13 +204,26 @@ void UdQueues::close()
     if (const int error = shim_qp_to_error(qp()))
         log_warning(interface_.dev(), "failed to move the queue pair to ERROR, error %d", error);
     drain();
-    interface_.rx.stop();
+    for (RxQueue& queue : interface_.rx)
+        if (queue.cq())
+            queue.stop();
     interface_.tx.stop();
     // The poll has ended: nothing queues the item any more, or wakes the queue.
     recover_.cancel();
     shim_netif_tx_disable(interface_.dev());
     empty();
-    interface_.connections.receives.drop_if_broken();
+    interface_.rx[0].receives.drop_if_broken();
+    destroy_further_queues();
+}
+
+void UdQueues::destroy_further_queues()
+{
+    for (RxQueue& queue : interface_.rx) {
+        if (queue.index() == 0 || !queue.cq())
+            continue;
+        queue.napi().remove();
+        queue.destroy();
+    }
 }
 
 void UdQueues::empty()
@@ -195,13 +234,13 @@ void UdQueues::empty()
         qp_.reset();
     }
     interface_.tx.ring.empty();
-    interface_.rx.ring.empty();
+    interface_.rx[0].ring.empty();
 }
 
 void UdQueues::drain()
 {
     const UdSendRing& sends = interface_.tx.ring;
-    const UdReceiveRing& receives = interface_.rx.ring;
+    const UdReceiveRing& receives = interface_.rx[0].ring;
     const unsigned long deadline = shim_jiffies() + kernel::seconds(drain_timeout_seconds);
     while (!kernel::reached(deadline, shim_jiffies())) {
         if (sends.posted() == 0 && receives.outstanding() == 0)

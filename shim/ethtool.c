@@ -38,7 +38,7 @@ static int get_sset_count(struct net_device *dev, int sset)
 {
 	switch (sset) {
 	case ETH_SS_STATS:
-		return (int)ipoib_ethtool_statistics_count();
+		return (int)ipoib_ethtool_statistics_count(dev);
 	case ETH_SS_PRIV_FLAGS:
 		return IPOIB_FLAGS;
 	default:
@@ -49,7 +49,7 @@ static int get_sset_count(struct net_device *dev, int sset)
 static void get_strings(struct net_device *dev, u32 sset, u8 *data)
 {
 	if (sset == ETH_SS_STATS)
-		ipoib_ethtool_statistic_names((char *)data);
+		ipoib_ethtool_statistic_names(dev, (char *)data);
 	else if (sset == ETH_SS_PRIV_FLAGS)
 		ipoib_ethtool_flag_names((char *)data);
 }
@@ -102,7 +102,14 @@ static int set_priv_flags(struct net_device *dev, u32 flags) { return ipoib_etht
 
 static void get_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
-	channels->max_combined = channels->combined_count = 1;
+	ipoib_ethtool_get_channels(dev, &channels->rx_count, &channels->max_rx);
+	channels->max_tx = channels->tx_count = 1;
+}
+
+static int set_channels(struct net_device *dev, struct ethtool_channels *channels)
+{
+	/* The core has compared the counts with the maxima. */
+	return channels->rx_count ? ipoib_ethtool_set_channels(dev, channels->rx_count) : -EINVAL;
 }
 
 /*
@@ -129,6 +136,7 @@ static const struct ethtool_ops ethtool_ops = {
 	.get_priv_flags = get_priv_flags,
 	.set_priv_flags = set_priv_flags,
 	.get_channels = get_channels,
+	.set_channels = set_channels,
 };
 
 void shim_set_ethtool_ops(struct net_device *dev) { dev->ethtool_ops = &ethtool_ops; }

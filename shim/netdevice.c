@@ -33,6 +33,7 @@ void shim_netdev_setup(struct net_device *dev)
 }
 
 SHIM unsigned int shim_netdev_num_tx_queues(const struct net_device *dev) { return dev->num_tx_queues; }
+SHIM unsigned int shim_netdev_num_rx_queues(const struct net_device *dev) { return dev->num_rx_queues; }
 
 SHIM int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count)
 {

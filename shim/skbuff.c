@@ -38,6 +38,7 @@ SHIM bool shim_skb_checksum_partial(const struct sk_buff *skb) { return skb->ip_
 
 SHIM void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype) { skb->protocol = cpu_to_be16(ethertype); }
 SHIM void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev) { skb->dev = dev; }
+SHIM void shim_skb_record_rx_queue(struct sk_buff *skb, uint16_t queue) { skb_record_rx_queue(skb, queue); }
 
 SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type) { skb->pkt_type = type; }
 

@@ -2,6 +2,7 @@
 /* Locks, completions, RCU, barriers and time. */
 #include <linux/atomic.h>
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
@@ -33,6 +34,8 @@ SHIM void shim_wait_for_completion(struct shim_completion *c) { wait_for_complet
 SHIM void shim_rcu_read_lock(void) { rcu_read_lock(); }
 SHIM void shim_rcu_read_unlock(void) { rcu_read_unlock(); }
 SHIM void shim_synchronize_net(void) { synchronize_net(); }
+
+SHIM unsigned int shim_num_online_cpus(void) { return num_online_cpus(); }
 
 SHIM void shim_smp_mb(void) { smp_mb(); }
 SHIM void shim_atomic64_add(uint64_t *value, uint64_t amount) { atomic64_add(amount, (atomic64_t *)value); }

@@ -23,7 +23,7 @@ namespace ipoib {
 
 class Interface;
 class PassiveConnections;
-class SharedReceiveQueue;
+class RxQueue;
 
 class PassiveConnection : public shim_cm_endpoint, public kernel::ListNode<PassiveConnection> {
 public:
@@ -34,13 +34,15 @@ public:
         bool operator==(const Peer&) const = default;
     };
 
-    PassiveConnection(PassiveConnections& owner, const shim_cm_endpoint& endpoint, Interface& interface,
+    PassiveConnection(PassiveConnections& owner, const shim_cm_endpoint& endpoint, Interface& interface, RxQueue& queue,
                       const Peer& peer)
-        : shim_cm_endpoint(endpoint), owner(owner), peer(peer), since(shim_jiffies()), ring(interface),
-          last_used(since - 1)
+        : shim_cm_endpoint(endpoint), owner(owner), queue(queue), peer(peer), since(shim_jiffies()),
+          ring(interface, queue), last_used(since - 1)
     {
     }
     PassiveConnections& owner;
+    // Handles what the connection receives.
+    RxQueue& queue;
     const Peer peer;
 
     PassiveLife life TA_GUARDED(path_lock);
@@ -93,8 +95,8 @@ public:
     // The queue pair's receives are flushed: "last WQE reached" (IBA 10.3.1), or all receives of the connection's own
     // ring completed. CONTEXT: any.
     void flushed(PassiveConnection& connection);
-    // A receive or a drain completed.
-    void received(const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);
+    // A receive or a drain completed in the queue.
+    void received(const shim_wc* wc, RxQueue& queue) TA_REQUIRES(kernel::receive_poll);
 
     kernel::List<PassiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
     unsigned int count() const TA_REQUIRES(path_lock) { return count_; }
@@ -111,7 +113,6 @@ private:
         PassiveConnections& owner;
     };
 
-    SharedReceiveQueue& receives() const;
     static int on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
     static int on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, const shim_cm_message* message);
 
@@ -119,6 +120,7 @@ private:
 
     kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
         TA_EXCLUDES(mutex_, path_lock);
+    RxQueue& choose_queue() TA_REQUIRES(mutex_) TA_EXCLUDES(path_lock);
     kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_);
     // Lists the connection, which takes the identifier, and sends the REP.
     void reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_)
@@ -126,7 +128,7 @@ private:
     void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
     // Ends the older connections of one peer that uses a newer one. Returns false if there is none.
     bool end_replaced() TA_EXCLUDES(path_lock);
-    void pause_polls();
+    void pause_polls(RxQueue& queue);
     PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);
     void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);
 

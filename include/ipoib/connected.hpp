@@ -10,7 +10,6 @@
 #include <ipoib/cm_passive.hpp>
 #include <ipoib/cm_private_data.hpp>
 #include <ipoib/path_lock.hpp>
-#include <ipoib/shared_receive_queue.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 
@@ -31,7 +30,6 @@ public:
     // The private data of our REQs and REPs.
     PrivateData private_data() const;
 
-    SharedReceiveQueue receives;
     ActiveConnections active;
     PassiveConnections passive;
     // REQs and REPs with invalid private data.

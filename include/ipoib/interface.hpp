@@ -22,6 +22,7 @@
 #include <ipoib/path.hpp>
 #include <ipoib/pmtu.hpp>
 #include <ipoib/port_identity.hpp>
+#include <ipoib/queue_array.hpp>
 #include <ipoib/rdma_netdev.hpp>
 #include <ipoib/reaper.hpp>
 #include <ipoib/rx_queue.hpp>
@@ -79,6 +80,8 @@ public:
     kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
+    // Has new connections assigned to the first count receive queues. CONTEXT: down, or before registration.
+    kernel::Status set_receive_queues(unsigned int count) TA_REQUIRES(kernel::rtnl);
     // Adds to the netdev's features (bits of shim_feature).
     void add_features(unsigned int features) TA_REQUIRES(kernel::rtnl);
     // True if the driver segments TCP's large packets, as the HCA can't.
@@ -105,7 +108,7 @@ public:
     UdQueues queues;
     Reaper reaper{*this};
     TxQueue tx{*this, dev_};
-    RxQueue rx{*this};
+    QueueArray<RxQueue, SHIM_MAX_RX_QUEUES> rx{*this};
     PathTable paths{*this};
     GroupSet groups{*this};
     Connections connections{*this};

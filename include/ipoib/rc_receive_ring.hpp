@@ -23,6 +23,7 @@ namespace ipoib {
 
 class Interface;
 class PassiveConnection;
+class RxQueue;
 
 class RcReceiveRing {
 public:
@@ -31,7 +32,7 @@ public:
     static_assert(own_elements * MessageBuffer::min_piece >= MessageBuffer::max_message);
     static_assert(MessageBuffer::max_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
 
-    explicit RcReceiveRing(Interface& interface) : interface_(interface) {}
+    RcReceiveRing(Interface& interface, RxQueue& queue) : interface_(interface), queue_(queue) {}
     ~RcReceiveRing() { empty(); }
 
     // Allocates size buffers, whose receives have up to `elements` elements. CONTEXT: process.
@@ -75,6 +76,7 @@ private:
     void put_fresh(unsigned int count) TA_REQUIRES(kernel::receive_poll);
 
     Interface& interface_;
+    RxQueue& queue_;
     unsigned int size_ = 0;
     MessageBuffer shape_{};
     // Bytes in the first piece before its data, link header included; 0: packets are not built in it.

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A receive queue of the netdev: NAPI, interrupt moderation (DIM), delivery to the stack and counters, for what the UD
-// queue pair and connections receive.
+// A receive queue of the netdev: completion queue, NAPI, interrupt moderation (DIM), delivery to the stack and
+// counters. The first one receives for the UD queue pair, and each for the connections that are assigned to it.
 #pragma once
 #include <cstdint>
 
 #include <ipoib/completions.hpp>
+#include <ipoib/path_lock.hpp>
 #include <ipoib/segment_merger.hpp>
+#include <ipoib/shared_receive_queue.hpp>
 #include <ipoib/ud_receive_ring.hpp>
+#include <kernel/handle.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
+#include <shim/cq.h>
 #include <shim/dim.h>
 
 namespace ipoib {
 
 class Interface;
+
+// Interrupt moderation of a receive completion queue: an event after usecs microseconds, or frames packets.
+struct Moderation {
+    unsigned int usecs, frames;
+};
 
 class RxQueue {
 public:
@@ -23,7 +34,16 @@ public:
     // with few bytes.
     static constexpr unsigned int copybreak = 256;
 
-    explicit RxQueue(Interface& interface);
+    RxQueue(Interface& interface, unsigned int index);
+
+    // Creates the completion queue on a vector of the HCA, for a UD receive ring of `datagrams` slots (0: none) and for
+    // `messages` receives of connections. On failure destroy() undoes what was done. CONTEXT: process.
+    kernel::Status create(unsigned int datagrams, unsigned int messages, unsigned int vector);
+    // CONTEXT: process; no queue pair uses the completion queue.
+    void destroy();
+    ib_cq* cq() const { return cq_.get(); }
+    // The netdev's number of the queue, from 0.
+    unsigned int index() const { return index_; }
 
     // The poll runs between start() and stop(). CONTEXT: process.
     void start() { napi_.start(); }
@@ -34,7 +54,10 @@ public:
         events.add();
         napi_.schedule();
     }
-    // Whether DIM adjusts the moderation of the completion queue.
+    // CONTEXT: process.
+    kernel::Status moderate(Moderation wanted);
+    Moderation moderation() const { return {usecs_.load_relaxed(), frames_.load_relaxed()}; }
+    // Whether DIM adjusts the moderation.
     void set_adaptive(bool adaptive) { adaptive_.store(adaptive); }
     bool adaptive() const { return adaptive_.load_relaxed(); }
     int poll(int budget) TA_REQUIRES(kernel::receive_poll);
@@ -54,7 +77,10 @@ public:
     void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
 
     UdReceiveRing ring;
+    SharedReceiveQueue receives;
     SegmentMerger merger TA_GUARDED(kernel::receive_poll){*this};
+    // Connections that are assigned to the queue.
+    unsigned int connections TA_GUARDED(path_lock) = 0;
     // Written by the poll; merged: packets that became part of another.
     kernel::Counter packets, bytes, multicast, errors, dropped, doorbells, merged, copied;
     // Written by the completion queue's event, which comes once between two polls.
@@ -62,9 +88,12 @@ public:
 
 private:
     Interface& interface_;
+    const unsigned int index_;
+    kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;
     Completions completions_ TA_GUARDED(kernel::receive_poll);
     // The poll has one completion to handle.
     bool alone_ TA_GUARDED(kernel::receive_poll) = false;
+    kernel::Published<unsigned int> usecs_, frames_;
     kernel::Published<bool> adaptive_;
     kernel::Opaque<shim_dim> dim_{};
     kernel::Napi<&RxQueue::poll> napi_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // An interface's settings, which the user changes through sysfs, netlink and ethtool. Getters: CONTEXT: any.
 #pragma once
+#include <ipoib/rx_queue.hpp>
 #include <ipoib/ud_queues.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
@@ -28,6 +29,10 @@ public:
     // Rounds up to powers of two. A running interface gets another queue pair; see UdQueues::replace(). On failure the
     // sizes are unchanged. -EBUSY: the interface is a bond's slave.
     kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
+
+    // Uses this many receive queues for connections, up to those of the netdev; current connections end.
+    // -EOPNOTSUPP: an rdma_netdev has queues of its own; or the HCA has no shared receive queues.
+    kernel::Status set_receive_queues(unsigned int count) TA_REQUIRES(kernel::rtnl);
 
 private:
     // Connections use the first transmit queue only; an rdma_netdev may have several.

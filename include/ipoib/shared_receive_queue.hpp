@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The receive buffers of an interface's connections: a shared receive queue (SRQ, IBA 10.2.9) and its ring where the
-// HCA has SRQs, else the page pool for the rings of the connections' own.
+// The receive buffers of the connections of a receive queue: a shared receive queue (SRQ, IBA 10.2.9) and its ring
+// where the HCA has SRQs, else the page pool for the rings of the connections' own.
 #pragma once
 #include <ipoib/pieces.hpp>
 #include <ipoib/rc_receive_ring.hpp>
@@ -14,23 +14,25 @@
 namespace ipoib {
 
 class Interface;
+class RxQueue;
 
+// CONTEXT, if not said otherwise: process, one at a time.
 class SharedReceiveQueue {
 public:
-    explicit SharedReceiveQueue(Interface& interface) : ring(interface), interface_(interface) {}
+    SharedReceiveQueue(Interface& interface, RxQueue& queue) : ring(interface, queue), interface_(interface) {}
 
     // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
     // the HCA grants an SRQ.
-    void create(unsigned int receives) TA_REQUIRES(kernel::rtnl);
-    void destroy() TA_REQUIRES(kernel::rtnl);
+    void create(unsigned int receives);
+    void destroy();
     // Creates the SRQ again if it was dropped.
-    kernel::Status start() TA_REQUIRES(kernel::rtnl);
-    // Creates the page pool, and fills and posts the ring, when the first connection needs them. CONTEXT: process.
+    kernel::Status start();
+    // Creates the page pool, and fills and posts the ring, when the first connection needs them.
     kernel::Status fill();
     // Posting to the SRQ failed: schedules a restart of the queues, which creates another. CONTEXT: any.
     void broke();
     // CONTEXT: no polls, and no connections.
-    void drop_if_broken() TA_REQUIRES(kernel::rtnl);
+    void drop_if_broken();
 
     // nullptr: the HCA has none.
     ib_srq* srq() const { return srq_.get(); }
@@ -48,8 +50,8 @@ public:
     RcReceiveRing ring;
 
 private:
-    kernel::Status create_srq() TA_REQUIRES(kernel::rtnl);
-    void drop() TA_REQUIRES(kernel::rtnl);
+    kernel::Status create_srq();
+    void drop();
 
     Interface& interface_;
     kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;

@@ -7,9 +7,13 @@
 #include <ipoib/completions.hpp>
 #include <ipoib/rc_send_pool.hpp>
 #include <ipoib/ud_send_ring.hpp>
+#include <kernel/handle.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/rcu.hpp>
+#include <kernel/result.hpp>
 #include <kernel/work.hpp>
+#include <shim/cq.h>
 #include <shim/skbuff.h>
 #include <shim/tx_queue.h>
 
@@ -29,6 +33,13 @@ public:
         : ring(interface, *this), pool(interface, *this), interface_(interface), dev_(dev), reap_(*this), watch_(*this)
     {
     }
+
+    // Creates the completion queue on a vector of the HCA, and ring and pool of this many slots with up to sges
+    // elements each. On failure destroy() undoes what was done. CONTEXT: process.
+    kernel::Status create(unsigned int sends, unsigned int sges, unsigned int vector) TA_REQUIRES(kernel::rtnl);
+    // CONTEXT: process; no queue pair uses the completion queue.
+    void destroy() TA_REQUIRES(kernel::rtnl);
+    ib_cq* cq() const { return cq_.get(); }
 
     // The poll runs between start() and stop(). CONTEXT: process; stop(): closed, and nothing transmits.
     void start();
@@ -100,6 +111,7 @@ private:
 
     Interface& interface_;
     net_device* const dev_;
+    kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;
     // True from close() to start(), and after a failed post until the restart.
     kernel::Published<bool> closed_{true};
     Completions completions_ TA_GUARDED(kernel::transmit_poll);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface's UD queue pair, its completion queues and their protection domain: created and destroyed, put in and
-// out of service. The rings, and the queues of connections, share them.
+// An interface's UD queue pair and protection domain, and the life of all its queues: created and destroyed, put in and
+// out of service.
 #pragma once
 #include <cstdint>
 
 #include <kernel/handle.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/lock.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
-#include <shim/cq.h>
 #include <shim/device.h>
 #include <shim/module.h>
 #include <shim/qp.h>
@@ -16,6 +15,8 @@
 namespace ipoib {
 
 class Interface;
+struct Moderation;
+class RxQueue;
 
 // Slots of the send ring and the receive ring.
 struct RingSizes {
@@ -24,25 +25,19 @@ struct RingSizes {
     bool operator==(const RingSizes&) const = default;
 };
 
-// Interrupt moderation of the receive completion queue: an event after usecs microseconds, or frames packets.
-struct Moderation {
-    unsigned int usecs, frames;
-};
-
 class UdQueues {
 public:
-    // vector: completion vector of the receives, modulo the HCA's number of vectors.
-    UdQueues(Interface& interface, unsigned int vector) : interface_(interface), vector_(vector), recover_(*this) {}
+    // vector: completion vector of the first receive queue, modulo the HCA's number of vectors.
+    UdQueues(Interface& interface, unsigned int vector) : interface_(interface), first_vector_(vector), recover_(*this)
+    {
+    }
 
     ib_pd* pd() const { return pd_.get(); }
     ib_qp* qp() const { return qp_.get(); }
-    ib_cq* send_cq() const { return send_cq_.get(); }
-    ib_cq* recv_cq() const { return recv_cq_.get(); }
     std::uint32_t lkey() const { return lkey_; }
     const RingSizes& sizes() const { return sizes_; }
     // Elements of a send, at most.
     unsigned int send_sges() const;
-    Moderation moderation() const { return {moderation_usecs_.load_relaxed(), moderation_frames_.load_relaxed()}; }
 
     // The protection domain, which outlives the queues.
     kernel::Status create_pd() TA_REQUIRES(kernel::rtnl);
@@ -58,15 +53,28 @@ public:
     // Creates other queues for rings of these sizes. The QPN and so the hardware address change, which is announced to
     // neighbours (Announcer). On failure there are no queues. CONTEXT: out of service.
     kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
-    // CONTEXT: process.
-    kernel::Status moderate(Moderation wanted);
+    // Receive queues for connections, at most: 1 with an rdma_netdev, and without shared receive queues.
+    unsigned int max_receive_queues() const;
+    // One for each processor, and for each completion vector of the HCA, if that is less.
+    unsigned int default_receive_queues() const;
+    // Creates and starts a further receive queue, unless it exists; close() destroys it. CONTEXT: process, one at a
+    // time, while connections are accepted.
+    kernel::Status use(RxQueue& queue) TA_EXCLUDES(lock_);
+    // Sets the moderation of all receive queues, and whether DIM adjusts it. CONTEXT: process.
+    kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_EXCLUDES(lock_);
     // Moves the queue pair from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
 
 private:
+    static kernel::LockClass lock_class_;
+
     std::uint32_t create_flags() const;
+    // Returns the completion vector that is this far from the first receive queue's.
+    unsigned int vector(unsigned int distance) const;
     kernel::Status create() TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
+    // CONTEXT: they are stopped.
+    void destroy_further_queues() TA_REQUIRES(kernel::rtnl);
     kernel::Status move_to_rts() TA_REQUIRES(kernel::rtnl);
     // Moves the queue pair to RESET and frees all posted buffers: the HCA does not access them afterwards.
     void empty() TA_REQUIRES(kernel::rtnl);
@@ -75,14 +83,14 @@ private:
     void run_recovery();
 
     Interface& interface_;
-    const unsigned int vector_;
+    // Held while further receive queues are created, and while settings of all are changed.
+    kernel::Mutex lock_ TA_ACQUIRED_AFTER(kernel::rtnl){lock_class_, "ipoib_queues"};
+    const unsigned int first_vector_;
     kernel::Handle<ib_pd, shim_ib_dealloc_pd> pd_;
-    kernel::Handle<ib_cq, shim_ib_destroy_cq> recv_cq_, send_cq_;
     kernel::Handle<ib_qp, shim_ib_destroy_qp> qp_;
     std::uint32_t lkey_ = 0;
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};
-    kernel::Published<unsigned int> moderation_usecs_, moderation_frames_;
     kernel::Work<&UdQueues::run_recovery> recover_;
 };
 

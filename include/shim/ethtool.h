@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* ethtool: driver, link, statistics, interrupt moderation, rings and private flags. */
+/* ethtool: driver, link, statistics, interrupt moderation, rings, channels and private flags. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN
@@ -10,9 +10,9 @@ enum { SHIM_ETHTOOL_NAME_BYTES = 32 };
 
 /* Returns the link's speed in Mb/s; 0: unknown. CONTEXT: RTNL, or the ops lock, as for all functions below. */
 unsigned int ipoib_ethtool_speed(const struct net_device *dev);
-unsigned int ipoib_ethtool_statistics_count(void);
+unsigned int ipoib_ethtool_statistics_count(const struct net_device *dev);
 /* Write names of SHIM_ETHTOOL_NAME_BYTES each, and values in the same order. */
-void ipoib_ethtool_statistic_names(char *names);
+void ipoib_ethtool_statistic_names(const struct net_device *dev, char *names);
 void ipoib_ethtool_statistics(const struct net_device *dev, uint64_t *values);
 /* Interrupt moderation of receives: maximum microseconds and packets; adaptive: by DIM. */
 struct shim_moderation {
@@ -27,6 +27,9 @@ struct shim_rings {
 };
 void ipoib_ethtool_get_rings(const struct net_device *dev, struct shim_rings *rings);
 int ipoib_ethtool_set_rings(struct net_device *dev, unsigned int sends, unsigned int receives);
+/* Receive queues in use, and at most. */
+void ipoib_ethtool_get_channels(const struct net_device *dev, unsigned int *receives, unsigned int *max_receives);
+int ipoib_ethtool_set_channels(struct net_device *dev, unsigned int receives);
 /* Private flags: bits of enum ipoib_flag. */
 enum ipoib_flag {
 	IPOIB_FLAG_ICRC_AS_CHECKSUM = 1,

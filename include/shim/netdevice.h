@@ -32,8 +32,12 @@ enum shim_feature {
 struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port);
 struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
 						  const char *name);
-/* Number of transmit queues that were allocated. */
+/* Receive queues of a netdev, at most, unless its rdma_netdev has more. */
+enum { SHIM_MAX_RX_QUEUES = 8 };
+
+/* Number of queues that were allocated. */
 unsigned int shim_netdev_num_tx_queues(const struct net_device *dev);
+unsigned int shim_netdev_num_rx_queues(const struct net_device *dev);
 /* Sets the number of queues that are used, from the first. -EINVAL: none, or more than there are. */
 int shim_netif_set_real_num_tx_queues(struct net_device *dev, unsigned int count);
 int shim_netif_set_real_num_rx_queues(struct net_device *dev, unsigned int count);

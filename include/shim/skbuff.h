@@ -40,6 +40,8 @@ int shim_helper_skb_checksum(struct sk_buff *skb);
 /* Set fields of a received packet. ethertype: host byte order. */
 void shim_skb_set_protocol(struct sk_buff *skb, uint16_t ethertype);
 void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev);
+/* The netdev's queue that received the packet, from 0. */
+void shim_skb_record_rx_queue(struct sk_buff *skb, uint16_t queue);
 enum shim_packet_type { SHIM_PACKET_HOST, SHIM_PACKET_BROADCAST, SHIM_PACKET_MULTICAST };
 void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type);
 /* Marks the checksum as verified. */

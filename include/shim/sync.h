@@ -34,6 +34,9 @@ void shim_rcu_read_unlock(void);
 /* CONTEXT: process, may sleep. */
 void shim_synchronize_net(void);
 
+/* Processors that are online. CONTEXT: any. */
+unsigned int shim_num_online_cpus(void);
+
 void shim_smp_mb(void);
 /* Adds atomically, without ordering. CONTEXT: any. */
 void shim_atomic64_add(uint64_t *value, uint64_t amount);

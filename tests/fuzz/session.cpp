@@ -167,18 +167,16 @@ void Session::look(net_device* dev)
     if (!interface.has_queues())
         return;
     const ib_qp* const qp = interface.queues.qp();
-    if (!qp || !interface.queues.recv_cq() || !interface.queues.send_cq())
+    if (!qp || !interface.rx[0].cq() || !interface.tx.cq())
         return;
-    require(interface.queues.recv_cq()->entries.size() <= interface.queues.recv_cq()->size,
-            "the receive completion queue overran");
-    require(interface.queues.send_cq()->entries.size() <= interface.queues.send_cq()->size,
-            "the send completion queue overran");
+    require(interface.rx[0].cq()->entries.size() <= interface.rx[0].cq()->size, "the receive completion queue overran");
+    require(interface.tx.cq()->entries.size() <= interface.tx.cq()->size, "the send completion queue overran");
     require(qp->outstanding.size() <= qp->send_wrs && qp->receives.size() <= qp->recv_wrs,
             "more was posted than the queue pair has room for");
-    require(interface.rx.ring.outstanding() <= interface.queues.sizes().receives,
+    require(interface.rx[0].ring.outstanding() <= interface.queues.sizes().receives,
             "more receives are out than there are");
     if (in_service(qp))
-        require(interface.rx.ring.outstanding() >= qp->receives.size(), "the HCA has receives that nobody knows of");
+        require(interface.rx[0].ring.outstanding() >= qp->receives.size(), "the HCA has receives that nobody knows of");
 }
 
 void Session::look_at_all()
@@ -216,7 +214,7 @@ void Session::bring_down(net_device* dev)
     require(ended >= count.handed && ended <= count.handed + interface.tx.ring.segmented.value(),
             "packets handed over are not those sent and dropped");
     require(stats.rx_packets == count.received, "packets that came up are not those counted");
-    require(interface.rx.ring.outstanding() == 0 && interface.tx.outstanding() == 0,
+    require(interface.rx[0].ring.outstanding() == 0 && interface.tx.outstanding() == 0,
             "a closed interface has its rings in use");
     require(dev->queued_bytes == 0, "byte queue limits know of packets that a closed interface has");
 }

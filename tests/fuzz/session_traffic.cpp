@@ -67,7 +67,7 @@ bool Session::arrive(net_device* dev, std::deque<shim_recv_wr>& receives, const 
                                         {bytes.begin() + static_cast<long>(std::min(before_payload, shown)),
                                          bytes.begin() + static_cast<long>(shown)}});
     }
-    of(dev).queues.recv_cq()->push(done);
+    of(dev).rx[0].cq()->push(done);
     return true;
 }
 
@@ -169,7 +169,7 @@ void Session::message_on(ib_qp* qp)
     done.status = kind & failed ? local_protection_error : 0;
     done.qp = qp;
     for (net_device* dev : world_.netdevs)
-        if (of(dev).has_queues() && of(dev).queues.recv_cq() == qp->recv_cq)
+        if (of(dev).has_queues() && of(dev).rx[0].cq() == qp->recv_cq)
             require(!arrive(dev, qp->srq ? qp->srq->receives : qp->receives, bytes, done, sizeof(Encapsulation)) ||
                         qp->context,
                     "a message on a connection that is there to send found a buffer");
@@ -193,14 +193,14 @@ void Session::receive_bogus_completion()
     done.status = input_.byte() & 1 ? local_protection_error : 0;
     switch (input_.below(3)) {
     case 0:
-        interface.queues.recv_cq()->push(done);
+        interface.rx[0].cq()->push(done);
         break;
     case 1:
-        interface.queues.send_cq()->push(done);
+        interface.tx.cq()->push(done);
         break;
     default:
         done.id |= WrId::of(WrId::Kind::rc, 0);
-        interface.queues.send_cq()->push(done);
+        interface.tx.cq()->push(done);
         break;
     }
     poll();

@@ -180,9 +180,9 @@ void Session::show()
     for (int which = 0; which < IPOIB_DEBUG_FILES; ++which)
         ipoib_debug_show(dev, static_cast<ipoib_debug_file>(which), nullptr);
     world_.seq_text.clear();
-    std::vector<char> names(ipoib_ethtool_statistics_count() * SHIM_ETHTOOL_NAME_BYTES);
-    std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count());
-    ipoib_ethtool_statistic_names(names.data());
+    std::vector<char> names(ipoib_ethtool_statistics_count(dev) * SHIM_ETHTOOL_NAME_BYTES);
+    std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count(dev));
+    ipoib_ethtool_statistic_names(dev, names.data());
     ipoib_ethtool_statistics(dev, values.data());
     (void)ipoib_ethtool_speed(dev);
     shim_rings rings{};

@@ -82,7 +82,7 @@ std::uint64_t shim_ib_kernel_cap_flags(const ib_device* ca)
     return (ca->features & SHIM_FEATURE_TSO ? SHIM_IBK_UD_TSO : 0) |
            (ca->features & SHIM_FEATURE_VF ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
 }
-unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
+unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 3; }
 std::uint32_t shim_rdma_end_port(const ib_device*) { return 1; }
 bool shim_rdma_protocol_ib(const ib_device*, std::uint32_t) { return true; }
 

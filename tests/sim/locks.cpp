@@ -240,6 +240,7 @@ void shim_local_bh_enable()
     world->scheduler.point();
 }
 
+unsigned int shim_num_online_cpus() { return 3; }
 unsigned long shim_jiffies() { return world->jiffies(); }
 std::uint32_t shim_get_random_u32_below(std::uint32_t limit)
 {

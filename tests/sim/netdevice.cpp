@@ -257,6 +257,7 @@ net_device* shim_helper_alloc_child_netdev(ib_device* ca, std::uint32_t, net_dev
     return world->stack.create(ca, parent, name);
 }
 int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
+unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <ipoib/interface.hpp>
 #include <stand_ins/work_requests.hpp>
 
 #include "world.hpp"
@@ -100,10 +101,12 @@ ib_cq* shim_ib_create_cq(ib_device* ca, unsigned int entries, unsigned int, void
         return error_pointer<ib_cq>(-12);
     ++ca->cqs;
     auto* cq = new ib_cq{ca, entries, completed, context, ++world->serials, {}};
-    // Searches the newest first: most often they own the queue.
+    // The context is a part of an interface. Searches the newest first: most often they own the queue.
     const auto& devs = world->all_devs;
-    const auto owner =
-        std::find_if(devs.rbegin(), devs.rend(), [context](const auto& dev) { return dev->owner == context; });
+    const auto owner = std::find_if(devs.rbegin(), devs.rend(), [context](const auto& dev) {
+        return reinterpret_cast<std::uintptr_t>(context) - reinterpret_cast<std::uintptr_t>(dev->owner) <
+               sizeof(ipoib::Interface);
+    });
     SIM_CHECK(owner != devs.rend(), "a completion queue is nobody's");
     cq->dev = owner->get();
     world->cqs[cq->serial] = cq;

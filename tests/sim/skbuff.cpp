@@ -262,6 +262,7 @@ int shim_helper_skb_checksum(sk_buff* skb)
 }
 void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = type; }
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
+void shim_skb_record_rx_queue(sk_buff*, std::uint16_t) {}
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
 void shim_skb_set_checksum_unnecessary(sk_buff* skb) { skb->verified = true; }
 void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)

@@ -222,7 +222,7 @@ void Faults::read_everything(unsigned int node)
     {
         const RtnlGuard rtnl;
         if (net_device* dev = world->stack.find({node, 0})) {
-            std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count());
+            std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count(dev));
             ipoib_ethtool_statistics(dev, values.data());
             (void)ipoib_ethtool_speed(dev);
             // The netdev and its files are renamed.

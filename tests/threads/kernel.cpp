@@ -100,6 +100,7 @@ void shim_synchronize_net()
 void shim_local_bh_disable() { shim_rcu_read_lock(); }
 void shim_local_bh_enable() { shim_rcu_read_unlock(); }
 
+unsigned int shim_num_online_cpus() { return 2; }
 unsigned long shim_jiffies()
 {
     using namespace std::chrono;

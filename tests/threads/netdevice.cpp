@@ -26,6 +26,7 @@ void shim_free_netdev(net_device*) {}
 void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
 int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
+unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
 int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
 bool shim_netif_is_bond_slave(const net_device*) { return false; }
@@ -262,6 +263,7 @@ unsigned int shim_skb_gso_size(const sk_buff*) { return 0; }
 bool shim_skb_checksum_partial(const sk_buff*) { return false; }
 void shim_skb_set_protocol(sk_buff*, std::uint16_t) {}
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
+void shim_skb_record_rx_queue(sk_buff*, std::uint16_t) {}
 void shim_skb_set_packet_type(sk_buff*, shim_packet_type) {}
 void shim_skb_set_checksum_unnecessary(sk_buff*) {}
 void shim_helper_skb_tx_timestamp(sk_buff*) {}

@@ -67,7 +67,7 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_are_spread_over_its_completion_vectors
     using Vectors = std::pair<unsigned int, unsigned int>;
     const auto vectors_of = [](const net_device* dev) {
         const Interface& one = Interface::of(dev);
-        return Vectors(one.queues.recv_cq()->vector, one.queues.send_cq()->vector);
+        return Vectors(one.rx[0].cq()->vector, one.tx.cq()->vector);
     };
     world.stop();
     world.ca.comp_vectors = 4;
@@ -92,8 +92,8 @@ TEST_F(ChildrenTest, one_completion_vector_serves_all_interfaces)
     for (const unsigned int vectors : {1U, 0U}) {
         world.ca.comp_vectors = vectors;
         ASSERT_EQ(add_link(request(0x8001)), 0);
-        EXPECT_EQ(Interface::of(child(children() - 1)).queues.recv_cq()->vector, 0U);
-        EXPECT_EQ(Interface::of(child(children() - 1)).queues.send_cq()->vector, 0U);
+        EXPECT_EQ(Interface::of(child(children() - 1)).rx[0].cq()->vector, 0U);
+        EXPECT_EQ(Interface::of(child(children() - 1)).tx.cq()->vector, 0U);
     }
 }
 
@@ -102,11 +102,11 @@ TEST_F(ChildrenTest, first_completion_vector_follows_those_of_earlier_ports)
     world.stop();
     world.ca.comp_vectors = 64;
     world.start();
-    const unsigned int before = interface().queues.recv_cq()->vector;
+    const unsigned int before = interface().rx[0].cq()->vector;
     ASSERT_EQ(add_link(request(0x8001)), 0);
     world.stop();
     world.start();
-    EXPECT_EQ(interface().queues.recv_cq()->vector, (before + 1) % 64);
+    EXPECT_EQ(interface().rx[0].cq()->vector, (before + 1) % 64);
 }
 
 TEST_F(ChildrenTest, create_child_names_the_child_after_the_written_pkey)

@@ -144,7 +144,7 @@ TEST_F(DatagramTest, more_completions_than_one_poll_takes_are_handled)
         world.qp().recv_cq->entries.push_back({static_cast<std::uint64_t>(i), 1, 0, 0, 0, false});
     for (int i = 0; i < 200; ++i)
         world.qp().receives.pop_front();
-    interface().rx.napi().schedule();
+    interface().rx[0].napi().schedule();
     world.run_polls();
     EXPECT_TRUE(world.qp().recv_cq->entries.empty());
     EXPECT_TRUE(world.qp().recv_cq->armed);

@@ -9,10 +9,10 @@ namespace {
 
 class EthtoolTest : public DriverTest {
 protected:
-    static std::vector<std::string> names()
+    std::vector<std::string> names()
     {
-        std::vector<char> text(ipoib_ethtool_statistics_count() * SHIM_ETHTOOL_NAME_BYTES);
-        ipoib_ethtool_statistic_names(text.data());
+        std::vector<char> text(ipoib_ethtool_statistics_count(&world.dev()) * SHIM_ETHTOOL_NAME_BYTES);
+        ipoib_ethtool_statistic_names(&world.dev(), text.data());
         std::vector<std::string> names;
         for (std::size_t at = 0; at < text.size(); at += SHIM_ETHTOOL_NAME_BYTES)
             names.emplace_back(text.data() + at);
@@ -20,7 +20,7 @@ protected:
     }
     std::uint64_t value(const std::string& name)
     {
-        std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count());
+        std::vector<std::uint64_t> values(ipoib_ethtool_statistics_count(&world.dev()));
         ipoib_ethtool_statistics(&world.dev(), values.data());
         const auto all = names();
         const auto it = std::find(all.begin(), all.end(), name);
@@ -104,7 +104,7 @@ TEST_F(EthtoolTest, adaptive_moderation_follows_the_traffic)
     EXPECT_TRUE(world.dim_looks.empty());
     const shim_moderation on{0, 0, true};
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &on), 0);
-    const auto before = interface().rx.packets.value();
+    const auto before = interface().rx[0].packets.value();
     ASSERT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
     ASSERT_FALSE(world.dim_looks.empty());
     EXPECT_EQ(world.dim_looks.back().second, before + 1);

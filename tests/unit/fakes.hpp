@@ -56,6 +56,7 @@ struct sk_buff {
     net_device* dev = nullptr;
     std::uint16_t protocol = 0;
     shim_packet_type type = SHIM_PACKET_HOST;
+    std::uint16_t rx_queue = 0;
     std::vector<std::uint8_t> mac_header;
     // Buffer that the packet was built in, data that was added, and the bytes of memory that its socket is charged for
     // both.
@@ -103,8 +104,8 @@ struct net_device {
     // Transmit queues after the first are stopped.
     bool others_stopped = false;
     unsigned int lower_mtu = 0;
-    // Transmit queues in use, of two; 0: unchanged. Bits of shim_feature.
-    unsigned int tx_queues = 0, features = 0;
+    // Transmit queues in use, of two, and receive queues; 0: unchanged. Bits of shim_feature.
+    unsigned int tx_queues = 0, rx_queues = 0, features = 0;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, stopped = true, up = false, ours = true, child = false;
@@ -152,7 +153,7 @@ struct ib_cq {
     void* context;
     std::deque<Completion> entries;
     bool armed = false;
-    unsigned int size = 0, vector = 0;
+    unsigned int size = 0, vector = 0, usecs = 0, frames = 0;
     void push(const Completion& entry)
     {
         entries.push_back(entry);
@@ -400,6 +401,7 @@ public:
     std::set<shim_drop> reasons;
 
     unsigned long now;
+    unsigned int processors = 1;
     // Value of the next random number, in percent of its range.
     std::uint32_t chance = 50;
     // Samples passed to the DIM library, and the object that passed them.

@@ -103,6 +103,7 @@ void shim_smp_mb() { world->let_others_run(); }
 void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
 void shim_local_bh_disable() { ++world->spinning; }
 void shim_local_bh_enable() { --world->spinning; }
+unsigned int shim_num_online_cpus() { return world->processors; }
 unsigned long shim_jiffies() { return world->now; }
 std::uint32_t shim_get_random_u32_below(std::uint32_t limit) { return world->chance * (limit - 1) / 100; }
 unsigned long shim_hz() { return 100; }

@@ -28,7 +28,15 @@ net_device* shim_helper_alloc_child_netdev(ib_device*, std::uint32_t, net_device
     world->netdevs.push_back(dev);
     return dev;
 }
-int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
+int shim_netif_set_real_num_rx_queues(net_device* dev, unsigned int count)
+{
+    EXPECT_TRUE(world->rtnl);
+    if (world->refuses("netdev_use_rx_queues"))
+        return -12;
+    dev->rx_queues = count;
+    return 0;
+}
+unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return 2; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)

@@ -212,8 +212,10 @@ int shim_ib_poll_cq(ib_cq* cq, int entries, shim_wc* wc)
         shim_wc_at(wc, n)->entry = cq->entries.front();
     return n;
 }
-int shim_rdma_set_cq_moderation(ib_cq*, unsigned int entries, unsigned int usecs)
+int shim_rdma_set_cq_moderation(ib_cq* cq, unsigned int entries, unsigned int usecs)
 {
+    cq->frames = entries;
+    cq->usecs = usecs;
     world->ca.moderated_entries = entries;
     world->ca.moderated_usecs = usecs;
     return world->ca.moderation_error;

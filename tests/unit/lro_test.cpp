@@ -23,7 +23,7 @@ TEST_F(OffloadTest, consecutive_segments_are_merged)
         ASSERT_EQ(skb.bytes[skb.start + 40 + i], static_cast<std::uint8_t>(1000 + i)) << i;
     EXPECT_EQ(statistics().rx_packets, 3U);
     EXPECT_EQ(statistics().rx_bytes, 3 * 140U);
-    EXPECT_EQ(interface().rx.merged.value(), 2U);
+    EXPECT_EQ(interface().rx[0].merged.value(), 2U);
 }
 
 TEST_F(OffloadTest, end_of_poll_delivers_merged_segments)
@@ -47,7 +47,7 @@ TEST_F(OffloadTest, irregular_segments_are_delivered_alone_and_in_order)
     EXPECT_EQ(received(), (Sizes{100, 100, 100, 100, 100, 100, 100, 50, 60, 100, 100}));
     for (std::size_t i = 0; i + 1 < world.received.size(); ++i)
         EXPECT_LT(tcp_of(i).sequence.value(), tcp_of(i + 1).sequence.value());
-    EXPECT_EQ(interface().rx.merged.value(), 0U);
+    EXPECT_EQ(interface().rx[0].merged.value(), 0U);
 }
 
 // Other packets of a flow are delivered behind its held segments: a segment with IP options, a fragment, one whose

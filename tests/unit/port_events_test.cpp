@@ -254,11 +254,11 @@ TEST_F(InterfaceTest, carrier_comes_despite_a_failed_port_query)
 TEST_F(InterfaceTest, larger_link_mtu_brings_larger_buffers)
 {
     open();
-    EXPECT_EQ(interface().rx.ring.ib_mtu(), 2048U);
+    EXPECT_EQ(interface().rx[0].ring.ib_mtu(), 2048U);
     world.ca.port.active_mtu = 4096;
     world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.run_work();
-    EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
+    EXPECT_EQ(interface().rx[0].ring.ib_mtu(), 4096U);
     EXPECT_EQ(world.qp().state, "rts");
 }
 

@@ -339,12 +339,12 @@ TEST_F(RdmaNetdevFilterTest, larger_link_mtu_brings_larger_buffers)
 {
     start();
     world.bring_up();
-    const unsigned int before = interface().rx.ring.ib_mtu();
+    const unsigned int before = interface().rx[0].ring.ib_mtu();
     world.ca.port.active_mtu = 4096;
     world.event(SHIM_IB_EVENT_PORT_ACTIVE);
     world.run_work();
     EXPECT_EQ(before, 2048U);
-    EXPECT_EQ(interface().rx.ring.ib_mtu(), 4096U);
+    EXPECT_EQ(interface().rx[0].ring.ib_mtu(), 4096U);
 }
 
 TEST_F(RdmaNetdevFilterTest, failed_creation_leaks_nothing)

@@ -6,6 +6,8 @@ PORTS=2
 PROCESSORS=2
 HOSTS=1
 MODE=connected
+# One receive queue: a further one exists until its interface is down, and objects are counted.
+FABRIC='vectors=1'
 
 # shellcheck source=/dev/null
 . ./samples.sh
