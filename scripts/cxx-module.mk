@@ -40,18 +40,21 @@ endif
 
 # The kernel's flags, less the C dialect, C warnings and everything that leads to kernel headers.
 # (In filter-out a lone % matches every word: never write "-include %".)
-# clang wants the x87, which kernels go without, for the long double that the C++ library's headers speak of.
+# clang wants the x87, which kernels go without, for the long double that the C++ library's headers speak of. Of its
+# bitcode (CONFIG_LTO_CLANG) neither the checks below nor layout.h can be made.
 c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
-	     -include %.h
+	     -include %.h $(CC_FLAGS_LTO)
 # Options for the assembler are the same for all objects of a link. Atomics are instructions, not calls of a library.
 arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
-cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
+# gcc's plugins are for C, but for the one that changes functions in the end, which is at the link (STACKLEAK).
+plugin-flags = $(filter %/stackleak_plugin.so -fplugin-arg-stackleak_plugin%,$(c_flags))
+cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) $(plugin-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
 	     -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti -fno-threadsafe-statics \
 	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra -Werror -Wframe-larger-than=2048
 shim-flags = $(c_flags)
 lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
 # The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
-link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
+link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) $(plugin-flags) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
 
 # Static constructors never run in a module, unless the kernel has the compiler check memory (KASAN), which makes some of
 # its own; and exceptions must not slip in.
@@ -95,7 +98,7 @@ endif
 # Sizes of kernel objects that C++ objects embed, and error numbers, as seen by the compiler, as the kernel's asm-offsets are.
 ifneq ($(layout-src),)
 quiet_cmd_layout = GEN      $@
-      cmd_layout = $(for-kernel) mkdir -p $(dir $@) && $(CC) $(filter-out -g%,$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
+      cmd_layout = $(for-kernel) mkdir -p $(dir $@) && $(CC) $(filter-out -g% $(CC_FLAGS_LTO),$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \
 	sed -ne 's/^[[:space:]]*\.ascii[[:space:]]*"->\([A-Z_0-9]*\) [$$\#]*\([-0-9]*\) .*/\#define \1 \2/p' $@.s ; } > $@ && rm -f $@.s
 $(obj)/include/generated/layout.h: $(src)/$(layout-src) $(filter %probes.h,$(generated)) FORCE
 	$(call if_changed_dep,layout)
