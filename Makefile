@@ -50,8 +50,9 @@ dkms-doc: # the packages' documentation, in DOCDIR under DESTDIR
 deb: ## the Debian package ib-ipoib-dkms, in build/deb/
 	@packaging/build-deb $(version)
 
-rpm: ## the RPM package ib_ipoib-dkms, in build/rpm/
-	@packaging/build-rpm $(version)
+rpm: ## the RPM package ib_ipoib-dkms, in build/rpm/; KMOD=1: one of the module compiled for KVER, in build/rpm-kmod/; KEY=file CERT=file sign it
+	@packaging/build-rpm $(version) $(if $(KMOD),kernel=$(KVER) kernel_dir=$(KDIR) $(if $(cc),"cc=$(cc)") \
+	    $(if $(KEY),"sign_key=$(abspath $(KEY))" "sign_cert=$(abspath $(CERT))"))
 
 demo: vm-modules ## boot a VM with two ports and OpenSM; ping and iperf3 between them
 	tests/vm/demo --kernel $(KERNEL) --driver $(DRIVER)
@@ -148,8 +149,8 @@ pin-kernels: ## set the VMs' kernels (tests/vm/kernels) to the newest of the mir
 vm-modules: # both modules for the VM's kernel, in build/modules/
 	@scripts/build-for-vm $(KERNEL) SHIM_LTO=$(SHIM_LTO)
 
-test-install: deb ## packages and DKMS in a VM with a complete Debian: install, reboot, upgrade the kernel, remove
-	tests/install/run
+test-install: deb ## packages and DKMS in a Debian in a VM, the RPM with a compiled module; TESTS="run test-..."
+	@scripts/sum-tests $(addprefix tests/install/,$(or $(TESTS),run test-kmod-rpm))
 
 lint: ## formatting, clang-tidy, thread-safety, sparse, shellcheck and the project's own rules
 	@scripts/lint
