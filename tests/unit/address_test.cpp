@@ -96,6 +96,17 @@ TEST(Mgid, other_addresses_do_not_belong_to_the_link)
     }
 }
 
+TEST(BigEndian, fields_are_read_from_the_highest_byte_on)
+{
+    const std::uint8_t wire[] = {0x12, 0x34, 0x56, 0x78};
+    kernel::Be32 four;
+    std::memcpy(&four, wire, sizeof(four));
+    EXPECT_EQ(four.value(), 0x12345678U);
+    kernel::Be16 two;
+    std::memcpy(&two, wire, sizeof(two));
+    EXPECT_EQ(two.value(), 0x1234);
+}
+
 TEST(Encapsulation, is_four_bytes_on_the_wire)
 {
     const Encapsulation header{kernel::Be16(0x86dd), kernel::Be16(0)};

@@ -151,6 +151,14 @@ TEST_F(ChildrenTest, delete_child_deletes_only_children_of_create_child)
     EXPECT_EQ(children(), 1U);
 }
 
+TEST_F(ChildrenTest, child_has_no_children)
+{
+    EXPECT_EQ(create("0x8001"), 6);
+    for (const auto attribute : {IPOIB_ATTRIBUTE_CREATE_CHILD, IPOIB_ATTRIBUTE_DELETE_CHILD})
+        EXPECT_EQ(world.store(child(), attribute, "2", 1), -22);
+    EXPECT_EQ(children(), 1U);
+}
+
 TEST_F(ChildrenTest, sysfs_files_match_parent_or_child)
 {
     EXPECT_EQ(create("0x8001"), 6);
@@ -219,6 +227,12 @@ TEST_F(ChildrenTest, rtnetlink_sets_and_shows_mode_and_umcast)
     EXPECT_EQ(info.mode, 1);
     EXPECT_EQ(info.umcast, 1);
     EXPECT_EQ(child()->mtu, 65520U);
+    wanted.umcast = 2;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_changelink(child(), &wanted, nullptr), 0);
+    world.rtnl = false;
+    ipoib_link_info(child(), &info);
+    EXPECT_EQ(info.umcast, 1);
     wanted.mode = wanted.umcast = 0;
     world.rtnl = true;
     EXPECT_EQ(ipoib_changelink(child(), &wanted, nullptr), 0);
@@ -238,6 +252,9 @@ TEST_F(ChildrenTest, mtu_given_at_creation_is_kept_within_bounds)
     initial_mtu = 9000;
     ASSERT_EQ(add_link(request(0x8001), "b"), 0);
     EXPECT_EQ(child(1)->mtu, 4092U);
+    initial_mtu = 71;
+    ASSERT_EQ(add_link(request(0x8001), "c"), 0);
+    EXPECT_EQ(child(2)->mtu, 72U);
 }
 
 TEST_F(ChildrenTest, dellink_deletes_children_and_ignores_parents)
@@ -355,6 +372,29 @@ TEST_F(ChildrenTest, work_queued_before_unregister_is_a_no_op)
               3)
         << "the parent's alone";
     world.going = going;
+}
+
+TEST_F(ChildrenTest, child_deleted_before_its_carrier_comes_leaves_no_work)
+{
+    ASSERT_EQ(add_link(request(0x8001)), 0);
+    bring(child(), true);
+    // The work item that brings the carrier waits for RTNL.
+    world.rtnl = true;
+    world.answer_join(world.join_of(broadcast_gid(PKey(0x8001))));
+    world.run_work();
+    EXPECT_FALSE(child()->carrier);
+    ipoib_dellink(child(), nullptr);
+    shim_rtnl_unlock();
+    world.run_work();
+    EXPECT_EQ(children(), 0U);
+}
+
+TEST_F(ChildrenTest, queue_pair_uses_the_index_of_its_pkey)
+{
+    EXPECT_EQ(create("2"), 1);
+    open();
+    EXPECT_EQ(world.qp().pkey_index, 0);
+    EXPECT_EQ(Interface::of(child()).queues.qp()->pkey_index, 2);
 }
 
 TEST_F(ChildrenTest, parent_and_children_are_unregistered_in_one_batch)

@@ -223,5 +223,26 @@ TEST_F(PassiveTest, request_during_close_is_rejected)
     shim_ib_destroy_cm_id(late);
 }
 
+// Receives of an HCA that has few elements for each are shorter than the longest message.
+class FewElementsTest : public PassiveTest {
+protected:
+    void SetUp() override
+    {
+        world.srq_sges = 4;
+        PassiveTest::SetUp();
+    }
+};
+
+TEST_F(FewElementsTest, mtu_of_connections_leaves_space_for_the_encapsulation)
+{
+    set_mode("connected");
+    constexpr unsigned int mtu = 4 * 4096 - 16;
+    EXPECT_EQ(world.dev().mtu, mtu);
+    ib_qp* const qp = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*qp, message(mtu)));
+    EXPECT_EQ(statistics().rx_packets, 1U);
+    EXPECT_EQ(statistics().rx_errors, 0U);
+}
+
 } // namespace
 } // namespace ipoib

@@ -22,6 +22,14 @@ TEST_F(ConnectedTest, mode_changes_set_the_mtu)
     EXPECT_EQ(world.dev().mtu, 65520U);
 }
 
+TEST_F(ConnectedTest, rejoin_keeps_the_mtu_of_connected_mode)
+{
+    reregister();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 65520U);
+}
+
 TEST_F(ConnectedTest, mtu_follows_a_larger_group_after_connected_mode)
 {
     set_mode("datagram");
@@ -40,6 +48,7 @@ TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
     EXPECT_EQ(id->service_id, 0x1000000000000100U);
     EXPECT_TRUE(shows("state requested"));
     EXPECT_FALSE(shows("icrc")) << "which the peer has not agreed to yet";
+    EXPECT_TRUE(shows("state requested   mtu     0 queue    1"));
     const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
     EXPECT_EQ(id->private_data, introduction);
     for (std::size_t i = 1; i < 5; ++i)
@@ -54,7 +63,9 @@ TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
         EXPECT_EQ(world.sent[i].bytes.size(), 104 + i);
     EXPECT_EQ(world.qps.back()->outstanding.size(), 5U);
     EXPECT_TRUE(shows("state established mtu 65520 queue    5"));
+    EXPECT_TRUE(shows("req_sent 1 established 1 req_failed 0 disconnected 0 "));
     world.complete_messages(*world.qps.back(), 5);
+    EXPECT_TRUE(shows("state established mtu 65520 queue    0"));
     EXPECT_EQ(statistics().tx_packets, 5U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }

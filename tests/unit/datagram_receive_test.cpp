@@ -150,6 +150,18 @@ TEST_F(DatagramTest, more_completions_than_one_poll_takes_are_handled)
     EXPECT_TRUE(world.qp().recv_cq->armed);
 }
 
+TEST_F(DatagramTest, poll_handles_no_more_completions_than_its_budget)
+{
+    world.polls_later = true;
+    for (int i = 0; i < 20; ++i)
+        ASSERT_TRUE(world.receive(frame()));
+    // A busy poll's budget is 8.
+    EXPECT_EQ(interface().rx[0].poll(8), 8);
+    EXPECT_EQ(world.received.size(), 8U);
+    world.run_polls();
+    EXPECT_EQ(world.received.size(), 20U);
+}
+
 TEST_F(DatagramTest, failed_arming_polls_again)
 {
     world.fail_arming = 1;

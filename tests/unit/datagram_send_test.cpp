@@ -51,6 +51,22 @@ TEST_F(DatagramTest, full_ring_stops_the_queue_until_sends_complete)
     EXPECT_FALSE(world.dev().stopped);
 }
 
+TEST_F(DatagramTest, half_free_ring_starts_the_queue)
+{
+    // Completions come for every 16th send.
+    while (interface().tx.ring.index().head() % 16 != 0)
+        world.transmit(world.packet(peer(1)));
+    world.complete_sends(world.qp().outstanding.size());
+    while (!world.dev().stopped)
+        world.transmit(world.packet(peer(1)), true);
+    world.complete_sends(48);
+    EXPECT_TRUE(world.dev().stopped);
+    world.complete_sends(16);
+    EXPECT_EQ(interface().tx.ring.index().free(), 64U);
+    EXPECT_FALSE(world.dev().stopped);
+    world.complete_sends(64);
+}
+
 TEST_F(DatagramTest, few_sends_raise_no_event_and_are_reaped_by_the_receive_poll)
 {
     const std::uint64_t before = statistics().tx_packets;
@@ -212,6 +228,19 @@ TEST_F(DatagramTest, oversized_packet_is_dropped_with_an_icmp_error)
     EXPECT_EQ(world.sent.size(), 1U);
 }
 
+TEST_F(DatagramTest, icmp_error_that_waits_when_the_hca_goes_is_not_sent)
+{
+    world.transmit(world.packet(peer(1), 0x0800, 2045));
+    // An item of the interface's work queue takes long.
+    world.busy_queues.push_back(interface().work_queue.native());
+    world.stop();
+    world.busy_queues.clear();
+    world.run_work();
+    EXPECT_TRUE(world.skbs.empty());
+    EXPECT_TRUE(world.rejected_mtus.empty());
+    world.start();
+}
+
 // A head and three fragments: if one mapping fails, the earlier ones are undone and the packet is dropped once.
 TEST_F(DatagramTest, partly_mapped_packet_is_unmapped_and_dropped)
 {
@@ -241,6 +270,16 @@ TEST_F(DatagramTest, packet_shorter_than_its_header_is_dropped)
     skb->bytes.resize(skb->bytes.size() - 1);
     world.transmit(skb);
     EXPECT_EQ(world.drops, 1U);
+}
+
+TEST_F(DatagramTest, packet_whose_linear_part_is_its_header_alone_is_sent)
+{
+    sk_buff* skb = world.packet(peer(1), 0x0800, 0);
+    skb->frags = {std::vector<std::uint8_t>(100, 1)};
+    world.transmit(skb);
+    ASSERT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.sent[0].bytes.size(), 4U + 100);
+    world.complete_sends(1);
 }
 
 TEST_F(DatagramTest, packet_of_too_many_fragments_is_linearized_or_dropped)

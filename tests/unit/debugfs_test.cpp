@@ -112,5 +112,49 @@ TEST_F(DebugfsTest, drops_have_reasons)
     EXPECT_TRUE(world.reasons.contains(SHIM_DROP_DEV_READY));
 }
 
+TEST_F(DebugfsTest, path_added_while_the_table_is_copied_is_left_out)
+{
+    open();
+    meet(peer(1));
+    meet(peer(2));
+    // Another processor sends between the count and the copy.
+    bool added = false;
+    world.softirqs = [&] {
+        if (!std::exchange(added, true))
+            world.transmit(world.packet(peer(3)));
+    };
+    const std::string text = show(IPOIB_DEBUG_PATH);
+    world.softirqs = nullptr;
+    EXPECT_TRUE(added);
+    EXPECT_EQ(std::count(text.begin(), text.end(), 'G'), 2 + 2) << text;
+}
+
+TEST_F(DebugfsTest, neighbours_of_one_port_are_listed_in_order_of_qpn)
+{
+    open();
+    meet(peer(1, 0x200));
+    world.now += 5 * shim_hz();
+    world.transmit(world.packet(peer(1, 0x100)));
+    const std::string text = show(IPOIB_DEBUG_NEIGH);
+    EXPECT_LT(text.find("unused for 0 s"), text.find("unused for 5 s")) << text;
+}
+
+TEST_F(DebugfsTest, files_have_the_interfaces_name_and_end_with_it)
+{
+    const std::set<std::string> before{"ib0_cm", "ib0_mcg", "ib0_neigh", "ib0_path"};
+    EXPECT_EQ(world.names_of_debug_files(), before);
+    world.rtnl = true;
+    world.dev().name = "blue";
+    ipoib_netdev_renamed(&world.dev());
+    const std::set<std::string> after{"blue_cm", "blue_mcg", "blue_neigh", "blue_path"};
+    EXPECT_EQ(world.names_of_debug_files(), after);
+    // A name that comes while the interface is being removed.
+    interface().debug_files.remove();
+    EXPECT_TRUE(world.debug_files.empty());
+    ipoib_netdev_renamed(&world.dev());
+    EXPECT_TRUE(world.debug_files.empty());
+    world.rtnl = false;
+}
+
 } // namespace
 } // namespace ipoib

@@ -59,6 +59,43 @@ TEST_F(EthtoolTest, statistics_count_packets_queries_and_joins)
     EXPECT_EQ(value("tx_queue_stopped"), 1U);
 }
 
+TEST_F(EthtoolTest, each_statistic_shows_its_counter)
+{
+    std::uint64_t amount = 1000;
+    const auto shows = [&](const char* name, auto& counter) {
+        const std::uint64_t before = value(name);
+        counter.add(++amount);
+        EXPECT_EQ(value(name), before + amount) << name;
+    };
+    Interface& its = interface();
+    shows("rx_errors", its.rx[0].errors);
+    shows("rx_dropped", its.rx[0].dropped);
+    shows("multicast", its.rx[0].multicast);
+    shows("tx_doorbells", its.tx.ring.doorbells);
+    shows("tx_cm_doorbells", its.tx.pool.doorbells);
+    shows("tx_queue_stopped", its.tx.stops);
+    shows("tx_tso_segments", its.tx.ring.segmented);
+    shows("rx_doorbells", its.rx[0].doorbells);
+    shows("rx_cq_events", its.rx[0].events);
+    shows("rx_lro_merged", its.rx[0].merged);
+    shows("rx_copybreak", its.rx[0].copied);
+    shows("tx_dropped_no_path", its.paths.dropped);
+    shows("tx_dropped_no_group", its.groups.dropped);
+    shows("tx_too_long", its.pmtu.too_long);
+    shows("path_queries", its.paths.queries);
+    shows("path_query_failures", its.paths.failures);
+    shows("path_limit_reached", its.paths.refusals);
+    shows("group_joins", its.groups.joins);
+    shows("group_join_failures", its.groups.refusals);
+    shows("cm_req_sent", its.connections.active.requests_sent);
+    shows("cm_established", its.connections.active.established);
+    shows("cm_req_failed", its.connections.active.requests_failed);
+    shows("cm_disconnected", its.connections.active.disconnected);
+    shows("cm_passive_accepted", its.connections.passive.accepted);
+    shows("cm_passive_rejected", its.connections.passive.rejected);
+    shows("cm_malformed", its.connections.malformed);
+}
+
 TEST_F(EthtoolTest, speed_is_lane_speed_times_lanes)
 {
     struct {
@@ -85,6 +122,8 @@ TEST_F(EthtoolTest, moderation_is_set_on_the_queue_and_read_back)
         return moderation.usecs;
     };
     EXPECT_EQ(usecs(), 0U);
+    EXPECT_EQ(set(0xffff, 20), 0);
+    EXPECT_EQ(world.ca.moderated_usecs, 0xffffU);
     EXPECT_EQ(set(20, 0xffff), 0);
     EXPECT_EQ(world.ca.moderated_usecs, 20U);
     EXPECT_EQ(world.ca.moderated_entries, 0xffffU);
@@ -242,6 +281,22 @@ TEST_F(EthtoolTest, open_recreates_rings_lost_by_a_failed_resize)
     meet(peer(1));
 }
 
+TEST_F(EthtoolTest, ring_sizes_are_rounded_up_to_powers_of_two_within_limits)
+{
+    struct {
+        unsigned int sends, receives, used_sends, used_receives;
+    } const cases[] = {{1, 1, 128, 2}, {129, 129, 256, 256}, {100000, 100000, 8192, 8192}};
+    for (const auto& one : cases) {
+        world.rtnl = true;
+        EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), one.sends, one.receives), 0);
+        world.rtnl = false;
+        shim_rings rings;
+        ipoib_ethtool_get_rings(&world.dev(), &rings);
+        EXPECT_EQ(rings.sends, one.used_sends);
+        EXPECT_EQ(rings.receives, one.used_receives);
+    }
+}
+
 TEST_F(EthtoolTest, rings_change_while_the_interface_is_down)
 {
     world.rtnl = true;
@@ -257,6 +312,28 @@ TEST_F(EthtoolTest, speed_is_unknown_if_the_port_query_fails)
     EXPECT_NE(ipoib_ethtool_speed(&world.dev()), 0U);
     world.refused = "ib_query_port";
     EXPECT_EQ(ipoib_ethtool_speed(&world.dev()), 0U);
+}
+
+TEST_F(EthtoolTest, flag_of_a_closed_interface_does_not_open_it)
+{
+    const unsigned int updates = world.dev().feature_updates;
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_flags(&world.dev(), IPOIB_FLAG_ICRC_AS_CHECKSUM), 0);
+    world.rtnl = false;
+    world.run_work();
+    EXPECT_EQ(world.qp().state, "reset");
+    // Whether checksums are offered depends on it.
+    EXPECT_EQ(world.dev().feature_updates, updates + 1);
+}
+
+TEST_F(EthtoolTest, each_completion_event_of_the_receive_queue_is_counted)
+{
+    open();
+    const std::uint64_t before = value("rx_cq_events");
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        ASSERT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
+        EXPECT_EQ(value("rx_cq_events"), before + i);
+    }
 }
 
 } // namespace

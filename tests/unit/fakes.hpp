@@ -104,6 +104,8 @@ struct net_device {
     // Transmit queues after the first are stopped.
     bool others_stopped = false;
     unsigned int lower_mtu = 0;
+    // Index of the P_Key that the rdma_netdev was opened with.
+    std::uint16_t lower_pkey_index = 0;
     // Transmit queues in use, of two, and receive queues; 0: unchanged. Bits of shim_feature.
     unsigned int tx_queues = 0, rx_queues = 0, features = 0;
     std::array<std::uint8_t, 20> address{}, broadcast{};
@@ -166,6 +168,8 @@ struct ib_cq {
 
 struct ib_qp {
     unsigned int send_wrs = 0, recv_wrs = 0;
+    std::uint32_t create_flags = 0;
+    std::uint16_t pkey_index = 0;
     ib_cq* send_cq;
     ib_cq* recv_cq;
     std::string state = "reset";
@@ -212,6 +216,10 @@ struct ib_pd {
     ib_device* ca;
 };
 
+struct dentry {
+    std::string name;
+};
+
 struct ib_ah {
     std::uint16_t dlid;
 };
@@ -237,6 +245,8 @@ struct ib_device {
     unsigned int updating_gid = 0;
     bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
+    // Elements that a send may have.
+    unsigned int send_sges = 18;
     struct Handler {
         void (*on_event)(void*, unsigned int, std::uint32_t);
         void* context;
@@ -293,6 +303,7 @@ public:
     bool verified = false, polls_later = false;
     // A poll is running.
     bool polling = false;
+    static constexpr int poll_budget = 64;
     // Completes the first count outstanding sends, the last with status; only signalled and failed ones report.
     // finish_sends(): the HCA has sent count datagrams; complete_sends(): and their completions are handled.
     void finish_sends(std::size_t count, int status = 0);
@@ -355,6 +366,8 @@ public:
     unsigned int polls_enabled = 0, polls_at_destruction = 0;
     std::vector<unsigned int> rejected_mtus, updated_pmtus;
     std::string seq_text;
+    std::set<dentry*> debug_files;
+    std::set<std::string> names_of_debug_files() const;
 
     // Answers pending queries, oldest first.
     void answer_path(int status = 0, std::uint16_t dlid = 5);
@@ -409,6 +422,8 @@ public:
     shim_dim* dim = nullptr;
     bool more = false;
     int spinning = 0;
+    // Number of RCU read sections that are not left.
+    int reading = 0;
     bool rtnl = false;
     // Netdevs to be unregistered together; and the size of each past batch.
     std::vector<net_device*> batch;

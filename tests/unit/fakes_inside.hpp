@@ -7,7 +7,11 @@
 
 inline World* world = nullptr;
 
-inline void may_sleep() { EXPECT_EQ(world->spinning, 0) << "sleeps under a spinlock or with bottom halves off"; }
+inline void may_sleep()
+{
+    EXPECT_EQ(world->spinning, 0) << "sleeps under a spinlock or with bottom halves off";
+    EXPECT_EQ(world->reading, 0) << "sleeps in an RCU read section";
+}
 
 // Returns whether a countdown of World ends with this call; 0: inactive.
 inline bool is_last(int& countdown) { return countdown > 0 && --countdown == 0; }

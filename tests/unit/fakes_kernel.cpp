@@ -92,8 +92,8 @@ void shim_wait_for_completion(shim_completion* completion)
     world->answer_cancelled_paths();
     EXPECT_TRUE(completion->done) << "waits for what never comes";
 }
-void shim_rcu_read_lock() {}
-void shim_rcu_read_unlock() {}
+void shim_rcu_read_lock() { ++world->reading; }
+void shim_rcu_read_unlock() { EXPECT_GE(--world->reading, 0) << "an RCU read section is left twice"; }
 void shim_synchronize_net()
 {
     may_sleep();
@@ -280,8 +280,19 @@ void shim_dim_cancel(shim_dim*)
 
 int shim_helper_debugfs_start() { return register_as("debugfs"); }
 void shim_helper_debugfs_stop() { unregister("debugfs"); }
-dentry* shim_helper_debugfs_create_file(net_device*, ipoib_debug_file) { return nullptr; }
-void shim_debugfs_remove(dentry*) {}
+dentry* shim_helper_debugfs_create_file(net_device* dev, ipoib_debug_file which)
+{
+    static const char* const suffixes[] = {"cm", "mcg", "neigh", "path"};
+    const std::string name = dev->name + "_" + suffixes[which];
+    if (world->names_of_debug_files().contains(name))
+        return nullptr;
+    return *world->debug_files.insert(new dentry{name}).first;
+}
+void shim_debugfs_remove(dentry* file)
+{
+    EXPECT_EQ(world->debug_files.erase(file), 1U) << "a file is removed twice";
+    delete file;
+}
 void shim_seq_printf(seq_file*, const char* format, ...)
 {
     char text[512];

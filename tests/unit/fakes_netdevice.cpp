@@ -228,7 +228,11 @@ void shim_napi_schedule(shim_napi* napi)
     if (std::find(world->scheduled.begin(), world->scheduled.end(), napi) == world->scheduled.end())
         world->scheduled.push_back(napi);
 }
-bool shim_napi_complete_done(shim_napi*, int) { return true; }
+bool shim_napi_complete_done(shim_napi*, int done)
+{
+    EXPECT_LT(done, World::poll_budget) << "a poll that used its budget up must not end";
+    return true;
+}
 void shim_napi_gro_receive(shim_napi*, sk_buff* skb) { world->received.push_back(skb); }
 void shim_skb_mark_napi_id(sk_buff*, shim_napi*) {}
 void shim_netif_receive_skb(sk_buff* skb)
@@ -300,9 +304,10 @@ void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
     EXPECT_TRUE(qp_in_address(dev) || world->qps.empty());
     ipoib_queues_uninit(dev);
 }
-int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_t)
+int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_t pkey_index)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
+    dev->lower_pkey_index = pkey_index;
     if (world->refuses("lower_open"))
         return -5;
     if (world->lower_filters) {

@@ -115,7 +115,7 @@ static void unmap(std::uint64_t address)
 }
 
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
-unsigned int shim_ib_max_send_sge(const ib_device*) { return 18; }
+unsigned int shim_ib_max_send_sge(const ib_device* ca) { return ca->send_sges; }
 std::uint64_t shim_ib_device_cap_flags(const ib_device*)
 {
     return world->features & SHIM_FEATURE_IP_CSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
@@ -248,7 +248,7 @@ void* shim_wc_qp_context(const shim_wc* wc)
     return wc->entry.qp->context;
 }
 ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int send_wrs, unsigned int recv_wrs,
-                            unsigned int, std::uint32_t)
+                            unsigned int, std::uint32_t create_flags)
 {
     if (world->fail_qps > 0) {
         --world->fail_qps;
@@ -256,6 +256,7 @@ ib_qp* shim_ib_create_ud_qp(ib_pd*, ib_cq* send_cq, ib_cq* recv_cq, unsigned int
     }
     auto* qp = new ib_qp;
     qp->number += world->qps_made++;
+    qp->create_flags = create_flags;
     qp->send_wrs = send_wrs;
     qp->recv_wrs = recv_wrs;
     qp->send_cq = send_cq;
@@ -271,9 +272,10 @@ void shim_ib_destroy_qp(ib_qp* qp)
     delete qp;
 }
 std::uint32_t shim_ib_qp_num(const ib_qp* qp) { return qp->number; }
-int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t, std::uint32_t)
+int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t)
 {
     EXPECT_EQ(qp->state, "reset");
+    qp->pkey_index = pkey_index;
     qp->state = "init";
     return 0;
 }

@@ -35,6 +35,9 @@ World::~World()
     EXPECT_TRUE(registered.empty() && work_queues == 0);
     EXPECT_TRUE(cm_ids.empty()) << cm_ids.size() << " connection identifiers are left";
     EXPECT_TRUE(srqs.empty() && loose_pages.empty());
+    EXPECT_TRUE(ca.handlers.empty()) << "event handlers are left";
+    EXPECT_EQ(names_of_debug_files(), std::set<std::string>{});
+    EXPECT_EQ(reading, 0) << "an RCU read section is not left";
     for (page_pool* pool : pools) {
         EXPECT_TRUE(pool->destroyed && pool->pages.empty()) << "a page pool is left, or pages of it";
         delete pool;
@@ -94,7 +97,7 @@ void World::run_polls()
         if (!napi->enabled)
             continue;
         const bool within = std::exchange(polling, true);
-        if (napi->poll(napi->context, 64) == 64)
+        if (napi->poll(napi->context, poll_budget) == poll_budget)
             scheduled.push_back(napi);
         polling = within;
     }
@@ -122,9 +125,10 @@ void World::let_others_run()
 {
     if (!meanwhile)
         return;
-    const int here = std::exchange(spinning, 0);
+    const int here = std::exchange(spinning, 0), reading_here = std::exchange(reading, 0);
     std::exchange(meanwhile, nullptr)();
     spinning = here;
+    reading = reading_here;
 }
 
 void World::run_softirqs()
@@ -148,6 +152,14 @@ long World::store(net_device* dev, ipoib_attribute attribute, const char* text, 
     const long stored = ipoib_attribute_store(dev, attribute, text, bytes);
     shim_rtnl_unlock();
     return stored;
+}
+
+std::set<std::string> World::names_of_debug_files() const
+{
+    std::set<std::string> names;
+    for (const dentry* file : debug_files)
+        names.insert(file->name);
+    return names;
 }
 
 sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t payload)

@@ -115,6 +115,36 @@ TEST_F(IdentityTest, children_have_their_parents_guid)
     EXPECT_EQ(before.dev()->address_changes, 1U);
     Interface& after = child(0x8002);
     EXPECT_EQ(after.identity.gid().bytes[15], 0x77);
+    // The subnet gets another prefix.
+    world.ca.gid.raw[0] = 0xfd;
+    reregister();
+    for (const Interface* one : {&before, &after}) {
+        EXPECT_EQ(one->dev()->address[4], 0xfd);
+        EXPECT_EQ(one->dev()->address[19], 0x77);
+    }
+}
+
+TEST_F(IdentityTest, open_child_joins_again_with_its_parents_new_guid)
+{
+    Interface& blue = child(0x8001);
+    open_dev(*blue.dev());
+    world.answer_join(world.join_of(broadcast_gid(PKey(0x8001))));
+    world.run_work();
+    ASSERT_TRUE(blue.dev()->carrier);
+    world.ca.gids.push_back(with_guid(world.ca.gid, 0x77));
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+    world.run_work();
+    ASSERT_EQ(world.open_joins.size(), 1U);
+    EXPECT_EQ(world.open_joins[0]->asked.port_gid.raw[15], 0x77);
+}
+
+TEST_F(IdentityTest, limited_members_pkey_is_used_as_a_full_members)
+{
+    world.stop();
+    world.ca.pkey = 0x0001;
+    world.start();
+    EXPECT_EQ(interface().identity.pkey().value(), 0x8001);
+    EXPECT_EQ(HwAddr::from(world.dev().broadcast.data()).gid(), broadcast_gid(PKey(0x8001)));
 }
 
 TEST_F(IdentityTest, child_can_be_created_with_its_own_guid)
@@ -241,6 +271,17 @@ TEST_F(IdentityTest, interface_is_found_by_pkey_and_gid)
     EXPECT_EQ(ipoib_find_netdev(world.state, 2, 0xffff, nullptr, nullptr), nullptr);
 }
 
+TEST_F(IdentityTest, interface_without_its_pkey_is_not_found)
+{
+    Interface& blue = child(0x8001);
+    world.pkeys_found = {0xffff};
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
+    world.run_work();
+    ASSERT_FALSE(blue.identity.has_pkey());
+    EXPECT_EQ(find(0xffff, nullptr, nullptr), &world.dev());
+    EXPECT_EQ(find(0x8001, nullptr, nullptr), nullptr);
+}
+
 // The RDMA core has the table, and rdma_cm asks with each REQ that comes to the HCA.
 TEST_F(IdentityTest, interface_lookup_does_not_query_the_hca)
 {
@@ -261,6 +302,7 @@ TEST_F(IdentityTest, ip_address_selects_among_several_interfaces)
     world.netdevs[1]->ip = &first_ip;
     world.netdevs[2]->ip = &second_ip;
     EXPECT_EQ(find(0x8001, nullptr, &first_ip), world.netdevs[1]);
+    EXPECT_FALSE(logged("duplicate IP address detected"));
     EXPECT_EQ(find(0x8001, nullptr, &second_ip), world.netdevs[2]);
     EXPECT_EQ(find(0x8001, nullptr, &neither), nullptr);
     EXPECT_NE(find(0x8001, nullptr, nullptr), nullptr);
@@ -268,7 +310,7 @@ TEST_F(IdentityTest, ip_address_selects_among_several_interfaces)
     EXPECT_EQ(find(0xffff, nullptr, &neither), &world.dev());
     world.netdevs[2]->ip = &first_ip;
     EXPECT_EQ(find(0x8001, nullptr, &first_ip), world.netdevs[1]);
-    EXPECT_FALSE(world.log.empty());
+    EXPECT_TRUE(logged("duplicate IP address detected"));
 }
 
 } // namespace

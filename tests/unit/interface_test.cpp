@@ -237,6 +237,38 @@ TEST_F(InterfaceTest, open_fails_without_a_page_pool)
     open();
 }
 
+TEST_F(InterfaceTest, open_fails_without_a_listener_for_connections)
+{
+    // Fails the CM id, then its registration.
+    for (const int nth : {1, 2}) {
+        world.fail_cm = nth;
+        world.rtnl = true;
+        EXPECT_EQ(ipoib_ndo_open(&world.dev()), nth == 1 ? -12 : -16);
+        world.rtnl = false;
+        EXPECT_EQ(world.qp().state, "reset");
+        EXPECT_TRUE(world.mappings.empty());
+        EXPECT_TRUE(world.cm_ids.empty());
+        EXPECT_EQ(world.polls_enabled, 0U);
+    }
+    open();
+}
+
+TEST_F(InterfaceTest, queue_pair_is_created_for_the_offloads_of_its_hca)
+{
+    EXPECT_EQ(world.qp().create_flags, std::uint32_t{SHIM_IB_QP_CREATE_IPOIB_UD_LSO});
+    world.stop();
+    world.features = SHIM_FEATURE_IP_CSUM;
+    world.start();
+    EXPECT_EQ(world.qp().create_flags, 0U);
+}
+
+TEST_F(InterfaceTest, completion_queues_have_space_for_datagrams_and_connections)
+{
+    EXPECT_EQ(world.qp().send_cq->size, 2 * 128U);
+    // The receives of each kind, and the drains of connections.
+    EXPECT_EQ(world.qp().recv_cq->size, 2 * 256U + PassiveConnections::max_draining);
+}
+
 TEST_F(InterfaceTest, open_fails_if_the_hca_refuses_receives)
 {
     world.receives_until_failure = 20;

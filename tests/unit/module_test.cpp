@@ -81,10 +81,12 @@ TEST(Module, parameters_out_of_range_are_clamped)
     shim_parameters.send_queue_size = 1;
     shim_parameters.recv_queue_size = 100000;
     shim_parameters.max_nonsrq_conn_qp = -1;
+    shim_parameters.ipoib_enhanced = 2;
     world.start();
     EXPECT_EQ(shim_parameters.send_queue_size, 128);
     EXPECT_EQ(shim_parameters.recv_queue_size, 8192);
     EXPECT_EQ(shim_parameters.max_nonsrq_conn_qp, 0);
+    EXPECT_EQ(shim_parameters.ipoib_enhanced, 1);
     world.stop();
 }
 

@@ -105,6 +105,19 @@ TEST_F(MulticastTest, packet_is_sent_if_its_group_joins_during_the_lookup)
     world.complete_sends(2);
 }
 
+TEST_F(MulticastTest, address_resolution_is_sent_to_the_broadcast_group)
+{
+    open();
+    for (const std::uint16_t type : {0x0806, 0x8035}) {
+        world.transmit(world.packet(HwAddr::from(world.dev().broadcast.data()), type));
+        ASSERT_EQ(world.qp().outstanding.size(), 1U);
+        EXPECT_EQ(world.sent.back().qpn, HwAddr::multicast_qpn);
+        EXPECT_EQ(world.sent.back().ah->dlid, 0xc000);
+        world.complete_sends(1);
+    }
+    EXPECT_EQ(world.path_questions, 0U);
+}
+
 TEST_F(MulticastTest, at_most_64_packets_wait_for_a_group)
 {
     open();

@@ -238,5 +238,33 @@ TEST_F(DriverTsoTest, partial_checksum_is_filled_in)
     world.complete_sends(1);
 }
 
+// HCA whose sends have one element
+
+class OneElementTest : public OffloadTest {
+protected:
+    void SetUp() override
+    {
+        world.ca.send_sges = 1;
+        world.features = SHIM_FEATURE_IP_CSUM;
+        OffloadTest::SetUp();
+    }
+};
+
+TEST_F(OneElementTest, stack_is_offered_neither_fragments_nor_large_packets)
+{
+    EXPECT_EQ(world.dev().features, SHIM_FEATURE_IP_CSUM);
+}
+
+TEST_F(OneElementTest, packet_of_fragments_is_linearized)
+{
+    sk_buff* skb = world.packet(peer(1));
+    skb->frags = {std::vector<std::uint8_t>(100, 1)};
+    world.transmit(skb);
+    ASSERT_EQ(world.sent.size(), 1U);
+    EXPECT_EQ(world.sent[0].addresses.size(), 1U);
+    EXPECT_EQ(world.sent[0].bytes.size(), 4U + 60 + 100);
+    world.complete_sends(1);
+}
+
 } // namespace
 } // namespace ipoib

@@ -21,6 +21,24 @@ TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
     EXPECT_TRUE(world.dev().carrier);
 }
 
+TEST_F(InterfaceTest, join_answered_while_the_port_goes_down_brings_no_carrier)
+{
+    world.rtnl = true;
+    ASSERT_EQ(ipoib_ndo_open(&world.dev()), 0);
+    world.rtnl = false;
+    world.run_work();
+    world.ca.port.active = false;
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.ca.port.active = true;
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
 TEST_F(InterfaceTest, port_error_takes_the_carrier)
 {
     open();
@@ -79,9 +97,11 @@ TEST_F(InterfaceTest, lid_change_does_not_end_the_wait_for_the_pkey)
 TEST_F(InterfaceTest, changed_pkey_restarts_with_another_broadcast_group)
 {
     open();
+    const unsigned int changes = world.dev().address_changes;
     world.ca.pkey = 0x8001;
     world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
+    EXPECT_EQ(world.dev().address_changes, changes + 1);
     ASSERT_EQ(world.open_joins.size(), 1U);
     EXPECT_EQ(Gid::from(world.open_joins[0]->asked.mgid), broadcast_gid(PKey(0x8001)));
     EXPECT_EQ(world.dev().broadcast[8], 0x80);
@@ -102,10 +122,12 @@ TEST_F(InterfaceTest, restart_cancels_moderation_work_outside_the_rescuer_queue)
 TEST_F(InterfaceTest, unchanged_pkey_restarts_nothing)
 {
     open();
+    const unsigned int joins = world.join_questions;
     world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
     EXPECT_EQ(world.leaves, 0U);
+    EXPECT_EQ(world.join_questions, joins);
 }
 
 TEST_F(InterfaceTest, new_gid_changes_the_address)

@@ -150,6 +150,31 @@ TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
     EXPECT_FALSE(child->up);
 }
 
+TEST_F(RdmaNetdevTest, rdma_netdev_is_opened_with_the_index_of_its_pkey)
+{
+    start();
+    world.pkeys_found.push_back(0x8001);
+    world.rtnl = true;
+    ASSERT_TRUE(interface().children.create(0x8001).ok());
+    world.rtnl = false;
+    world.bring_up();
+    EXPECT_EQ(world.dev().lower_pkey_index, 0);
+    EXPECT_EQ(world.netdevs.back()->lower_pkey_index, 1);
+}
+
+// The children of a netdev with an ops lock follow it from a work item.
+TEST_F(RdmaNetdevTest, hca_removed_before_children_follow_leaves_no_work)
+{
+    world.lower_asks_for_ops_lock = true;
+    start();
+    world.rtnl = true;
+    shim_dev_change_flags(&world.dev(), true);
+    world.rtnl = false;
+    world.stop();
+    EXPECT_TRUE(world.queued.empty());
+    start();
+}
+
 TEST_F(RdmaNetdevTest, parameter_disables_the_rdma_netdev)
 {
     start(0);
@@ -230,6 +255,10 @@ TEST_F(RdmaNetdevTest, rdma_netdevs_mtu_follows_the_link)
     EXPECT_EQ(world.dev().lower_mtu, 4092U);
     world.bring_up();
     EXPECT_EQ(world.dev().lower_mtu, 2044U);
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 4092), 0);
+    world.rtnl = false;
+    EXPECT_EQ(world.dev().mtu, 2044U);
 }
 
 // An rdma_netdev that filters the interface's own queues: it calls their operations from its own, as hfi1 does.

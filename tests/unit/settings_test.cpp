@@ -57,6 +57,7 @@ TEST_F(InterfaceTest, mode_accepts_its_values_with_and_without_newline)
     EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "connected", 9), 9);
     EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "", 0), -22);
     EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "datagrams\n", 10), -22);
+    EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "datagrams", 9), -22);
     EXPECT_EQ(world.store(dev, IPOIB_ATTRIBUTE_MODE, "connected\n\n", 11), -22);
 }
 
