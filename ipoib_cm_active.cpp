@@ -37,7 +37,17 @@ ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& p
     return connection.release();
 }
 
-void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
+void ActiveConnections::send_on(ActiveConnection& connection, sk_buff* skb, TxQueue& queue)
+{
+    if (connection.queue != &queue) [[unlikely]] {
+        interface_.requeuer.take(skb);
+        return;
+    }
+    shim_skb_pull(skb, sizeof(HwAddr));
+    queue.pool.send(connection, skb);
+}
+
+void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
 {
     ActiveConnection* connection = connection_of(neighbour, path);
     if (!connection) {
@@ -50,12 +60,11 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path)
         shim_path_copy(connection->path(), path.record());
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     if (connection->life.state() == ActiveLife::State::established) {
-        shim_skb_pull(skb, sizeof(HwAddr));
-        interface_.tx.pool.send(*connection, skb);
+        send_on(*connection, skb, queue);
     } else if (connection->waiting.push(skb, max_waiting)) {
         // The packet is transmitted when the connection is established or refused.
     } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.mtu.max_frame()) {
-        interface_.paths.send_datagram(skb, neighbour.key(), path.handle->get());
+        interface_.paths.send_datagram(skb, neighbour.key(), path.handle->get(), queue);
     } else {
         interface_.paths.dropped.add();
         shim_kfree_skb_reason(skb, SHIM_DROP_NEIGH_QUEUEFULL);
@@ -235,12 +244,21 @@ void ActiveConnections::connect(ActiveConnection& connection)
     }
 }
 
+void ActiveConnections::assign_queue(ActiveConnection& connection)
+{
+    TxQueue& queue = interface_.queues.choose_transmit_queue();
+    PathTable::Guard guard(interface_.paths);
+    connection.queue = &queue;
+    ++queue.connections;
+}
+
 kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
 {
+    assign_queue(connection);
     // The queue pair has a receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that
     // sends, which costs neither a buffer nor a completion.
     const shim_rc_qp wanted{
-        .send_cq = interface_.tx.cq(),
+        .send_cq = connection.queue->cq(),
         .recv_cq = interface_.rx[0].cq(),
         .srq = nullptr,
         .send_wrs = interface_.queues.sizes().sends,
@@ -442,12 +460,15 @@ void ActiveConnections::destroy(ActiveConnection& connection)
 {
     connection.id.reset();
     connection.qp.reset();
-    interface_.tx.pool.reclaim(connection);
+    if (connection.queue)
+        connection.queue->pool.reclaim(connection);
 
     kernel::PacketQueue ready;
     bool gone;
     {
         PathTable::Guard guard(interface_.paths);
+        if (TxQueue* const queue = std::exchange(connection.queue, nullptr))
+            --queue->connections;
         (void)connection.release.on(ActiveRelease::Event::destroyed);
         perform(connection, step(connection, ActiveLife::Event::released), ready);
         gone = connection.life.state() == ActiveLife::State::gone;

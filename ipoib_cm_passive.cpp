@@ -165,7 +165,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const std::uint32_t psn = shim_get_random_u32() & 0xffffff;
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
-        RxQueue& queue = choose_queue();
+        RxQueue& queue = interface_.queues.choose_receive_queue();
         TRY(queue.receives.fill());
         connection =
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);
@@ -187,23 +187,6 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     }
     reply(*connection.release(), id, psn);
     return {};
-}
-
-// Returns the receive queue with the fewest connections; the first one if that queue cannot be created.
-RxQueue& PassiveConnections::choose_queue()
-{
-    RxQueue* fewest = &interface_.rx[0];
-    {
-        PathTable::Guard guard(interface_.paths);
-        for (unsigned int i = 1; i < interface_.rx.count() && fewest->connections; ++i)
-            if (interface_.rx[i].connections < fewest->connections)
-                fewest = &interface_.rx[i];
-    }
-    if (const kernel::Status status = interface_.queues.use(*fewest); !status.ok()) {
-        log_warning(interface_.dev(), "failed to create receive queue %u, error %d", fewest->index(), status.code());
-        return interface_.rx[0];
-    }
-    return *fewest;
 }
 
 void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)

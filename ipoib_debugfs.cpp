@@ -164,7 +164,7 @@ TA_REQUIRES(path_lock) ConnectionRow row_of(const ActiveConnection& connection)
             .mtu = connection.max_message ? ip_mtu(connection.max_message) : 0,
             .queue = connection.waiting.length() + connection.sent.load() - connection.completed.load(),
             .since = connection.since,
-            .index = 0,
+            .index = connection.queue ? connection.queue->index() : 0,
             .without_checksums = connection.without_checksums};
 }
 

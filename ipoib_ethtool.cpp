@@ -22,9 +22,11 @@ struct Statistic {
     {                                                                                                                  \
         name, [](const Interface& interface, const shim_stats&) { return interface.counter.value(); }                  \
     }
-#define RX_COUNTER(name, counter)                                                                                      \
+#define QUEUES_COUNTER(name, queues, counter)                                                                          \
     {                                                                                                                  \
-        name, [](const Interface& interface, const shim_stats&) { return interface.rx.sum(&RxQueue::counter); }        \
+        name, [](const Interface& interface, const shim_stats&) {                                                      \
+            return interface.queues.sum([](const auto& queue) { return queue.counter.value(); });                      \
+        }                                                                                                              \
     }
 
 // The first eight are the in-tree driver's, in its order; some programs use their index.
@@ -37,15 +39,15 @@ constexpr Statistic statistics[] = {
     SUM(rx_dropped),
     SUM(tx_dropped),
     SUM(multicast),
-    RX_COUNTER("rx_errors", errors),
-    COUNTER("tx_doorbells", tx.ring.doorbells),
-    COUNTER("tx_cm_doorbells", tx.pool.doorbells),
-    COUNTER("tx_queue_stopped", tx.stops),
-    COUNTER("tx_tso_segments", tx.ring.segmented),
-    RX_COUNTER("rx_doorbells", doorbells),
-    RX_COUNTER("rx_cq_events", events),
-    RX_COUNTER("rx_lro_merged", merged),
-    RX_COUNTER("rx_copybreak", copied),
+    QUEUES_COUNTER("rx_errors", rx, errors),
+    QUEUES_COUNTER("tx_doorbells", tx, ring.doorbells),
+    QUEUES_COUNTER("tx_cm_doorbells", tx, pool.doorbells),
+    QUEUES_COUNTER("tx_queue_stopped", tx, stops),
+    QUEUES_COUNTER("tx_tso_segments", tx, ring.segmented),
+    QUEUES_COUNTER("rx_doorbells", rx, doorbells),
+    QUEUES_COUNTER("rx_cq_events", rx, events),
+    QUEUES_COUNTER("rx_lro_merged", rx, merged),
+    QUEUES_COUNTER("rx_copybreak", rx, copied),
     COUNTER("tx_dropped_no_path", paths.dropped),
     COUNTER("tx_dropped_no_group", groups.dropped),
     COUNTER("tx_too_long", pmtu.too_long),
@@ -65,7 +67,7 @@ constexpr Statistic statistics[] = {
 
 #undef SUM
 #undef COUNTER
-#undef RX_COUNTER
+#undef QUEUES_COUNTER
 
 // Mb/s of one lane, by the kernel's enum ib_port_speed.
 unsigned int lane_speed(unsigned int code)
@@ -129,7 +131,9 @@ unsigned int ipoib_ethtool_speed(const net_device* dev)
 unsigned int ipoib_ethtool_statistics_count(const net_device* dev)
 {
     constexpr unsigned int of_a_queue = 2;
-    return static_cast<unsigned int>(std::size(ipoib::statistics)) + of_a_queue * Interface::of(dev).rx.count();
+    const Interface& interface = Interface::of(dev);
+    return static_cast<unsigned int>(std::size(ipoib::statistics)) +
+           of_a_queue * (interface.rx.count() + interface.tx.count());
 }
 
 void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
@@ -138,11 +142,16 @@ void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
         shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
         names += SHIM_ETHTOOL_NAME_BYTES;
     }
-    for (unsigned int i = 0; i < Interface::of(dev).rx.count(); ++i) {
-        shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "rx%u_packets", i);
-        shim_scnprintf(names + SHIM_ETHTOOL_NAME_BYTES, SHIM_ETHTOOL_NAME_BYTES, "rx%u_bytes", i);
-        names += 2 * SHIM_ETHTOOL_NAME_BYTES;
-    }
+    const auto name_queues = [&names](const char* direction, unsigned int count) {
+        for (unsigned int i = 0; i < count; ++i) {
+            for (const char* what : {"packets", "bytes"}) {
+                shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "%s%u_%s", direction, i, what);
+                names += SHIM_ETHTOOL_NAME_BYTES;
+            }
+        }
+    };
+    name_queues("rx", Interface::of(dev).rx.count());
+    name_queues("tx", Interface::of(dev).tx.count());
 }
 
 void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
@@ -152,10 +161,14 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
     interface.sum_statistics(sums);
     for (const auto& statistic : ipoib::statistics)
         *values++ = statistic.value(interface, sums);
-    for (unsigned int i = 0; i < interface.rx.count(); ++i) {
-        *values++ = interface.rx[i].packets.value();
-        *values++ = interface.rx[i].bytes.value();
-    }
+    const auto write_queues = [&values](const auto& queues) {
+        for (unsigned int i = 0; i < queues.count(); ++i) {
+            *values++ = queues[i].packets.value();
+            *values++ = queues[i].bytes.value();
+        }
+    };
+    write_queues(interface.rx);
+    write_queues(interface.tx);
 }
 
 void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)
@@ -183,16 +196,16 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_rings(net_device* dev, unsigned 
     return Interface::of(dev).settings.set_ring_sizes({sends, receives}).code();
 }
 
-void ipoib_ethtool_get_channels(const net_device* dev, unsigned int* receives, unsigned int* max_receives)
+void ipoib_ethtool_get_channels(const net_device* dev, shim_channels* channels)
 {
     const Interface& interface = Interface::of(dev);
-    *receives = interface.rx.count();
-    *max_receives = interface.queues.max_receive_queues();
+    *channels = {interface.settings.transmit_queues(), interface.rx.count(), interface.queues.max_transmit_queues(),
+                 interface.queues.max_receive_queues()};
 }
 
-TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_channels(net_device* dev, unsigned int receives)
+TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_channels(net_device* dev, unsigned int transmits, unsigned int receives)
 {
-    return Interface::of(dev).settings.set_receive_queues(receives).code();
+    return Interface::of(dev).settings.set_queues(transmits, receives).code();
 }
 
 void ipoib_ethtool_flag_names(char* names) { shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "icrc-as-checksum"); }

@@ -44,6 +44,7 @@ void UdSendRing::limit_segments(unsigned int limit)
 
 void UdSendRing::destroy()
 {
+    min_free_ = 0;
     slots_.reset();
     headers_.reset();
 }
@@ -59,7 +60,6 @@ void UdSendRing::empty()
         finish_to(index_.head(), 0);
     unposted_ = index_.head();
     refused_.store(0);
-    shim_netdev_tx_reset_queue(interface_.dev());
 }
 
 void UdSendRing::reject(sk_buff* skb, unsigned int frame_bytes)
@@ -203,7 +203,7 @@ void UdSendRing::ring_doorbell()
             ++unposted_;
         refused_.store(end - unposted_);
         queue_.close();
-        shim_netif_tx_stop_queue(interface_.dev());
+        shim_netif_tx_stop_queue(interface_.dev(), queue_.index());
         interface_.state.restart_queues();
     }
     unposted_ = end;

@@ -52,7 +52,8 @@ kernel::Status Interface::prepare()
     } else {
         // The netdev was allocated with as many queues as an rdma_netdev may need.
         TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
-        TRY(set_receive_queues(queues.default_receive_queues()));
+        tx.set_count(queues.default_queues(queues.max_transmit_queues()));
+        TRY(set_receive_queues(queues.default_queues(queues.max_receive_queues())));
         if (SHIM_HAS_TSO && features & SHIM_FEATURE_SG && !(features & SHIM_FEATURE_TSO))
             features |= SHIM_FEATURE_DRIVER_TSO;
     }
@@ -90,6 +91,7 @@ void Interface::uninit()
 {
     alive_ = false;
     pmtu.stop();
+    requeuer.stop();
     reaper.drain();
     if (rdma_netdev.present())
         rdma_netdev.uninit();
@@ -145,14 +147,14 @@ void Interface::stop()
     children.follow_state(false);
 }
 
-void Interface::tx_timed_out()
+void Interface::tx_timed_out(unsigned int queue)
 {
-    log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_));
+    log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_, queue));
     if (rdma_netdev.present())
         rdma_netdev.tx_timed_out();
     if (has_queues())
-        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_netif_tx_queue_stopped(dev_),
-                    tx.ring.index().head(), tx.ring.index().tail());
+        log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_netif_tx_queue_stopped(dev_, queue),
+                    tx[0].ring.index().head(), tx[0].ring.index().tail());
     state.restart_queues();
 }
 
@@ -207,9 +209,9 @@ void Interface::sum_statistics(shim_stats& stats) const
     stats.rx_errors = rx.sum(&RxQueue::errors);
     stats.rx_dropped = rx.sum(&RxQueue::dropped);
     stats.multicast = rx.sum(&RxQueue::multicast);
-    stats.tx_packets = tx.packets.value();
-    stats.tx_bytes = tx.bytes.value();
-    stats.tx_errors = tx.errors.value() + pmtu.too_long.value();
+    stats.tx_packets = tx.sum(&TxQueue::packets);
+    stats.tx_bytes = tx.sum(&TxQueue::bytes);
+    stats.tx_errors = tx.sum(&TxQueue::errors) + pmtu.too_long.value();
     stats.tx_dropped = tx_dropped.value() + paths.dropped.value() + groups.dropped.value();
     if (rdma_netdev.present())
         rdma_netdev.add_statistics(stats);
@@ -306,7 +308,7 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ndo_set_address(net_device* dev, const std::
 {
     return Interface::of(dev).set_address(ipoib::HwAddr::from(address)).code();
 }
-void ipoib_ndo_tx_timeout(net_device* dev) { Interface::of(dev).tx_timed_out(); }
+void ipoib_ndo_tx_timeout(net_device* dev, unsigned int queue) { Interface::of(dev).tx_timed_out(queue); }
 bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).settings.connected(); }
 
 bool ipoib_offers_checksums(const net_device* dev)

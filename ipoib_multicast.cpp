@@ -42,7 +42,7 @@ bool GroupSet::send_now(Group& group, sk_buff* skb)
         return false;
     group.last_used.store(shim_jiffies());
     shim_skb_pull(skb, sizeof(HwAddr));
-    interface_.tx.ring.send(skb, ah, HwAddr::multicast_qpn);
+    interface_.tx[0].ring.send(skb, ah, HwAddr::multicast_qpn);
     return true;
 }
 

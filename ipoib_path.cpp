@@ -37,23 +37,31 @@ void PathTable::destroy()
     neighbours_.destroy();
 }
 
-void PathTable::send(sk_buff* skb, const HwAddr& to)
+void PathTable::send(sk_buff* skb, const HwAddr& to, TxQueue& queue)
 {
     kernel::RcuGuard rcu;
     if (Neighbour* neighbour = neighbours_.find(rcu, to)) [[likely]] {
         if (ib_ah* ah = neighbour->ah.load()) [[likely]] {
             touch(*neighbour);
-            send_datagram(skb, to, ah);
+            send_datagram(skb, to, ah, queue);
             return;
         }
         if (ActiveConnection* connection = neighbour->connection.load()) {
             touch(*neighbour);
-            shim_skb_pull(skb, sizeof(HwAddr));
-            interface_.tx.pool.send(*connection, skb);
+            interface_.connections.active.send_on(*connection, skb, queue);
             return;
         }
     }
-    send_slowly(skb, to, true);
+    send_slowly(skb, to, true, queue);
+}
+
+int PathTable::queue_of(const HwAddr& to)
+{
+    kernel::RcuGuard rcu;
+    Neighbour* const neighbour = neighbours_.find(rcu, to);
+    ActiveConnection* const connection = neighbour ? neighbour->connection.load() : nullptr;
+    // Datagrams, and what sets a path or a connection up, go by the first queue.
+    return connection ? static_cast<int>(connection->queue->index()) : 0;
 }
 
 void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
@@ -62,14 +70,14 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
     if (Path* path = paths_.find(rcu, to.gid())) {
         if (ib_ah* ah = path->ah.load()) {
             touch(*path);
-            send_datagram(skb, to, ah);
+            send_datagram(skb, to, ah, interface_.tx[0]);
             return;
         }
     }
-    send_slowly(skb, to, false);
+    send_slowly(skb, to, false, interface_.tx[0]);
 }
 
-void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
+void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour, TxQueue& queue)
 {
     Guard guard(*this);
     Path* path = accepting_ ? path_to(to.gid()) : nullptr;
@@ -87,9 +95,9 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     const bool requested = request(*path);
     if (path->life.usable()) {
         if (neighbour && !goes_by_datagram(*neighbour))
-            interface_.connections.active.send(skb, *neighbour, *path);
+            interface_.connections.active.send(skb, *neighbour, *path, queue);
         else
-            send_datagram(skb, to, path->handle->get());
+            send_datagram(skb, to, path->handle->get(), queue);
     } else if (!requested || !path->waiting.push(skb, max_waiting)) {
         if (requested && path->waiting.length() >= max_waiting)
             log_warning(interface_.dev(), "queue length limit %u. Packet drop.", max_waiting);
@@ -98,12 +106,16 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour)
     }
 }
 
-void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah)
+void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah, TxQueue& queue)
 {
+    if (queue.index() != 0) [[unlikely]] {
+        interface_.requeuer.take(skb);
+        return;
+    }
     // The address is in the packet's header.
     const std::uint32_t qpn = to.qpn();
     shim_skb_pull(skb, sizeof(HwAddr));
-    interface_.tx.ring.send(skb, ah, qpn);
+    queue.ring.send(skb, ah, qpn);
 }
 
 bool PathTable::goes_by_datagram(const Neighbour& neighbour) const

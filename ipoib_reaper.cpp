@@ -35,7 +35,7 @@ void Reaper::run()
     if (!batch.empty())
         shim_synchronize_net();
     // After the grace period no new send uses these objects; earlier ones are in the ring.
-    const std::uint32_t sends = interface_.tx.ring.index().head();
+    const std::uint32_t sends = interface_.tx[0].ring.index().head();
     for (Retirable& object : batch)
         object.sends_ = sends;
     pending_.take(batch);
@@ -52,7 +52,7 @@ void Reaper::collect(kernel::List<Retirable>& done, bool all)
 {
     for (Retirable& object : pending_) {
         if (all || object.until_ == Retirable::Until::grace_period ||
-            interface_.tx.ring.index().passed(object.sends_)) {
+            interface_.tx[0].ring.index().passed(object.sends_)) {
             object.unlink();
             done.push_back(object);
         }

@@ -76,8 +76,7 @@ int RxQueue::poll(int budget)
     }
     merger.deliver_all();
     // Sends in flight without an event are reaped along with receives.
-    if (interface_.tx.outstanding() != 0)
-        interface_.tx.napi().schedule();
+    interface_.tx[index_].reap_soon();
     if (done == budget)
         return done;
     if (adaptive())

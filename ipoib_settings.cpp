@@ -17,7 +17,7 @@ kernel::Status Settings::set_connected(bool wanted)
     }
     if (wanted) {
         log_warning(interface_.dev(), "enabling connected mode will cause multicast packet drops");
-        TRY(use_one_tx_queue());
+        TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmit_queues_of(true)));
     }
     connected_.store(wanted);
     // Neighbours are looked up anew, and decide anew between datagrams and a connection.
@@ -26,7 +26,7 @@ kernel::Status Settings::set_connected(bool wanted)
         interface_.paths.start();
     }
     if (!wanted)
-        use_all_tx_queues();
+        use_datagram_tx_queues();
     shim_netdev_update_features(interface_.dev());
     if (wanted)
         interface_.mtu.enter_connected_mode();
@@ -35,20 +35,20 @@ kernel::Status Settings::set_connected(bool wanted)
     return {};
 }
 
-kernel::Status Settings::use_one_tx_queue()
+unsigned int Settings::transmit_queues_of(bool connected) const
 {
-    return interface_.rdma_netdev.present() ? shim_netif_set_real_num_tx_queues(interface_.dev(), 1) : 0;
+    // Connections use the first queue of an rdma_netdev only, which may have several for datagrams.
+    if (interface_.rdma_netdev.present())
+        return connected ? 1 : shim_netdev_num_tx_queues(interface_.dev());
+    return connected ? interface_.tx.count() : 1;
 }
 
-void Settings::use_all_tx_queues()
+void Settings::use_datagram_tx_queues()
 {
-    if (!interface_.rdma_netdev.present())
-        return;
     // Packets may still be on their way to connections that were dropped.
     shim_synchronize_net();
-    if (const int error =
-            shim_netif_set_real_num_tx_queues(interface_.dev(), shim_netdev_num_tx_queues(interface_.dev())))
-        log_warning(interface_.dev(), "failed to use all transmit queues again, error %d", error);
+    if (const int error = shim_netif_set_real_num_tx_queues(interface_.dev(), transmit_queues_of(false)))
+        log_warning(interface_.dev(), "failed to use the transmit queues of datagram mode, error %d", error);
 }
 
 kernel::Status Settings::set_icrc_as_checksum(bool wanted)
@@ -63,14 +63,25 @@ kernel::Status Settings::set_icrc_as_checksum(bool wanted)
     return was_open ? interface_.state.reopen() : kernel::Status();
 }
 
-kernel::Status Settings::set_receive_queues(unsigned int count)
+kernel::Status Settings::set_queues(unsigned int transmits, unsigned int receives)
 {
-    if (count == interface_.rx.count())
+    if (transmits == transmit_queues() && receives == interface_.rx.count())
         return {};
-    if (count > interface_.queues.max_receive_queues())
+    if (transmits > interface_.queues.max_transmit_queues() || receives > interface_.queues.max_receive_queues())
         return kernel::not_supported;
+    if (!connected() && transmits != 1) {
+        log_warning(interface_.dev(), "datagram mode has one transmit queue, not %u", transmits);
+        return kernel::not_supported;
+    }
     const bool was_open = interface_.state.close();
-    const kernel::Status status = interface_.set_receive_queues(count);
+    const kernel::Status status = [&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
+        TRY(interface_.set_receive_queues(receives));
+        if (connected()) {
+            TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmits));
+            interface_.tx.set_count(transmits);
+        }
+        return {};
+    }();
     const kernel::Status opened = was_open ? interface_.state.reopen() : kernel::Status();
     return status.ok() ? opened : status;
 }

@@ -11,13 +11,19 @@
 
 namespace ipoib {
 
-kernel::Status TxQueue::create(unsigned int sends, unsigned int sges, unsigned int vector)
+TxQueue::TxQueue(Interface& interface, unsigned int index)
+    : ring(interface, *this), pool(interface, *this), interface_(interface), dev_(interface.dev()), index_(index),
+      reap_(*this), watch_(*this)
+{
+}
+
+kernel::Status TxQueue::create(unsigned int datagrams, unsigned int messages, unsigned int sges, unsigned int vector)
 {
     cq_.reset(TRY(kernel::check(shim_ib_create_cq(
-        interface_.ca(), 2 * sends, vector, [](ib_cq*, void* context) { static_cast<TxQueue*>(context)->notified(); },
-        this))));
-    TRY(ring.create(sends, sges));
-    return pool.create(sends, sges);
+        interface_.ca(), datagrams + messages, vector,
+        [](ib_cq*, void* context) { static_cast<TxQueue*>(context)->notified(); }, this))));
+    shim_netdev_queue_set_dql_min_limit(dev_, index_, prompt_bytes);
+    return pool.create(messages, sges);
 }
 
 void TxQueue::destroy()
@@ -34,7 +40,8 @@ void TxQueue::start()
     napi_.start();
     // A value that is not the tail, so that the first run of watch() finds no stall.
     watched_tail_ = ring.index().tail() - 1;
-    watch_.queue(reap_queue, kernel::seconds(stall_seconds));
+    if (ring.created())
+        watch_.queue(reap_queue, kernel::seconds(stall_seconds));
 }
 
 void TxQueue::stop()
@@ -47,6 +54,12 @@ void TxQueue::stop()
     reap_queued_.store(false);
 }
 
+void TxQueue::empty()
+{
+    ring.empty();
+    shim_netdev_tx_reset_queue(dev_, index_);
+}
+
 void TxQueue::stop_stack()
 {
     stops.add();
@@ -54,19 +67,19 @@ void TxQueue::stop_stack()
         shim_trace_ring(dev_, "send", "stopped", ring.index().used(), ring.index().size());
     else
         shim_trace_ring(dev_, "connected send", "stopped", pool.used(), pool.size());
-    shim_netif_tx_stop_queue(dev_);
+    shim_netif_tx_stop_queue(dev_, index_);
     // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the room it made is seen here.
     shim_smp_mb();
     if (has_room())
-        shim_netif_tx_start_queue(dev_);
+        shim_netif_tx_start_queue(dev_, index_);
 }
 
 void TxQueue::wake_stack()
 {
     shim_smp_mb();
-    if (shim_netif_tx_queue_stopped(dev_) && ring.half_free() && pool.half_free() && !closed_.load()) {
+    if (shim_netif_tx_queue_stopped(dev_, index_) && ring.half_free() && pool.half_free() && !closed_.load()) {
         shim_trace_ring(dev_, "send", "woken", ring.index().used(), ring.index().size());
-        shim_netif_tx_wake_queue(dev_);
+        shim_netif_tx_wake_queue(dev_, index_);
     }
 }
 
@@ -75,14 +88,13 @@ void TxQueue::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t
     packets.add(count);
     bytes.add(payload);
     finished_.store(finished_.load_relaxed() + queued);
-    shim_netdev_tx_completed_queue(dev_, count, queued);
+    shim_netdev_tx_completed_queue(dev_, index_, count, queued);
 }
 
 bool TxQueue::prompt() const
 {
-    return outstanding() > ring.index().size() / 4 ||
-           accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes || shim_netif_xmit_stopped(dev_) ||
-           closed();
+    return outstanding() > pool.size() / 4 || accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes ||
+           shim_netif_xmit_stopped(dev_, index_) || closed();
 }
 
 void TxQueue::expect_completions()
@@ -115,7 +127,7 @@ void TxQueue::watch()
     if (ring.index().empty() || closed())
         watched_tail_ = tail - 1;
     else if (tail == watched_tail_)
-        interface_.tx_timed_out();
+        interface_.tx_timed_out(index_);
     else
         watched_tail_ = tail;
     watch_.queue(reap_queue, kernel::seconds(stall_seconds));

@@ -56,9 +56,8 @@ kernel::Status UdQueues::init()
         destroy();
         return status;
     }
-    interface_.tx.napi().add(interface_.dev(), interface_.tx, kernel::Direction::transmit);
+    interface_.tx[0].napi().add(interface_.dev(), interface_.tx[0], kernel::Direction::transmit);
     interface_.rx[0].napi().add(interface_.dev(), interface_.rx[0], kernel::Direction::receive);
-    shim_netdev_queue_set_dql_min_limit(interface_.dev(), TxQueue::prompt_bytes);
     return {};
 }
 
@@ -66,13 +65,20 @@ void UdQueues::uninit()
 {
     recover_.cancel();
     interface_.rx[0].napi().remove();
-    interface_.tx.napi().remove();
+    interface_.tx[0].napi().remove();
     destroy();
 }
 
-unsigned int UdQueues::vector(unsigned int distance) const
+unsigned int UdQueues::receive_vector(unsigned int queue) const
 {
-    return (first_vector_ + distance) % std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
+    return (first_vector_ + queue) % std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
+}
+
+unsigned int UdQueues::transmit_vector(unsigned int queue) const
+{
+    // Half of the vectors away from that of the receives, which raise most events. The receives of successive
+    // interfaces use successive vectors.
+    return receive_vector(queue + shim_ib_num_comp_vectors(interface_.ca()) / 2);
 }
 
 unsigned int UdQueues::max_receive_queues() const
@@ -82,20 +88,47 @@ unsigned int UdQueues::max_receive_queues() const
     return std::min(interface_.rx.max, shim_netdev_num_rx_queues(interface_.dev()));
 }
 
-unsigned int UdQueues::default_receive_queues() const
+unsigned int UdQueues::max_transmit_queues() const
 {
-    const unsigned int wanted = std::min(shim_num_online_cpus(), shim_ib_num_comp_vectors(interface_.ca()));
-    return std::clamp(wanted, 1U, max_receive_queues());
+    if (interface_.rdma_netdev.present() || !SHIM_HAS_SELECT_QUEUE)
+        return 1;
+    return std::min(interface_.tx.max, shim_netdev_num_tx_queues(interface_.dev()));
 }
+
+unsigned int UdQueues::default_queues(unsigned int max) const
+{
+    return std::clamp(std::min(shim_num_online_cpus(), shim_ib_num_comp_vectors(interface_.ca())), 1U, max);
+}
+
+template <class Queues>
+auto& UdQueues::choose(Queues& queues, const char* direction)
+{
+    auto* fewest = &queues[0];
+    {
+        PathTable::Guard guard(interface_.paths);
+        for (unsigned int i = 1; i < queues.count() && fewest->connections; ++i)
+            if (queues[i].connections < fewest->connections)
+                fewest = &queues[i];
+    }
+    kernel::Guard guard(lock_);
+    if (const kernel::Status status = use(*fewest); !status.ok()) {
+        log_warning(interface_.dev(), "failed to create %s queue %u, error %d", direction, fewest->index(),
+                    status.code());
+        return queues[0];
+    }
+    return *fewest;
+}
+
+RxQueue& UdQueues::choose_receive_queue() { return choose(interface_.rx, "receive"); }
+TxQueue& UdQueues::choose_transmit_queue() { return choose(interface_.tx, "transmit"); }
 
 kernel::Status UdQueues::use(RxQueue& queue)
 {
-    kernel::Guard guard(lock_);
     if (queue.cq())
         return {};
     // Each serves a part of the connections.
     const unsigned int share = std::max(sizes_.receives / interface_.rx.count(), min_further_receives);
-    kernel::Status status = queue.create(0, std::min(share, sizes_.receives), vector(queue.index()));
+    kernel::Status status = queue.create(0, std::min(share, sizes_.receives), receive_vector(queue.index()));
     if (status.ok() && !queue.receives.srq())
         status = kernel::no_memory;
     if (!status.ok()) {
@@ -105,6 +138,20 @@ kernel::Status UdQueues::use(RxQueue& queue)
     (void)queue.moderate(interface_.rx[0].moderation()).ok();
     queue.set_adaptive(interface_.rx[0].adaptive());
     queue.napi().add(interface_.dev(), queue, kernel::Direction::receive);
+    queue.start();
+    return {};
+}
+
+kernel::Status UdQueues::use(TxQueue& queue)
+{
+    if (queue.cq())
+        return {};
+    const kernel::Status status = queue.create(0, sizes_.sends, send_sges(), transmit_vector(queue.index()));
+    if (!status.ok()) {
+        queue.destroy();
+        return status;
+    }
+    queue.napi().add(interface_.dev(), queue, kernel::Direction::transmit);
     queue.start();
     return {};
 }
@@ -123,12 +170,11 @@ kernel::Status UdQueues::create()
 {
     const auto [sends, receives] = sizes_;
     const unsigned int sges = send_sges();
-    TRY(interface_.rx[0].create(receives, receives, vector(0)));
-    // Half of the vectors away from that of the receives, which raise most events. The receives of successive
-    // interfaces use successive vectors.
-    TRY(interface_.tx.create(sends, sges, vector(shim_ib_num_comp_vectors(interface_.ca()) / 2)));
-    qp_.reset(TRY(kernel::check(
-        shim_ib_create_ud_qp(pd(), interface_.tx.cq(), interface_.rx[0].cq(), sends, receives, sges, create_flags()))));
+    TRY(interface_.rx[0].create(receives, receives, receive_vector(0)));
+    TRY(interface_.tx[0].create(sends, sends, sges, transmit_vector(0)));
+    TRY(interface_.tx[0].ring.create(sends, sges));
+    qp_.reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), interface_.tx[0].cq(), interface_.rx[0].cq(), sends,
+                                                     receives, sges, create_flags()))));
     // An rdma_netdev that filters the queues finds the queue pair by the address.
     interface_.identity.set_queue_pair(shim_ib_qp_num(qp()), HwAddr::flag_rc);
     return {};
@@ -137,7 +183,7 @@ kernel::Status UdQueues::create()
 void UdQueues::destroy()
 {
     qp_.reset();
-    interface_.tx.destroy();
+    interface_.tx[0].destroy();
     interface_.rx[0].destroy();
 }
 
@@ -187,7 +233,7 @@ kernel::Status UdQueues::open()
     }
     // Takes the transmit lock, so that later senders see the new rings: the poll may wake the queue at once.
     shim_netif_tx_disable(interface_.dev());
-    interface_.tx.start();
+    interface_.tx[0].start();
     interface_.rx[0].start();
     if (kernel::Status status = interface_.connections.start(); !status.ok()) {
         close();
@@ -198,7 +244,8 @@ kernel::Status UdQueues::open()
 
 void UdQueues::close()
 {
-    interface_.tx.close();
+    for (TxQueue& queue : interface_.tx)
+        queue.close();
     shim_netif_tx_disable(interface_.dev());
     interface_.connections.stop();
     if (const int error = shim_qp_to_error(qp()))
@@ -207,7 +254,9 @@ void UdQueues::close()
     for (RxQueue& queue : interface_.rx)
         if (queue.cq())
             queue.stop();
-    interface_.tx.stop();
+    for (TxQueue& queue : interface_.tx)
+        if (queue.cq())
+            queue.stop();
     // The poll has ended: nothing queues the item any more, or wakes the queue.
     recover_.cancel();
     shim_netif_tx_disable(interface_.dev());
@@ -218,12 +267,16 @@ void UdQueues::close()
 
 void UdQueues::destroy_further_queues()
 {
-    for (RxQueue& queue : interface_.rx) {
-        if (queue.index() == 0 || !queue.cq())
-            continue;
-        queue.napi().remove();
-        queue.destroy();
-    }
+    const auto destroy = [](auto& queues) {
+        for (auto& queue : queues) {
+            if (queue.index() == 0 || !queue.cq())
+                continue;
+            queue.napi().remove();
+            queue.destroy();
+        }
+    };
+    destroy(interface_.rx);
+    destroy(interface_.tx);
 }
 
 void UdQueues::empty()
@@ -233,13 +286,15 @@ void UdQueues::empty()
         log_warning(interface_.dev(), "failed to move the queue pair to RESET, error %d", error);
         qp_.reset();
     }
-    interface_.tx.ring.empty();
+    for (TxQueue& queue : interface_.tx)
+        if (queue.cq())
+            queue.empty();
     interface_.rx[0].ring.empty();
 }
 
 void UdQueues::drain()
 {
-    const UdSendRing& sends = interface_.tx.ring;
+    const UdSendRing& sends = interface_.tx[0].ring;
     const UdReceiveRing& receives = interface_.rx[0].ring;
     const unsigned long deadline = shim_jiffies() + kernel::seconds(drain_timeout_seconds);
     while (!kernel::reached(deadline, shim_jiffies())) {

@@ -146,8 +146,10 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 /* Parameters of the netdev operation for transmit timeouts. */
 #ifdef HAVE_TX_TIMEOUT_QUEUE
 #define SHIM_TX_TIMEOUT_ARGS struct net_device *dev, unsigned int queue
+#define SHIM_TX_TIMEOUT_QUEUE queue
 #else
 #define SHIM_TX_TIMEOUT_ARGS struct net_device *dev
+#define SHIM_TX_TIMEOUT_QUEUE 0
 #endif
 
 /* Tells peers of an address, under RTNL: gratuitous ARP, unsolicited NA, IGMP reports. */

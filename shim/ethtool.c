@@ -102,14 +102,21 @@ static int set_priv_flags(struct net_device *dev, u32 flags) { return ipoib_etht
 
 static void get_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
-	ipoib_ethtool_get_channels(dev, &channels->rx_count, &channels->max_rx);
-	channels->max_tx = channels->tx_count = 1;
+	struct shim_channels ours;
+
+	ipoib_ethtool_get_channels(dev, &ours);
+	channels->tx_count = ours.transmits;
+	channels->rx_count = ours.receives;
+	channels->max_tx = ours.max_transmits;
+	channels->max_rx = ours.max_receives;
 }
 
 static int set_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
 	/* The core has compared the counts with the maxima. */
-	return channels->rx_count ? ipoib_ethtool_set_channels(dev, channels->rx_count) : -EINVAL;
+	if (!channels->tx_count || !channels->rx_count)
+		return -EINVAL;
+	return ipoib_ethtool_set_channels(dev, channels->tx_count, channels->rx_count);
 }
 
 /*

@@ -69,6 +69,12 @@ void shim_layout_numbers(void)
 #else
 	DEFINE(SHIM_HAS_TSO, 0);
 #endif
+	/* The netdev can select the transmit queue of a packet. */
+#ifdef HAVE_SELECT_QUEUE
+	DEFINE(SHIM_HAS_SELECT_QUEUE, 1);
+#else
+	DEFINE(SHIM_HAS_SELECT_QUEUE, 0);
+#endif
 	NUMBER(EPERM);
 	NUMBER(ENOENT);
 	NUMBER(ENODEV);

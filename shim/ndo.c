@@ -15,7 +15,19 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-static void tx_timeout(SHIM_TX_TIMEOUT_ARGS) { ipoib_ndo_tx_timeout(dev); }
+#ifdef HAVE_SELECT_QUEUE
+static u16 select_queue(struct net_device *dev, struct sk_buff *skb, struct net_device *sb_dev)
+{
+	int queue = ipoib_ndo_select_queue(skb, dev);
+
+	return queue >= 0 ? (u16)queue : netdev_pick_tx(dev, skb, sb_dev);
+}
+#define SELECT_QUEUE .ndo_select_queue = select_queue,
+#else
+#define SELECT_QUEUE
+#endif
+
+static void tx_timeout(SHIM_TX_TIMEOUT_ARGS) { ipoib_ndo_tx_timeout(dev, SHIM_TX_TIMEOUT_QUEUE); }
 
 /* The core passes *stats as zeros. */
 static void get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
@@ -96,7 +108,7 @@ static int set_rx_mode(struct net_device *dev, struct netdev_hw_addr_list *unica
 /* Operations of both kinds of netdev. */
 #define OPERATIONS                                                                                                     \
 	.ndo_init = ipoib_ndo_init, .ndo_uninit = ipoib_ndo_uninit, .ndo_open = ipoib_ndo_open,                        \
-	.ndo_stop = ipoib_ndo_stop, .ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,              \
+	.ndo_stop = ipoib_ndo_stop, SELECT_QUEUE.ndo_start_xmit = start_xmit, .ndo_change_mtu = ipoib_ndo_change_mtu,  \
 	.ndo_fix_features = fix_features, .ndo_features_check = features_check, .ndo_tx_timeout = tx_timeout,          \
 	.ndo_get_stats64 = get_stats64, .ndo_get_iflink = get_iflink, SET_RX_MODE, TIME_STAMPS
 

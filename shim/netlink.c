@@ -81,7 +81,7 @@ static int fill_info(struct sk_buff *skb, const struct net_device *dev)
 static struct net *get_link_net(const struct net_device *dev) { return dev_net(ipoib_link_parent(dev)); }
 
 /* Maximum queues of a netdev, with those of an rdma_netdev. */
-static unsigned int max_tx_queues = 1, max_rx_queues = SHIM_MAX_RX_QUEUES;
+static unsigned int max_tx_queues = SHIM_MAX_TX_QUEUES, max_rx_queues = SHIM_MAX_RX_QUEUES;
 
 static unsigned int get_num_tx_queues(void) { return READ_ONCE(max_tx_queues); }
 static unsigned int get_num_rx_queues(void) { return READ_ONCE(max_rx_queues); }

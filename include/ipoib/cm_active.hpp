@@ -24,6 +24,7 @@ class ActiveConnections;
 class Interface;
 class Neighbour;
 class Path;
+class TxQueue;
 
 class ActiveConnection : public shim_cm_endpoint, public kernel::ListNode<ActiveConnection> {
 public:
@@ -58,6 +59,8 @@ public:
     // is published. id is destroyed first, which waits for the callbacks.
     kernel::Handle<ib_qp, shim_ib_destroy_qp> qp;
     kernel::Handle<ib_cm_id, shim_ib_destroy_cm_id> id;
+    // Sends for the connection, from its REQ to its release.
+    TxQueue* queue = nullptr;
     // The longest message that the peer accepts, encapsulation included.
     unsigned int max_message = 0;
     // The peer accepts messages without checksums.
@@ -92,8 +95,11 @@ public:
     ActiveConnections(Interface& interface, kernel::WorkQueue& queue) : work(*this, queue), interface_(interface) {}
 
     // Sends, queues or drops a packet with its hard header, for a neighbour that accepts connections and whose path is
-    // known.
-    void send(sk_buff* skb, Neighbour& neighbour, Path& path) TA_REQUIRES(kernel::transmit_lock, path_lock);
+    // known. queue: the transmit queue that it is on.
+    void send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
+        TA_REQUIRES(kernel::transmit_lock, path_lock);
+    // Sends a packet with its hard header over a published connection. CONTEXT: under an RcuGuard or the lock.
+    void send_on(ActiveConnection& connection, sk_buff* skb, TxQueue& queue) TA_REQUIRES(kernel::transmit_lock);
     // The neighbour is removed.
     void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
     // The connection's queue pair is out of service.
@@ -130,6 +136,7 @@ private:
     // Moves the state machine and performs its action.
     void report(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
     void connect(ActiveConnection& connection) TA_EXCLUDES(path_lock);
+    void assign_queue(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     kernel::Status send_request(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     void handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
         TA_EXCLUDES(path_lock);

@@ -120,7 +120,6 @@ private:
 
     kernel::Status accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
         TA_EXCLUDES(mutex_, path_lock);
-    RxQueue& choose_queue() TA_REQUIRES(mutex_) TA_EXCLUDES(path_lock);
     kernel::Status set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_);
     // Lists the connection, which takes the identifier, and sends the REP.
     void reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_)

@@ -25,6 +25,7 @@
 #include <ipoib/queue_array.hpp>
 #include <ipoib/rdma_netdev.hpp>
 #include <ipoib/reaper.hpp>
+#include <ipoib/requeuer.hpp>
 #include <ipoib/rx_queue.hpp>
 #include <ipoib/settings.hpp>
 #include <ipoib/tx_queue.hpp>
@@ -65,10 +66,13 @@ public:
     kernel::Status open() TA_REQUIRES(kernel::rtnl);
     void stop() TA_REQUIRES(kernel::rtnl);
     void transmit(sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
+    // Returns the number of the transmit queue for the packet, which begins with its hard header; -1: any. CONTEXT:
+    // any.
+    int select_queue(sk_buff* skb);
     // Queues packets that waited on the netdev, which transmits them as new ones. CONTEXT: without the path lock.
     void requeue(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
-    // CONTEXT: any.
-    void tx_timed_out();
+    // queue: the netdev's number of the queue that does not send. CONTEXT: any.
+    void tx_timed_out(unsigned int queue);
     // Sets the GUID, also its children's. -EBUSY: it is up. -EINVAL: other bytes of the address differ, or the GUID is
     // 0. Other errors: the port's GID cannot be read.
     kernel::Status set_address(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
@@ -107,7 +111,7 @@ public:
     PortIdentity identity;
     UdQueues queues;
     Reaper reaper{*this};
-    TxQueue tx{*this, dev_};
+    QueueArray<TxQueue, SHIM_MAX_TX_QUEUES> tx{*this};
     QueueArray<RxQueue, SHIM_MAX_RX_QUEUES> rx{*this};
     PathTable paths{*this};
     GroupSet groups{*this};
@@ -118,6 +122,7 @@ public:
     Link link{*this};
     LinkMtu mtu{*this};
     PmtuNotifier pmtu{*this};
+    Requeuer requeuer{*this};
     FabricEvents events{*this};
     Announcer announcer{*this};
     Children children{*this};

@@ -19,6 +19,7 @@ namespace ipoib {
 class ActiveConnection;
 class Interface;
 class Path;
+class TxQueue;
 
 // A destination of unicast packets: one for each hardware address. The transmit path reads ah and connection under RCU.
 class Neighbour : public kernel::Hashed<HwAddr>, public Retirable, public kernel::ListNode<Neighbour> {
@@ -82,9 +83,12 @@ public:
     kernel::Status create();
     void destroy();
 
-    // Sends the packet, which begins with its hard header, to a unicast address; consumes it.
-    void send(sk_buff* skb, const HwAddr& to) TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
-    // The same for ARP and RARP, which create no neighbour.
+    // Sends the packet, which begins with its hard header, to a unicast address; consumes it. queue: the transmit queue
+    // that it is on.
+    void send(sk_buff* skb, const HwAddr& to, TxQueue& queue) TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
+    // Returns the number of the transmit queue for packets to this address. CONTEXT: any.
+    int queue_of(const HwAddr& to);
+    // The same as send() for ARP and RARP, which create no neighbour. CONTEXT: the first transmit queue.
     void send_address_resolution(sk_buff* skb, const HwAddr& to) TA_REQUIRES(kernel::transmit_lock)
         TA_EXCLUDES(path_lock);
 
@@ -110,7 +114,7 @@ public:
     // Sets a neighbour's ah according to the mode and its connection.
     void publish(Neighbour& neighbour) TA_REQUIRES(path_lock);
     // Sends a packet, with its hard header, as a datagram. CONTEXT: under an RcuGuard or the lock, which keeps the AH.
-    void send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah) TA_REQUIRES(kernel::transmit_lock);
+    void send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah, TxQueue& queue) TA_REQUIRES(kernel::transmit_lock);
 
     // Packets that could not be sent.
     kernel::SharedCounter dropped;
@@ -133,8 +137,8 @@ public:
 private:
     void complete_query(Path& path, int status, sa_path_rec* record) TA_EXCLUDES(path_lock);
 
-    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour) TA_REQUIRES(kernel::transmit_lock)
-        TA_EXCLUDES(path_lock);
+    void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour, TxQueue& queue)
+        TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
     bool goes_by_datagram(const Neighbour& neighbour) const TA_REQUIRES(path_lock);
     // Returns false, and counts, if the limit is reached.
     bool allows(unsigned int count, unsigned int max, const char* what);

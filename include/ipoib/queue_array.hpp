@@ -26,18 +26,25 @@ public:
     Queue* begin() { return queues_; }
     Queue* end() { return queues_ + Max; }
 
-    // From 1 to max. The caller of set_count() excludes users of the queues beyond. CONTEXT: any.
+    // The number of queues that are for use, from 1 to max. The caller of set_count() excludes users of the queues
+    // beyond. CONTEXT: any.
     unsigned int count() const { return count_.load_relaxed(); }
     void set_count(unsigned int count) { count_.store(count); }
 
-    // The sum of a counter of all objects, since a queue that is not for use any more has counted, too. CONTEXT: any.
-    template <class Counter>
-    std::uint64_t sum(Counter Queue::*counter) const
+    // The sum of value(queue), or of a counter, of all objects, since a queue that is not for use any more has counted,
+    // too. CONTEXT: any.
+    template <class Value>
+    std::uint64_t sum(Value value) const
     {
         std::uint64_t total = 0;
         for (const Queue& queue : queues_)
-            total += (queue.*counter).value();
+            total += value(queue);
         return total;
+    }
+    template <class Counter>
+    std::uint64_t sum(Counter Queue::*counter) const
+    {
+        return sum([counter](const Queue& queue) { return (queue.*counter).value(); });
     }
 
 private:

@@ -30,14 +30,15 @@ public:
     // sizes are unchanged. -EBUSY: the interface is a bond's slave.
     kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
 
-    // Uses this many receive queues for connections, up to those of the netdev; current connections end.
-    // -EOPNOTSUPP: an rdma_netdev has queues of its own; or the HCA has no shared receive queues.
-    kernel::Status set_receive_queues(unsigned int count) TA_REQUIRES(kernel::rtnl);
+    // Uses this many queues for connections, up to those of the netdev; current connections end. -EOPNOTSUPP: an
+    // rdma_netdev has queues of its own; the HCA has no shared receive queues; datagram mode has one transmit queue.
+    kernel::Status set_queues(unsigned int transmits, unsigned int receives) TA_REQUIRES(kernel::rtnl);
+    // Transmit queues of the current mode.
+    unsigned int transmit_queues() const { return transmit_queues_of(connected()); }
 
 private:
-    // Connections use the first transmit queue only; an rdma_netdev may have several.
-    kernel::Status use_one_tx_queue() TA_REQUIRES(kernel::rtnl);
-    void use_all_tx_queues() TA_REQUIRES(kernel::rtnl);
+    unsigned int transmit_queues_of(bool connected) const;
+    void use_datagram_tx_queues() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     kernel::Published<bool> connected_, icrc_as_checksum_, umcast_;

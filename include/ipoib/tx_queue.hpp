@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A transmit queue of the netdev: flow control, byte queue limits (BQL), completion events, NAPI, stall watchdog and
-// counters, for the sends of the UD queue pair and of connections.
+// counters. The first one sends for the UD queue pair, and each for the connections that are assigned to it.
 #pragma once
 #include <cstdint>
 
 #include <ipoib/completions.hpp>
+#include <ipoib/path_lock.hpp>
 #include <ipoib/rc_send_pool.hpp>
 #include <ipoib/ud_send_ring.hpp>
 #include <kernel/handle.hpp>
@@ -29,23 +30,25 @@ public:
     // 64 KiB.
     static constexpr std::uint32_t prompt_bytes = 16384;
 
-    TxQueue(Interface& interface, net_device* dev)
-        : ring(interface, *this), pool(interface, *this), interface_(interface), dev_(dev), reap_(*this), watch_(*this)
-    {
-    }
+    TxQueue(Interface& interface, unsigned int index);
 
-    // Creates the completion queue on a vector of the HCA, and ring and pool of this many slots with up to sges
-    // elements each. On failure destroy() undoes what was done. CONTEXT: process.
-    kernel::Status create(unsigned int sends, unsigned int sges, unsigned int vector) TA_REQUIRES(kernel::rtnl);
+    // Creates the completion queue on a vector of the HCA, with space for a UD send ring of `datagrams` slots, which
+    // the caller creates, and a pool of `messages` slots of up to sges elements. On failure destroy() undoes what was
+    // done. CONTEXT: process.
+    kernel::Status create(unsigned int datagrams, unsigned int messages, unsigned int sges, unsigned int vector);
     // CONTEXT: process; no queue pair uses the completion queue.
-    void destroy() TA_REQUIRES(kernel::rtnl);
+    void destroy();
     ib_cq* cq() const { return cq_.get(); }
+    // The netdev's number of the queue, from 0.
+    unsigned int index() const { return index_; }
 
     // The poll runs between start() and stop(). CONTEXT: process; stop(): closed, and nothing transmits.
     void start();
     // No packet is accepted and the queue is not woken any more; completions are still handled. CONTEXT: process.
     void close() { closed_.store(true); }
     void stop();
+    // Frees sends that never completed. CONTEXT: process; stopped, and no queue pair has sends.
+    void empty();
     bool closed() const { return closed_.load_relaxed(); }
 
     // A packet was built. Stops the queue if there is no space for another. Returns true if the doorbell must be rung
@@ -53,7 +56,7 @@ public:
     bool account(unsigned int bytes) TA_REQUIRES(kernel::transmit_lock)
     {
         accounted_.store(accounted_.load_relaxed() + bytes);
-        const bool ring_now = shim_netdev_tx_sent_queue(dev_, bytes, shim_netdev_xmit_more());
+        const bool ring_now = shim_netdev_tx_sent_queue(dev_, index_, bytes, shim_netdev_xmit_more());
         if (has_room()) [[likely]]
             return ring_now;
         stop_stack();
@@ -67,6 +70,12 @@ public:
     }
     // Sends were posted: requests an event for their completions, or queues reap(). CONTEXT: bottom halves off.
     void expect_completions();
+    // Has sends that need no event handled along with receives. CONTEXT: any.
+    void reap_soon()
+    {
+        if (!closed_.load() && outstanding() != 0)
+            napi_.schedule();
+    }
     // Packets were freed; queued: their bytes as account() was given them.
     void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued) TA_REQUIRES(kernel::transmit_poll);
     // Sends that are posted and not freed.
@@ -89,6 +98,8 @@ public:
 
     UdSendRing ring;
     RcSendPool pool;
+    // Connections that are assigned to the queue.
+    unsigned int connections TA_GUARDED(path_lock) = 0;
     // Written by the poll.
     kernel::Counter packets, bytes, errors;
     // Written under the transmit lock.
@@ -111,6 +122,7 @@ private:
 
     Interface& interface_;
     net_device* const dev_;
+    const unsigned int index_;
     kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;
     // True from close() to start(), and after a failed post until the restart.
     kernel::Published<bool> closed_{true};

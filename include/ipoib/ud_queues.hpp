@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/result.hpp>
@@ -17,6 +18,7 @@ namespace ipoib {
 class Interface;
 struct Moderation;
 class RxQueue;
+class TxQueue;
 
 // Slots of the send ring and the receive ring.
 struct RingSizes {
@@ -53,13 +55,15 @@ public:
     // Creates other queues for rings of these sizes. The QPN and so the hardware address change, which is announced to
     // neighbours (Announcer). On failure there are no queues. CONTEXT: out of service.
     kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
-    // Receive queues for connections, at most: 1 with an rdma_netdev, and without shared receive queues.
+    // Queues for connections, at most: 1 with an rdma_netdev; 1 for receives without shared receive queues.
     unsigned int max_receive_queues() const;
-    // One for each processor, and for each completion vector of the HCA, if that is less.
-    unsigned int default_receive_queues() const;
-    // Creates and starts a further receive queue, unless it exists; close() destroys it. CONTEXT: process, one at a
-    // time, while connections are accepted.
-    kernel::Status use(RxQueue& queue) TA_EXCLUDES(lock_);
+    unsigned int max_transmit_queues() const;
+    // One for each processor, and for each completion vector of the HCA, if that is less; up to max.
+    unsigned int default_queues(unsigned int max) const;
+    // Return the queue with the fewest connections; the first one if that queue does not exist and cannot be created.
+    // close() destroys further queues. CONTEXT: process, one at a time, while connections are accepted or made.
+    RxQueue& choose_receive_queue() TA_EXCLUDES(lock_, path_lock);
+    TxQueue& choose_transmit_queue() TA_EXCLUDES(lock_, path_lock);
     // Sets the moderation of all receive queues, and whether DIM adjusts it. CONTEXT: process.
     kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_EXCLUDES(lock_);
     // Moves the queue pair from SQE to RTS, from the work queue. CONTEXT: any.
@@ -69,8 +73,14 @@ private:
     static kernel::LockClass lock_class_;
 
     std::uint32_t create_flags() const;
-    // Returns the completion vector that is this far from the first receive queue's.
-    unsigned int vector(unsigned int distance) const;
+    template <class Queues>
+    auto& choose(Queues& queues, const char* direction) TA_EXCLUDES(lock_, path_lock);
+    // Creates and starts a further queue, unless it exists.
+    kernel::Status use(RxQueue& queue) TA_REQUIRES(lock_);
+    kernel::Status use(TxQueue& queue) TA_REQUIRES(lock_);
+    // Completion vectors of queues, by their numbers.
+    unsigned int receive_vector(unsigned int queue) const;
+    unsigned int transmit_vector(unsigned int queue) const;
     kernel::Status create() TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
     // CONTEXT: they are stopped.
@@ -83,7 +93,7 @@ private:
     void run_recovery();
 
     Interface& interface_;
-    // Held while further receive queues are created, and while settings of all are changed.
+    // Held while further queues are created, and while settings of all receive queues are changed.
     kernel::Mutex lock_ TA_ACQUIRED_AFTER(kernel::rtnl){lock_class_, "ipoib_queues"};
     const unsigned int first_vector_;
     kernel::Handle<ib_pd, shim_ib_dealloc_pd> pd_;

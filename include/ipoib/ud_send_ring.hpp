@@ -36,8 +36,9 @@ public:
     void complete(const shim_wc* wc, int budget) TA_REQUIRES(kernel::transmit_poll);
 
     const kernel::RingIndex& index() const { return index_; }
-    // True if the stack's largest packet finds enough free slots.
+    // True if the stack's largest packet finds enough free slots, or none are needed.
     bool has_room() const { return index_.free() >= min_free_; }
+    bool created() const { return min_free_ != 0; }
     bool half_free() const { return index_.free() >= index_.size() / 2; }
     // Sends that the HCA has. CONTEXT: closed.
     unsigned int posted() const { return index_.used() - refused_.load(); }
@@ -73,8 +74,8 @@ private:
     // Headers of segments that the driver makes.
     SegmentHeaders headers_;
     kernel::RingIndex index_;
-    // Slots that the stack's largest packet takes.
-    std::uint32_t min_free_ = 1;
+    // Slots that the stack's largest packet takes; 0: the ring does not exist.
+    std::uint32_t min_free_ = 0;
     // The limit that the stack was last given, and the one that it has without the driver's.
     unsigned int max_segments_ TA_GUARDED(kernel::rtnl) = 0, wanted_segments_ TA_GUARDED(kernel::rtnl) = 0;
     // Built and not posted: from this index to head.

@@ -27,9 +27,12 @@ struct shim_rings {
 };
 void ipoib_ethtool_get_rings(const struct net_device *dev, struct shim_rings *rings);
 int ipoib_ethtool_set_rings(struct net_device *dev, unsigned int sends, unsigned int receives);
-/* Receive queues in use, and at most. */
-void ipoib_ethtool_get_channels(const struct net_device *dev, unsigned int *receives, unsigned int *max_receives);
-int ipoib_ethtool_set_channels(struct net_device *dev, unsigned int receives);
+/* Queues in use, and their maxima. */
+struct shim_channels {
+	unsigned int transmits, receives, max_transmits, max_receives;
+};
+void ipoib_ethtool_get_channels(const struct net_device *dev, struct shim_channels *channels);
+int ipoib_ethtool_set_channels(struct net_device *dev, unsigned int transmits, unsigned int receives);
 /* Private flags: bits of enum ipoib_flag. */
 enum ipoib_flag {
 	IPOIB_FLAG_ICRC_AS_CHECKSUM = 1,

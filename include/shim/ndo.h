@@ -32,8 +32,13 @@ int ipoib_ndo_stop(struct net_device *dev);
 int ipoib_ndo_change_mtu(struct net_device *dev, int mtu);
 /* Sends, queues or drops the packet. CONTEXT: softirq, or bottom halves off; under the queue's transmit lock. */
 void ipoib_ndo_start_xmit(struct sk_buff *skb, struct net_device *dev);
-/* CONTEXT: softirq, of the watchdog. */
-void ipoib_ndo_tx_timeout(struct net_device *dev);
+/*
+ * Returns the number of the transmit queue that sends the packet, or -1: any does. Called only if several are used.
+ * CONTEXT: bottom halves off.
+ */
+int ipoib_ndo_select_queue(struct sk_buff *skb, struct net_device *dev);
+/* The queue was stopped for too long; old kernels do not say which, but 0. CONTEXT: softirq, of the watchdog. */
+void ipoib_ndo_tx_timeout(struct net_device *dev, unsigned int queue);
 /* Returns the HCA, and in *port the port's number. CONTEXT: any. */
 struct ib_device *ipoib_port_of(const struct net_device *dev, uint32_t *port);
 /*

@@ -32,8 +32,8 @@ enum shim_feature {
 struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port);
 struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
 						  const char *name);
-/* Receive queues of a netdev, at most, unless its rdma_netdev has more. */
-enum { SHIM_MAX_RX_QUEUES = 8 };
+/* Queues of a netdev, at most, unless its rdma_netdev has more. */
+enum { SHIM_MAX_TX_QUEUES = 8, SHIM_MAX_RX_QUEUES = 8 };
 
 /* Number of queues that were allocated. */
 unsigned int shim_netdev_num_tx_queues(const struct net_device *dev);

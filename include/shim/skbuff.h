@@ -81,6 +81,15 @@ enum shim_drop {
 void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why);
 /* Queues a packet with hard header on the device. CONTEXT: process or softirq, without a transmit lock. */
 void shim_dev_queue_xmit(struct sk_buff *skb, struct net_device *dev);
+/*
+ * Has a packet of the device transmitted on this queue, behind the qdisc; drops it if the queue is stopped or the
+ * device is down. CONTEXT: process or softirq, without a transmit lock.
+ */
+void shim_dev_direct_xmit(struct sk_buff *skb, unsigned int queue);
+/* The transmit queue that the core selected, from 0. */
+unsigned int shim_skb_get_queue_mapping(const struct sk_buff *skb);
+/* A hash of the packet's flow: addresses, protocol and ports. */
+uint32_t shim_skb_get_hash(struct sk_buff *skb);
 
 /* Reports the path MTU, of IP packets, to the packet's route. */
 void shim_skb_dst_update_pmtu(struct sk_buff *skb, unsigned int mtu);

@@ -26,8 +26,8 @@ static struct net_device *alloc_dev(struct ib_device *ca, u32 port, const char *
 	int ret;
 
 	if (PTR_ERR(dev) == -EOPNOTSUPP)
-		dev = alloc_netdev_mqs(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup, 1,
-				       SHIM_MAX_RX_QUEUES);
+		dev = alloc_netdev_mqs(sizeof(struct rdma_netdev), name, name_type, shim_netdev_setup,
+				       SHIM_MAX_TX_QUEUES, SHIM_MAX_RX_QUEUES);
 	if (IS_ERR_OR_NULL(dev))
 		return NULL;
 	ret = shim_link_use(dev, ca, port);

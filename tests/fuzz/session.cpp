@@ -167,10 +167,10 @@ void Session::look(net_device* dev)
     if (!interface.has_queues())
         return;
     const ib_qp* const qp = interface.queues.qp();
-    if (!qp || !interface.rx[0].cq() || !interface.tx.cq())
+    if (!qp || !interface.rx[0].cq() || !interface.tx[0].cq())
         return;
     require(interface.rx[0].cq()->entries.size() <= interface.rx[0].cq()->size, "the receive completion queue overran");
-    require(interface.tx.cq()->entries.size() <= interface.tx.cq()->size, "the send completion queue overran");
+    require(interface.tx[0].cq()->entries.size() <= interface.tx[0].cq()->size, "the send completion queue overran");
     require(qp->outstanding.size() <= qp->send_wrs && qp->receives.size() <= qp->recv_wrs,
             "more was posted than the queue pair has room for");
     require(interface.rx[0].ring.outstanding() <= interface.queues.sizes().receives,
@@ -211,10 +211,10 @@ void Session::bring_down(net_device* dev)
     ipoib_ndo_get_stats(dev, &stats);
     const Count& count = counts_[dev];
     const std::uint64_t ended = stats.tx_packets + stats.tx_dropped;
-    require(ended >= count.handed && ended <= count.handed + interface.tx.ring.segmented.value(),
+    require(ended >= count.handed && ended <= count.handed + interface.tx[0].ring.segmented.value(),
             "packets handed over are not those sent and dropped");
     require(stats.rx_packets == count.received, "packets that came up are not those counted");
-    require(interface.rx[0].ring.outstanding() == 0 && interface.tx.outstanding() == 0,
+    require(interface.rx[0].ring.outstanding() == 0 && interface.tx[0].outstanding() == 0,
             "a closed interface has its rings in use");
     require(dev->queued_bytes == 0, "byte queue limits know of packets that a closed interface has");
 }

@@ -196,11 +196,11 @@ void Session::receive_bogus_completion()
         interface.rx[0].cq()->push(done);
         break;
     case 1:
-        interface.tx.cq()->push(done);
+        interface.tx[0].cq()->push(done);
         break;
     default:
         done.id |= WrId::of(WrId::Kind::rc, 0);
-        interface.tx.cq()->push(done);
+        interface.tx[0].cq()->push(done);
         break;
     }
     poll();

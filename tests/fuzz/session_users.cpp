@@ -303,7 +303,7 @@ void Session::time_out()
 {
     net_device* const dev = device();
     if (dev && dev->up)
-        ipoib_ndo_tx_timeout(dev);
+        ipoib_ndo_tx_timeout(dev, 0);
 }
 
 // Time

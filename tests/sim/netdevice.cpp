@@ -179,74 +179,83 @@ void shim_netif_receive_skb(sk_buff* skb)
 }
 bool shim_napi_holds_packets(const shim_napi* napi) { return !napi->held->empty(); }
 
-// The transmit queue
+// The transmit queues
 
-void shim_netif_tx_start_queue(net_device* dev)
+void shim_netif_tx_start_queue(net_device* dev, unsigned int queue)
 {
-    dev->stopped = false;
+    dev->queues.at(queue).stopped = false;
     world->scheduler.point();
 }
-void shim_netif_tx_stop_queue(net_device* dev)
+void shim_netif_tx_stop_queue(net_device* dev, unsigned int queue)
 {
-    dev->stopped = true;
+    dev->queues.at(queue).stopped = true;
     world->scheduler.point();
 }
-void shim_netif_tx_wake_queue(net_device* dev)
+void shim_netif_tx_wake_queue(net_device* dev, unsigned int queue)
 {
-    if (std::exchange(dev->stopped, false))
-        world->stack.schedule_queue(dev);
+    if (std::exchange(dev->queues.at(queue).stopped, false))
+        world->stack.schedule_queue(dev, queue);
     world->scheduler.point();
 }
-bool shim_netif_xmit_stopped(const net_device* dev)
+bool shim_netif_xmit_stopped(const net_device* dev, unsigned int queue)
 {
     world->scheduler.point();
-    return dev->xoff();
+    return dev->queues.at(queue).xoff();
 }
-bool shim_netif_tx_queue_stopped(const net_device* dev)
+bool shim_netif_tx_queue_stopped(const net_device* dev, unsigned int queue)
 {
     world->scheduler.point();
-    return dev->stopped;
+    return dev->queues.at(queue).stopped;
 }
-void shim_netif_tx_wake_all_queues(net_device* dev) { shim_netif_tx_wake_queue(dev); }
+void shim_netif_tx_wake_all_queues(net_device* dev)
+{
+    for (unsigned int i = 0; i < dev->queues.size(); ++i)
+        shim_netif_tx_wake_queue(dev, i);
+}
 void shim_netif_tx_disable(net_device* dev)
 {
-    world->stack.lock_transmit(dev);
-    dev->stopped = true;
-    world->stack.unlock_transmit(dev);
-}
-bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int bytes, bool more)
-{
-    dev->sent_bytes += bytes;
-    // A packet with more following does not reach the limit.
-    if (!more && dev->sent_bytes - dev->completed_bytes > dev->limit_bytes)
-        dev->limited = true;
-    world->scheduler.point();
-    return !more || dev->stopped;
-}
-void shim_netdev_tx_completed_queue(net_device* dev, unsigned int, unsigned int bytes)
-{
-    SIM_CHECK(bytes <= dev->sent_bytes - dev->completed_bytes, "%u bytes complete, and %llu are under way", bytes,
-              static_cast<unsigned long long>(dev->sent_bytes - dev->completed_bytes));
-    dev->completed_bytes += bytes;
-    world->scheduler.point();
-    if (dev->limited && dev->sent_bytes - dev->completed_bytes <= dev->limit_bytes) {
-        dev->limited = false;
-        world->stack.schedule_queue(dev);
+    for (unsigned int i = 0; i < dev->queues.size(); ++i) {
+        world->stack.lock_transmit(dev, i);
+        dev->queues[i].stopped = true;
+        world->stack.unlock_transmit(dev, i);
     }
 }
-void shim_netdev_tx_reset_queue(net_device* dev)
+bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int queue, unsigned int bytes, bool more)
 {
-    dev->sent_bytes = dev->completed_bytes = 0;
-    dev->limited = false;
+    TransmitQueue& its = dev->queues.at(queue);
+    its.sent_bytes += bytes;
+    // A packet with more following does not reach the limit.
+    if (!more && its.sent_bytes - its.completed_bytes > dev->limit_bytes)
+        its.limited = true;
+    world->scheduler.point();
+    return !more || its.stopped;
+}
+void shim_netdev_tx_completed_queue(net_device* dev, unsigned int queue, unsigned int, unsigned int bytes)
+{
+    TransmitQueue& its = dev->queues.at(queue);
+    SIM_CHECK(bytes <= its.sent_bytes - its.completed_bytes, "%u bytes complete, and %llu are under way", bytes,
+              static_cast<unsigned long long>(its.sent_bytes - its.completed_bytes));
+    its.completed_bytes += bytes;
+    world->scheduler.point();
+    if (its.limited && its.sent_bytes - its.completed_bytes <= dev->limit_bytes) {
+        its.limited = false;
+        world->stack.schedule_queue(dev, queue);
+    }
+}
+void shim_netdev_tx_reset_queue(net_device* dev, unsigned int queue)
+{
+    TransmitQueue& its = dev->queues.at(queue);
+    its.sent_bytes = its.completed_bytes = 0;
+    its.limited = false;
 }
 bool shim_netdev_xmit_more()
 {
     const Fiber* fiber = world->scheduler.current();
     return fiber->more;
 }
-unsigned int shim_tx_queue_idle_ms(const net_device* dev)
+unsigned int shim_tx_queue_idle_ms(const net_device* dev, unsigned int queue)
 {
-    return static_cast<unsigned int>((world->scheduler.now() - dev->last_sent) / millisecond);
+    return static_cast<unsigned int>((world->scheduler.now() - dev->queues.at(queue).last_sent) / millisecond);
 }
 
 // Registration and end
@@ -258,10 +267,16 @@ net_device* shim_helper_alloc_child_netdev(ib_device* ca, std::uint32_t, net_dev
 }
 int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
-void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
+void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
-unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
-int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
+unsigned int shim_netdev_num_tx_queues(const net_device* dev) { return static_cast<unsigned int>(dev->queues.size()); }
+int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
+{
+    // The packets in the queues that go out of use are dropped.
+    dev->real_queues = count;
+    world->stack.empty_queues(dev, count);
+    return 0;
+}
 void shim_helper_netdev_add_features(net_device* dev, unsigned int features)
 {
     dev->can_segment = features & (SHIM_FEATURE_DRIVER_TSO | SHIM_FEATURE_TSO);

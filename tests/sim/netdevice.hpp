@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <ipoib/address.hpp>
+#include <shim/netdevice.h>
 
 #include "base.hpp"
 #include "skbuff.hpp"
@@ -26,6 +27,20 @@ struct Neighbours;
 struct Party {
     unsigned int node = 0, part = 0;
     bool operator==(const Party&) const = default;
+};
+
+// A queue of packets, and the transmit queue behind it.
+struct TransmitQueue {
+    std::deque<sk_buff*> packets;
+    bool runs = false, scheduled = false;
+    Time forgotten_since = 0;
+    // Holds the transmit lock.
+    Fiber* transmitter = nullptr;
+    bool stopped = true, limited = false;
+    std::uint64_t sent_bytes = 0, completed_bytes = 0;
+    Time last_sent = 0, stuck_since = 0;
+
+    bool xoff() const { return stopped || limited; }
 };
 
 } // namespace sim
@@ -44,16 +59,13 @@ struct net_device {
     bool by_netlink = false;
     std::vector<ipoib::HwAddr> multicast;
 
-    // The queue of packets and the transmit queue. active: linkwatch has seen a carrier.
+    // active: linkwatch has seen a carrier.
     bool active = false, linkwatch = false;
-    std::deque<sk_buff*> queue;
-    bool queue_runs = false, queue_scheduled = false;
-    sim::Time queue_forgotten_since = 0;
-    sim::Fiber* transmitter = nullptr;
-    bool stopped = true, limited = false;
-    std::uint64_t sent_bytes = 0, completed_bytes = 0, limit_bytes = 0;
-    unsigned int queue_length = 256;
-    sim::Time last_sent = 0, stuck_since = 0, active_since = 0;
+    sim::Time active_since = 0;
+    // Those in use are the first real_queues.
+    std::array<sim::TransmitQueue, SHIM_MAX_TX_QUEUES> queues;
+    unsigned int real_queues = 1, queue_length = 256;
+    std::uint64_t limit_bytes = 0;
 
     net_device* next_in_batch = nullptr;
     // Writers of the interface's files, and lookups of rdma_cm, that hold the netdev.
@@ -86,6 +98,4 @@ struct net_device {
     // Since when the other hosts do not know the new address; 0: they know it.
     sim::Time untold_since = 0;
     std::shared_ptr<sim::Neighbours> neighbours;
-
-    bool xoff() const { return stopped || limited; }
 };

@@ -309,6 +309,14 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
     const Bh bh;
     world->stack.transmit(dev, skb);
 }
+void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
+{
+    check(skb);
+    SIM_CHECK(!world->stack.within_transmit(skb->dev), "transmit again under the transmit lock");
+    ++skb->dev->again;
+    world->stack.transmit_directly(skb->dev, queue, skb);
+}
+unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
 void shim_skb_dst_update_pmtu(sk_buff* skb, unsigned int mtu)
 {
     check(skb);

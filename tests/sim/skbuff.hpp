@@ -43,7 +43,7 @@ struct sk_buff {
     net_device* dev = nullptr;
     std::uint16_t protocol = 0;
     shim_packet_type type = SHIM_PACKET_HOST;
-    unsigned int note = 0;
+    unsigned int note = 0, tx_queue = 0;
     bool wants_checksum = false, verified = false, recycle = false;
     // Segmentation: bytes of each segment's data, number of segments, bytes of headers with the encapsulation.
     unsigned int segment_bytes = 0, segments = 1, header_bytes = 0;

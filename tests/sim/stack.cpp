@@ -2,6 +2,7 @@
 #include "stack.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "world.hpp"
@@ -128,15 +129,25 @@ void Stack::close(net_device* dev)
 void Stack::activate(net_device* dev)
 {
     dev->active = true;
-    dev->active_since = dev->last_sent = dev->stuck_since = dev->queue_forgotten_since = world->scheduler.now();
+    dev->active_since = world->scheduler.now();
+    for (TransmitQueue& queue : dev->queues)
+        queue.last_sent = queue.stuck_since = queue.forgotten_since = dev->active_since;
 }
 
 void Stack::deactivate(net_device* dev)
 {
     dev->active = false;
-    for (; !dev->queue.empty(); dev->queue.pop_front())
-        skb_free(dev->queue.front());
-    world->scheduler.wait(&dev->queue, "a queue to stop", [dev] { return !dev->queue_runs && !dev->transmitter; });
+    empty_queues(dev, 0);
+}
+
+void Stack::empty_queues(net_device* dev, unsigned int first)
+{
+    for (unsigned int i = first; i < dev->queues.size(); ++i) {
+        TransmitQueue& queue = dev->queues[i];
+        for (; !queue.packets.empty(); queue.packets.pop_front())
+            lose(queue.packets.front());
+        world->scheduler.wait(&queue, "a queue to stop", [&queue] { return !queue.runs && !queue.transmitter; });
+    }
 }
 
 void Stack::carrier(net_device* dev, bool on)
@@ -194,28 +205,32 @@ void Stack::check_sums(net_device* dev)
 
 // Transmission
 
-void Stack::lock_transmit(net_device* dev)
+void Stack::lock_transmit(net_device* dev, unsigned int queue)
 {
+    Fiber*& transmitter = dev->queues[queue].transmitter;
     shim_local_bh_disable();
     world->scheduler.point();
-    world->lockdep.acquire(Lockdep::transmit, &dev->transmitter);
-    world->scheduler.wait(&dev->transmitter, "the transmit lock", [dev] { return !dev->transmitter; });
-    dev->transmitter = world->scheduler.current();
+    world->lockdep.acquire(Lockdep::transmit, &transmitter);
+    world->scheduler.wait(&transmitter, "the transmit lock", [&transmitter] { return !transmitter; });
+    transmitter = world->scheduler.current();
 }
 
-void Stack::unlock_transmit(net_device* dev)
+void Stack::unlock_transmit(net_device* dev, unsigned int queue)
 {
-    SIM_CHECK(within_transmit(dev), "the transmit lock is not held");
-    dev->transmitter = nullptr;
-    world->lockdep.release(&dev->transmitter);
-    world->scheduler.wake(&dev->transmitter);
-    world->scheduler.wake(&dev->queue);
+    Fiber*& transmitter = dev->queues[queue].transmitter;
+    SIM_CHECK(transmitter == world->scheduler.current(), "the transmit lock is not held");
+    transmitter = nullptr;
+    world->lockdep.release(&transmitter);
+    world->scheduler.wake(&transmitter);
+    world->scheduler.wake(&dev->queues[queue]);
     shim_local_bh_enable();
 }
 
 bool Stack::within_transmit(const net_device* dev) const
 {
-    return dev->transmitter && dev->transmitter == world->scheduler.current();
+    return std::any_of(dev->queues.begin(), dev->queues.end(), [](const TransmitQueue& queue) {
+        return queue.transmitter && queue.transmitter == world->scheduler.current();
+    });
 }
 
 void Stack::lose(sk_buff* skb)
@@ -224,79 +239,106 @@ void Stack::lose(sk_buff* skb)
     skb_free(skb);
 }
 
+unsigned int Stack::enqueue(net_device* dev, sk_buff* skb)
+{
+    const int selected = dev->real_queues > 1 ? ipoib_ndo_select_queue(skb, dev) : 0;
+    // The core uses the first queue for a number that is not in use any more.
+    const unsigned int queue = selected < 0 || static_cast<unsigned int>(selected) >= dev->real_queues
+                                   ? 0
+                                   : static_cast<unsigned int>(selected);
+    if (!dev->active || dev->queues[queue].packets.size() >= dev->queue_length)
+        lose(skb);
+    else
+        dev->queues[queue].packets.push_back(skb);
+    return queue;
+}
+
 void Stack::transmit(net_device* dev, sk_buff* skb)
 {
     SIM_CHECK(world->scheduler.current()->bh > 0, "dev_queue_xmit with bottom halves on");
-    if (!dev->active || dev->queue.size() >= dev->queue_length)
-        return lose(skb);
-    dev->queue.push_back(skb);
-    run_queue(dev);
+    run_queue(dev, enqueue(dev, skb));
 }
 
 void Stack::transmit(net_device* dev, const std::vector<sk_buff*>& packets)
 {
     SIM_CHECK(world->scheduler.current()->bh > 0, "dev_queue_xmit with bottom halves on");
+    std::set<unsigned int> used;
     for (sk_buff* skb : packets)
-        if (!dev->active || dev->queue.size() >= dev->queue_length)
-            lose(skb);
-        else
-            dev->queue.push_back(skb);
-    run_queue(dev);
+        used.insert(enqueue(dev, skb));
+    for (const unsigned int queue : used)
+        run_queue(dev, queue);
 }
 
-void Stack::schedule_queue(net_device* dev)
+void Stack::transmit_directly(net_device* dev, unsigned int queue, sk_buff* skb)
 {
-    if (std::exchange(dev->queue_scheduled, true))
+    lock_transmit(dev, queue);
+    if (dev->active && !dev->queues[queue].stopped)
+        hand_over(dev, queue, skb);
+    else
+        lose(skb);
+    unlock_transmit(dev, queue);
+}
+
+void Stack::hand_over(net_device* dev, unsigned int queue, sk_buff* skb)
+{
+    skb->tx_queue = queue;
+    ++dev->handed;
+    shim_rcu_read_lock();
+    ipoib_ndo_start_xmit(skb, dev);
+    shim_rcu_read_unlock();
+    dev->queues[queue].last_sent = world->scheduler.now();
+}
+
+void Stack::schedule_queue(net_device* dev, unsigned int queue)
+{
+    if (std::exchange(dev->queues[queue].scheduled, true))
         return;
-    world->scheduler.after(world->scheduler.random().below(20 * microsecond), [this, dev] {
-        world->scheduler.spawn("queue of " + dev->name, Fiber::Kind::softirq, [this, dev] {
-            dev->queue_scheduled = false;
-            run_queue(dev);
+    world->scheduler.after(world->scheduler.random().below(20 * microsecond), [this, dev, queue] {
+        world->scheduler.spawn("queue of " + dev->name, Fiber::Kind::softirq, [this, dev, queue] {
+            dev->queues[queue].scheduled = false;
+            run_queue(dev, queue);
         });
     });
 }
 
-void Stack::run_queue(net_device* dev)
+void Stack::run_queue(net_device* dev, unsigned int number)
 {
-    if (dev->queue_runs)
+    TransmitQueue& queue = dev->queues[number];
+    if (queue.runs)
         return;
-    dev->queue_runs = true;
+    queue.runs = true;
     Fiber* self = world->scheduler.current();
-    while (dev->active && !dev->queue.empty() && !dev->xoff()) {
+    while (dev->active && !queue.packets.empty() && !queue.xoff()) {
         std::deque<sk_buff*> batch;
-        for (auto left = world->scheduler.random().between(1, 8); left && !dev->queue.empty(); --left) {
-            sk_buff* skb = dev->queue.front();
-            dev->queue.pop_front();
+        for (auto left = world->scheduler.random().between(1, 8); left && !queue.packets.empty(); --left) {
+            sk_buff* skb = queue.packets.front();
+            queue.packets.pop_front();
             // A packet that the driver does not segment is lost here; the stack would segment it.
             if (skb->segments > 1 && (!dev->segments || skb->segments > dev->max_segments))
                 lose(skb);
             else
                 batch.push_back(skb);
         }
-        lock_transmit(dev);
+        lock_transmit(dev, number);
         // Only the driver ends a batch: a packet marked with more is followed by another one, whatever the limit.
-        const bool begun = !dev->xoff();
-        while (begun && !batch.empty() && !dev->stopped) {
+        const bool begun = !queue.xoff();
+        while (begun && !batch.empty() && !queue.stopped) {
             sk_buff* skb = batch.front();
             batch.pop_front();
             self->more = !batch.empty();
-            ++dev->handed;
-            shim_rcu_read_lock();
-            ipoib_ndo_start_xmit(skb, dev);
-            shim_rcu_read_unlock();
+            hand_over(dev, number, skb);
             self->more = false;
-            dev->last_sent = world->scheduler.now();
         }
-        unlock_transmit(dev);
+        unlock_transmit(dev, number);
         // A packet that met a stopped queue is the first of the next batch.
         for (; !batch.empty(); batch.pop_back())
             if (dev->active)
-                dev->queue.push_front(batch.back());
+                queue.packets.push_front(batch.back());
             else
                 skb_free(batch.back());
     }
-    dev->queue_runs = false;
-    world->scheduler.wake(&dev->queue);
+    queue.runs = false;
+    world->scheduler.wake(&queue);
 }
 
 // Checks that a sent packet announced a new address.
@@ -322,6 +364,30 @@ void Stack::check_moderation(const net_device* dev)
     }
 }
 
+void Stack::watch_queue(net_device* dev, unsigned int number, bool works)
+{
+    const Time now = world->scheduler.now();
+    TransmitQueue& queue = dev->queues[number];
+    if (!works || !queue.xoff())
+        queue.stuck_since = now;
+    if (!works || queue.xoff() || queue.packets.empty() || queue.runs || queue.scheduled)
+        queue.forgotten_since = now;
+    SIM_CHECK(now - queue.stuck_since < max_stop, "%s: the transmit queue is lost (stopped %d, limited %d)",
+              dev->name.c_str(), queue.stopped, queue.limited);
+    SIM_CHECK(now - queue.forgotten_since < max_oblivion, "%s: %zu packets wait in a queue that nobody runs",
+              dev->name.c_str(), queue.packets.size());
+    if (!works || !queue.xoff() || now - queue.last_sent < watchdog)
+        return;
+    SIM_CHECK(now < dev->ca->excused_until, "%s: a transmit timeout without a fault", dev->name.c_str());
+    queue.last_sent = now;
+    world->scheduler.spawn("watchdog", Fiber::Kind::softirq, [this, dev, &queue, number] {
+        lock_transmit(dev, number);
+        if (dev->active && dev->carrier && queue.xoff())
+            ipoib_ndo_tx_timeout(dev, number);
+        unlock_transmit(dev, number);
+    });
+}
+
 void Stack::watch()
 {
     const Time now = world->scheduler.now();
@@ -332,24 +398,8 @@ void Stack::watch()
         check_moderation(dev);
         if (works)
             working.insert(dev);
-        if (!works || !dev->xoff())
-            dev->stuck_since = now;
-        if (!works || dev->xoff() || dev->queue.empty() || dev->queue_runs || dev->queue_scheduled)
-            dev->queue_forgotten_since = now;
-        SIM_CHECK(now - dev->stuck_since < max_stop, "%s: the transmit queue is lost (stopped %d, limited %d)",
-                  dev->name.c_str(), dev->stopped, dev->limited);
-        SIM_CHECK(now - dev->queue_forgotten_since < max_oblivion, "%s: %zu packets wait in a queue that nobody runs",
-                  dev->name.c_str(), dev->queue.size());
-        if (!works || !dev->xoff() || now - dev->last_sent < watchdog)
-            continue;
-        SIM_CHECK(now < dev->ca->excused_until, "%s: a transmit timeout without a fault", dev->name.c_str());
-        dev->last_sent = now;
-        world->scheduler.spawn("watchdog", Fiber::Kind::softirq, [this, dev] {
-            lock_transmit(dev);
-            if (dev->active && dev->carrier && dev->xoff())
-                ipoib_ndo_tx_timeout(dev);
-            unlock_transmit(dev);
-        });
+        for (unsigned int i = 0; i < dev->queues.size(); ++i)
+            watch_queue(dev, i, works);
     }
     for (const auto& [_, cq] : world->cqs) {
         if (cq->entries.empty() || now - cq->entries.front().since < max_unseen)

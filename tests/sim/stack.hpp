@@ -49,10 +49,15 @@ public:
     // Transmission. CONTEXT: bottom halves off.
     void transmit(net_device* dev, sk_buff* skb);
     void transmit(net_device* dev, const std::vector<sk_buff*>& packets);
-    void schedule_queue(net_device* dev);
-    void lock_transmit(net_device* dev);
-    void unlock_transmit(net_device* dev);
+    void schedule_queue(net_device* dev, unsigned int queue);
+    void lock_transmit(net_device* dev, unsigned int queue);
+    void unlock_transmit(net_device* dev, unsigned int queue);
+    // The fiber holds the transmit lock of a queue of the netdev.
     bool within_transmit(const net_device* dev) const;
+    // Transmits a packet on this queue, behind its packets' queue.
+    void transmit_directly(net_device* dev, unsigned int queue, sk_buff* skb);
+    // Drops the packets of the queues from first on, and waits until none is transmitted.
+    void empty_queues(net_device* dev, unsigned int first);
     void receive(net_device* dev, sk_buff* skb);
 
     // Sends a packet of data of this many bytes, or a few segments of a stream; larger than the MTU only if it is to be
@@ -83,7 +88,12 @@ private:
     static void check_told(const net_device* dev);
     static void check_moderation(const net_device* dev);
     void lose(sk_buff* skb);
-    void run_queue(net_device* dev);
+    // Puts the packet into the queue that the driver selects; returns its number.
+    unsigned int enqueue(net_device* dev, sk_buff* skb);
+    void run_queue(net_device* dev, unsigned int queue);
+    // CONTEXT: under the queue's transmit lock.
+    void hand_over(net_device* dev, unsigned int queue, sk_buff* skb);
+    void watch_queue(net_device* dev, unsigned int queue, bool works);
     void activate(net_device* dev);
     void watch_link(net_device* dev);
     void deactivate(net_device* dev);

@@ -185,6 +185,13 @@ struct sk_buff {
     // Pages owned by the packet; the first holds the data if memory is null.
     unsigned int page_count;
     void* pages[18];
+    unsigned int tx_queue = 0;
+};
+
+// The transmit lock, and whether the driver stopped the queue.
+struct TransmitQueue {
+    std::mutex lock;
+    std::atomic<bool> stopped{true};
 };
 
 struct net_device {
@@ -192,9 +199,9 @@ struct net_device {
     std::uint8_t address[20] = {}, broadcast[20] = {};
     std::atomic<unsigned int> mtu{0};
     std::atomic<bool> carrier{false}, up{false};
-    // The queue: its lock, and whether the driver stopped it.
-    std::mutex transmit_lock;
-    std::atomic<bool> stopped{true};
+    TransmitQueue queues[SHIM_MAX_TX_QUEUES];
+    // Those in use.
+    std::atomic<unsigned int> real_queues{1};
     std::atomic<unsigned long> received{0};
 };
 

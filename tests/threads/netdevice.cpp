@@ -27,8 +27,12 @@ void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
 int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
-unsigned int shim_netdev_num_tx_queues(const net_device*) { return 1; }
-int shim_netif_set_real_num_tx_queues(net_device*, unsigned int) { return 0; }
+unsigned int shim_netdev_num_tx_queues(const net_device*) { return SHIM_MAX_TX_QUEUES; }
+int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
+{
+    dev->real_queues.store(count);
+    return 0;
+}
 bool shim_netif_is_bond_slave(const net_device*) { return false; }
 void shim_helper_netdev_add_features(net_device*, unsigned int) {}
 int shim_helper_register_netdevice(net_device* dev) { return ipoib_ndo_init(dev); }
@@ -68,46 +72,70 @@ void shim_netif_carrier_on(net_device* dev) { dev->carrier.store(true); }
 void shim_netif_carrier_off(net_device* dev) { dev->carrier.store(false); }
 unsigned long shim_arp_tbl_gc_interval() { return 50; }
 
-// The queue. Its state bit orders nothing by itself, as the kernel's bit operations without a result do not.
+// The queues. Their state bits order nothing by itself, as the kernel's bit operations without a result do not.
 
-void shim_netif_tx_start_queue(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
-void shim_netif_tx_stop_queue(net_device* dev) { dev->stopped.store(true, std::memory_order_relaxed); }
-void shim_netif_tx_wake_queue(net_device* dev) { dev->stopped.store(false, std::memory_order_relaxed); }
-void shim_netif_tx_wake_all_queues(net_device* dev) { shim_netif_tx_wake_queue(dev); }
-bool shim_netif_tx_queue_stopped(const net_device* dev) { return dev->stopped.load(std::memory_order_relaxed); }
-bool shim_netif_xmit_stopped(const net_device* dev) { return shim_netif_tx_queue_stopped(dev); }
+void shim_netif_tx_start_queue(net_device* dev, unsigned int queue)
+{
+    dev->queues[queue].stopped.store(false, std::memory_order_relaxed);
+}
+void shim_netif_tx_stop_queue(net_device* dev, unsigned int queue)
+{
+    dev->queues[queue].stopped.store(true, std::memory_order_relaxed);
+}
+void shim_netif_tx_wake_queue(net_device* dev, unsigned int queue) { shim_netif_tx_start_queue(dev, queue); }
+void shim_netif_tx_wake_all_queues(net_device* dev)
+{
+    for (TransmitQueue& queue : dev->queues)
+        queue.stopped.store(false, std::memory_order_relaxed);
+}
+bool shim_netif_tx_queue_stopped(const net_device* dev, unsigned int queue)
+{
+    return dev->queues[queue].stopped.load(std::memory_order_relaxed);
+}
+bool shim_netif_xmit_stopped(const net_device* dev, unsigned int queue)
+{
+    return shim_netif_tx_queue_stopped(dev, queue);
+}
 void shim_netif_tx_disable(net_device* dev)
 {
-    std::lock_guard guard(dev->transmit_lock);
-    shim_netif_tx_stop_queue(dev);
+    for (TransmitQueue& queue : dev->queues) {
+        std::lock_guard guard(queue.lock);
+        queue.stopped.store(true, std::memory_order_relaxed);
+    }
 }
 static thread_local bool more_follow = false;
 bool shim_netdev_xmit_more() { return more_follow; }
-bool shim_netdev_tx_sent_queue(net_device*, unsigned int, bool more) { return !more; }
-void shim_netdev_tx_completed_queue(net_device*, unsigned int, unsigned int) {}
-void shim_netdev_tx_reset_queue(net_device*) {}
-void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
+bool shim_netdev_tx_sent_queue(net_device*, unsigned int, unsigned int, bool more) { return !more; }
+void shim_netdev_tx_completed_queue(net_device*, unsigned int, unsigned int, unsigned int) {}
+void shim_netdev_tx_reset_queue(net_device*, unsigned int) {}
+void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int, unsigned int) {}
 // Called only when sends have stalled.
-unsigned int shim_tx_queue_idle_ms(const net_device*)
+unsigned int shim_tx_queue_idle_ms(const net_device*, unsigned int)
 {
     Machine::get().stalls.fetch_add(1);
     return 0;
+}
+
+// Returns false if the queue is stopped; the packet remains the caller's.
+static bool transmit_on(TransmitQueue& queue, unsigned int number, sk_buff* skb, bool more)
+{
+    std::lock_guard guard(queue.lock);
+    if (shim_netif_tx_queue_stopped(skb->dev, number))
+        return false;
+    skb->tx_queue = number;
+    more_follow = more;
+    ipoib_ndo_start_xmit(skb, skb->dev);
+    more_follow = false;
+    return true;
 }
 
 bool transmit(sk_buff* skb, bool more)
 {
     net_device& dev = *skb->dev;
     shim_local_bh_disable();
-    bool sent = false;
-    {
-        std::lock_guard guard(dev.transmit_lock);
-        if (!shim_netif_tx_queue_stopped(&dev)) {
-            more_follow = more;
-            ipoib_ndo_start_xmit(skb, &dev);
-            more_follow = false;
-            sent = true;
-        }
-    }
+    const int selected = dev.real_queues.load() > 1 ? ipoib_ndo_select_queue(skb, &dev) : 0;
+    const unsigned int number = selected < 0 ? 0 : static_cast<unsigned int>(selected);
+    const bool sent = transmit_on(dev.queues[number], number, skb, more);
     shim_local_bh_enable();
     return sent;
 }
@@ -275,6 +303,14 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
     if (!transmit(skb))
         free_packet(skb);
 }
+void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
+{
+    shim_local_bh_disable();
+    if (!transmit_on(skb->dev->queues[queue], queue, skb, false))
+        free_packet(skb);
+    shim_local_bh_enable();
+}
+unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
 void shim_skb_dst_update_pmtu(sk_buff*, unsigned int) {}
 void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int) { free_packet(skb); }
 void shim_skb_set_cb(sk_buff* skb, unsigned int note) { skb->note = note; }

@@ -80,7 +80,7 @@ TEST_F(ThreadTest, datagrams_are_sent_and_completed)
     over.store(true);
     watcher.join();
     EXPECT_EQ(stuck.load(), 0U);
-    EXPECT_TRUE(comes([this] { return interface().tx.outstanding() == 0; }));
+    EXPECT_TRUE(comes([this] { return interface().tx[0].outstanding() == 0; }));
 }
 
 // Raises a port event each time that the flush of the previous one is done.
@@ -111,8 +111,8 @@ TEST_F(ThreadTest, full_ring_wakes_its_queue)
     on_threads(3, 8000, [this](unsigned int thread, unsigned int n) {
         EXPECT_TRUE(transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(thread))), n % 80 != 79));
     });
-    EXPECT_NE(interface().tx.stops.value(), 0U);
-    EXPECT_TRUE(comes([this] { return !shim_netif_tx_queue_stopped(&machine.dev()); }));
+    EXPECT_NE(interface().tx[0].stops.value(), 0U);
+    EXPECT_TRUE(comes([this] { return !shim_netif_tx_queue_stopped(&machine.dev(), 0); }));
 }
 
 TEST_F(ThreadTest, neighbours_are_removed_under_traffic)
@@ -230,8 +230,8 @@ TEST_F(ConnectedThreadTest, connections_share_the_send_pool)
 {
     connect(2);
     on_threads(2, 8000, [this](unsigned int thread, unsigned int n) { EXPECT_TRUE(send_message(thread, n % 8 != 7)); });
-    EXPECT_TRUE(comes([this] { return interface().tx.outstanding() == 0; }));
-    EXPECT_NE(interface().tx.pool.doorbells.value(), 0U);
+    EXPECT_TRUE(comes([this] { return interface().tx[0].outstanding() == 0; }));
+    EXPECT_NE(interface().tx[0].pool.doorbells.value(), 0U);
 }
 
 TEST_F(ConnectedThreadTest, connections_end_under_traffic)

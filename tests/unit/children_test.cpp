@@ -67,7 +67,7 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_are_spread_over_its_completion_vectors
     using Vectors = std::pair<unsigned int, unsigned int>;
     const auto vectors_of = [](const net_device* dev) {
         const Interface& one = Interface::of(dev);
-        return Vectors(one.rx[0].cq()->vector, one.tx.cq()->vector);
+        return Vectors(one.rx[0].cq()->vector, one.tx[0].cq()->vector);
     };
     world.stop();
     world.ca.comp_vectors = 4;
@@ -93,7 +93,7 @@ TEST_F(ChildrenTest, one_completion_vector_serves_all_interfaces)
         world.ca.comp_vectors = vectors;
         ASSERT_EQ(add_link(request(0x8001)), 0);
         EXPECT_EQ(Interface::of(child(children() - 1)).rx[0].cq()->vector, 0U);
-        EXPECT_EQ(Interface::of(child(children() - 1)).tx.cq()->vector, 0U);
+        EXPECT_EQ(Interface::of(child(children() - 1)).tx[0].cq()->vector, 0U);
     }
 }
 
@@ -358,7 +358,7 @@ TEST_F(ChildrenTest, work_queued_before_unregister_is_a_no_op)
     open();
     for (const unsigned int event : {SHIM_IB_EVENT_GID_CHANGE, SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE})
         world.event(event);
-    ipoib_ndo_tx_timeout(child());
+    ipoib_ndo_tx_timeout(child(), 0);
     world.rtnl = true;
     ipoib_dellink(child(), nullptr);
     // The lock is released, and taken by another, before the interface ends.

@@ -172,7 +172,7 @@ TEST_F(DatagramTest, failed_arming_polls_again)
     for (int i = 0; i < 127; ++i)
         world.transmit(world.packet(peer(1)));
     world.finish_sends(127);
-    EXPECT_TRUE(interface().tx.ring.index().empty());
+    EXPECT_TRUE(interface().tx[0].ring.index().empty());
 }
 
 } // namespace

@@ -54,7 +54,7 @@ TEST_F(DatagramTest, full_ring_stops_the_queue_until_sends_complete)
 TEST_F(DatagramTest, half_free_ring_starts_the_queue)
 {
     // Completions come for every 16th send.
-    while (interface().tx.ring.index().head() % 16 != 0)
+    while (interface().tx[0].ring.index().head() % 16 != 0)
         world.transmit(world.packet(peer(1)));
     world.complete_sends(world.qp().outstanding.size());
     while (!world.dev().stopped)
@@ -62,7 +62,7 @@ TEST_F(DatagramTest, half_free_ring_starts_the_queue)
     world.complete_sends(48);
     EXPECT_TRUE(world.dev().stopped);
     world.complete_sends(16);
-    EXPECT_EQ(interface().tx.ring.index().free(), 64U);
+    EXPECT_EQ(interface().tx[0].ring.index().free(), 64U);
     EXPECT_FALSE(world.dev().stopped);
     world.complete_sends(64);
 }
@@ -308,7 +308,7 @@ TEST_F(DatagramTest, completion_while_the_queue_is_being_stopped_starts_the_queu
     // One free slot is too few to wake a stopped queue.
     world.meanwhile = [&] { world.finish_sends(1); };
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(interface().tx.stops.value(), 1U);
+    EXPECT_EQ(interface().tx[0].stops.value(), 1U);
     EXPECT_FALSE(world.dev().stopped);
     world.complete_sends(127);
 }
@@ -320,11 +320,11 @@ TEST_F(DatagramTest, send_during_the_end_of_a_poll_is_reaped)
     world.transmit(world.packet(peer(1)));
     bool met = false;
     world.meanwhile = [&] {
-        EXPECT_EQ(interface().tx.outstanding(), 2U);
+        EXPECT_EQ(interface().tx[0].outstanding(), 2U);
         world.finish_sends(1);
         world.advance(2);
         world.run_polls();
-        EXPECT_EQ(interface().tx.outstanding(), 1U);
+        EXPECT_EQ(interface().tx[0].outstanding(), 1U);
         met = true;
     };
     world.transmit(world.packet(peer(1)));
@@ -332,7 +332,7 @@ TEST_F(DatagramTest, send_during_the_end_of_a_poll_is_reaped)
     world.finish_sends(1);
     world.advance(2);
     world.run_polls();
-    EXPECT_EQ(interface().tx.outstanding(), 0U);
+    EXPECT_EQ(interface().tx[0].outstanding(), 0U);
 }
 
 TEST_F(DatagramTest, header_create_without_a_destination_writes_nothing)

@@ -71,10 +71,10 @@ TEST_F(EthtoolTest, each_statistic_shows_its_counter)
     shows("rx_errors", its.rx[0].errors);
     shows("rx_dropped", its.rx[0].dropped);
     shows("multicast", its.rx[0].multicast);
-    shows("tx_doorbells", its.tx.ring.doorbells);
-    shows("tx_cm_doorbells", its.tx.pool.doorbells);
-    shows("tx_queue_stopped", its.tx.stops);
-    shows("tx_tso_segments", its.tx.ring.segmented);
+    shows("tx_doorbells", its.tx[0].ring.doorbells);
+    shows("tx_cm_doorbells", its.tx[0].pool.doorbells);
+    shows("tx_queue_stopped", its.tx[0].stops);
+    shows("tx_tso_segments", its.tx[0].ring.segmented);
     shows("rx_doorbells", its.rx[0].doorbells);
     shows("rx_cq_events", its.rx[0].events);
     shows("rx_lro_merged", its.rx[0].merged);

@@ -57,6 +57,8 @@ struct sk_buff {
     std::uint16_t protocol = 0;
     shim_packet_type type = SHIM_PACKET_HOST;
     std::uint16_t rx_queue = 0;
+    unsigned int tx_queue = 0;
+    std::uint32_t hash = 0;
     std::vector<std::uint8_t> mac_header;
     // Buffer that the packet was built in, data that was added, and the bytes of memory that its socket is charged for
     // both.
@@ -95,24 +97,31 @@ struct page_pool {
     unsigned int given = 0;
 };
 
+struct TransmitQueue {
+    bool stopped = true;
+    // Bytes that byte queue limits were given and that have not completed.
+    int queued_bytes = 0;
+};
+
 struct net_device {
     std::string name = "ib0";
     void* owner = nullptr;
     // Calls to the HCA's rdma_netdev, by name.
     std::vector<std::string> lower;
     bool in_lower = false;
-    // Transmit queues after the first are stopped.
-    bool others_stopped = false;
     unsigned int lower_mtu = 0;
     // Index of the P_Key that the rdma_netdev was opened with.
     std::uint16_t lower_pkey_index = 0;
-    // Transmit queues in use, of two, and receive queues; 0: unchanged. Bits of shim_feature.
+    // Transmit queues in use, and receive queues; 0: unchanged. Bits of shim_feature.
     unsigned int tx_queues = 0, rx_queues = 0, features = 0;
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
-    bool registered = false, carrier = false, stopped = true, up = false, ours = true, child = false;
+    bool registered = false, carrier = false, up = false, ours = true, child = false;
+    std::array<TransmitQueue, 8> transmit_queues{};
+    // Those of the first queue.
+    bool& stopped = transmit_queues[0].stopped;
+    int& queued_bytes = transmit_queues[0].queued_bytes;
     std::vector<ipoib::HwAddr> multicast;
-    int queued_bytes = 0;
     bool rx_checksum = true, lro = false, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
@@ -298,7 +307,9 @@ public:
     // A packet as the stack hands it over, to the first netdev unless its dev says another: hard header and payload.
     sk_buff* packet(const ipoib::HwAddr& to, std::uint16_t type = 0x0800, std::size_t payload = 60);
     // Transmits the packet; more: others follow at once.
+    // On the queue that the driver selects, or on this one.
     void transmit(sk_buff* skb, bool more = false);
+    void transmit_on(unsigned int queue, sk_buff* skb, bool more = false);
     // Arriving packets have checksums that the HCA verified; polls wait for run_polls().
     bool verified = false, polls_later = false;
     // A poll is running.

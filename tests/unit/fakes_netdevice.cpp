@@ -37,8 +37,8 @@ int shim_netif_set_real_num_rx_queues(net_device* dev, unsigned int count)
     return 0;
 }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
-void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int) {}
-unsigned int shim_netdev_num_tx_queues(const net_device*) { return 2; }
+void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int, unsigned int) {}
+unsigned int shim_netdev_num_tx_queues(const net_device*) { return SHIM_MAX_TX_QUEUES; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
 {
     EXPECT_TRUE(world->rtnl);
@@ -173,34 +173,47 @@ void shim_helper_netdev_for_each_mc_addr(net_device* dev, void (*visit)(void*, c
 }
 void shim_netif_carrier_on(net_device* dev) { dev->carrier = true; }
 void shim_netif_carrier_off(net_device* dev) { dev->carrier = false; }
-void shim_netif_tx_start_queue(net_device* dev) { dev->stopped = false; }
-void shim_netif_tx_stop_queue(net_device* dev) { dev->stopped = true; }
-void shim_netif_tx_wake_queue(net_device* dev)
+void shim_netif_tx_start_queue(net_device* dev, unsigned int queue) { dev->transmit_queues.at(queue).stopped = false; }
+void shim_netif_tx_stop_queue(net_device* dev, unsigned int queue) { dev->transmit_queues.at(queue).stopped = true; }
+void shim_netif_tx_wake_queue(net_device* dev, unsigned int queue)
 {
-    dev->wakes += dev->stopped;
-    dev->stopped = false;
+    dev->wakes += std::exchange(dev->transmit_queues.at(queue).stopped, false);
 }
-bool shim_netif_tx_queue_stopped(const net_device* dev) { return dev->stopped; }
-bool shim_netif_xmit_stopped(const net_device* dev) { return dev->stopped || dev->limited; }
-void shim_netif_tx_disable(net_device* dev) { dev->stopped = dev->others_stopped = true; }
+bool shim_netif_tx_queue_stopped(const net_device* dev, unsigned int queue)
+{
+    return dev->transmit_queues.at(queue).stopped;
+}
+bool shim_netif_xmit_stopped(const net_device* dev, unsigned int queue)
+{
+    return shim_netif_tx_queue_stopped(dev, queue) || dev->limited;
+}
+void shim_netif_tx_disable(net_device* dev)
+{
+    for (TransmitQueue& queue : dev->transmit_queues)
+        queue.stopped = true;
+}
 void shim_netif_tx_wake_all_queues(net_device* dev)
 {
-    dev->others_stopped = false;
-    shim_netif_tx_wake_queue(dev);
+    for (unsigned int i = dev->transmit_queues.size(); i-- > 1;)
+        dev->transmit_queues[i].stopped = false;
+    shim_netif_tx_wake_queue(dev, 0);
 }
-bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int bytes, bool more)
+bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int queue, unsigned int bytes, bool more)
 {
-    dev->queued_bytes += static_cast<int>(bytes);
+    dev->transmit_queues.at(queue).queued_bytes += static_cast<int>(bytes);
     return !more;
 }
-void shim_netdev_tx_completed_queue(net_device* dev, unsigned int, unsigned int bytes)
+void shim_netdev_tx_completed_queue(net_device* dev, unsigned int queue, unsigned int, unsigned int bytes)
 {
-    dev->queued_bytes -= static_cast<int>(bytes);
-    EXPECT_GE(dev->queued_bytes, 0);
+    dev->transmit_queues.at(queue).queued_bytes -= static_cast<int>(bytes);
+    EXPECT_GE(dev->transmit_queues.at(queue).queued_bytes, 0);
 }
-void shim_netdev_tx_reset_queue(net_device* dev) { dev->queued_bytes = 0; }
+void shim_netdev_tx_reset_queue(net_device* dev, unsigned int queue)
+{
+    dev->transmit_queues.at(queue).queued_bytes = 0;
+}
 bool shim_netdev_xmit_more() { return world->more; }
-unsigned int shim_tx_queue_idle_ms(const net_device*) { return 0; }
+unsigned int shim_tx_queue_idle_ms(const net_device*, unsigned int) { return 0; }
 void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context)
 {
     *napi = {poll, context, false};
@@ -316,7 +329,8 @@ int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::
         EXPECT_EQ(qp_in_address(dev)->state, "rts");
     }
     dev->lower.push_back("open");
-    dev->stopped = dev->others_stopped = false;
+    for (TransmitQueue& queue : dev->transmit_queues)
+        queue.stopped = false;
     return 0;
 }
 void shim_helper_rdma_netdev_stop(const shim_rdma_netdev*, net_device* dev)

@@ -149,6 +149,16 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
     EXPECT_EQ(skb->dev, dev);
     world->transmit(skb);
 }
+void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
+{
+    may_sleep();
+    if (skb->dev->transmit_queues.at(queue).stopped)
+        shim_kfree_skb_reason(skb, SHIM_DROP_DEV_READY);
+    else
+        world->transmit_on(queue, skb);
+}
+unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
+std::uint32_t shim_skb_get_hash(sk_buff* skb) { return skb->hash; }
 void shim_skb_orphan(sk_buff* skb) { skb->orphaned = true; }
 int shim_skb_orphan_frags(sk_buff* skb)
 {

@@ -175,6 +175,13 @@ sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t 
 
 void World::transmit(sk_buff* skb, bool more_follow)
 {
+    const int queue = skb->dev->tx_queues > 1 ? ipoib_ndo_select_queue(skb, skb->dev) : 0;
+    transmit_on(queue < 0 ? 0 : static_cast<unsigned int>(queue), skb, more_follow);
+}
+
+void World::transmit_on(unsigned int queue, sk_buff* skb, bool more_follow)
+{
+    skb->tx_queue = queue;
     more = more_follow;
     ++spinning;
     ipoib_ndo_start_xmit(skb, skb->dev);

@@ -66,7 +66,7 @@ TEST_F(InterfaceTest, transmit_timeout_restarts_the_queues)
 {
     open();
     world.dev().stopped = true;
-    ipoib_ndo_tx_timeout(&world.dev());
+    ipoib_ndo_tx_timeout(&world.dev(), 0);
     world.run_work();
     EXPECT_FALSE(world.dev().stopped);
     world.answer_broadcast();
@@ -78,7 +78,7 @@ TEST_F(InterfaceTest, restart_wakes_the_transmit_queue)
 {
     open();
     const unsigned int wakes = world.dev().wakes;
-    ipoib_ndo_tx_timeout(&world.dev());
+    ipoib_ndo_tx_timeout(&world.dev(), 0);
     world.run_work();
     EXPECT_EQ(world.dev().wakes, wakes + 1);
 }
@@ -89,7 +89,7 @@ TEST_F(InterfaceTest, close_stops_a_queue_woken_late_by_a_poll)
     // A poll on another processor found space before the interface began to stop, and wakes the queue only now.
     std::function<void()> wake = [&] {
         if (world.dev().stopped)
-            shim_netif_tx_wake_queue(&world.dev());
+            shim_netif_tx_wake_queue(&world.dev(), 0);
         else
             world.meanwhile = wake;
     };
@@ -122,7 +122,7 @@ protected:
     {
         open();
         world.fail_pages = true;
-        ipoib_ndo_tx_timeout(&world.dev());
+        ipoib_ndo_tx_timeout(&world.dev(), 0);
         world.run_work();
         EXPECT_FALSE(world.dev().carrier);
         world.fail_pages = false;
@@ -148,7 +148,7 @@ TEST_F(FailedRestartTest, late_start_leaves_an_interface_alone_that_the_user_has
     EXPECT_TRUE(world.dev().carrier);
     EXPECT_EQ(world.join_questions, joins);
     // A stalled queue is restarted all the same.
-    ipoib_ndo_tx_timeout(&world.dev());
+    ipoib_ndo_tx_timeout(&world.dev(), 0);
     world.run_work();
     EXPECT_GT(world.join_questions, joins);
     world.answer_broadcast();

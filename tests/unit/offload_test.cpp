@@ -36,7 +36,7 @@ TEST_F(OffloadTest, large_packet_is_posted_as_headers_and_data)
     // Counted as on the wire.
     EXPECT_EQ(statistics().tx_packets, 1U + 5U);
     EXPECT_EQ(statistics().tx_bytes - before, 5000U + 5 * 40U);
-    EXPECT_EQ(interface().tx.ring.segmented.value(), 5U);
+    EXPECT_EQ(interface().tx[0].ring.segmented.value(), 5U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
     // The next packet in the slot has no offloads.
     for (int i = 0; i < 128; ++i) {
@@ -136,7 +136,7 @@ TEST_F(DriverTsoTest, large_packet_is_sent_as_segments_with_separate_headers)
     world.complete_sends(6);
     EXPECT_EQ(statistics().tx_packets - packets, 6U);
     EXPECT_EQ(statistics().tx_bytes - before, 5000U + 6 * 40U);
-    EXPECT_EQ(interface().tx.ring.segmented.value(), 6U);
+    EXPECT_EQ(interface().tx[0].ring.segmented.value(), 6U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
@@ -172,7 +172,7 @@ TEST_F(DriverTsoTest, segment_of_too_many_fragments_is_linearized)
         EXPECT_TRUE(std::equal(world.sent[i].bytes.begin() + 44, world.sent[i].bytes.end(), &all[from])) << i;
         EXPECT_EQ(world.sent[i].bytes.size(), 44 + bytes);
     }
-    EXPECT_EQ(interface().tx.ring.segmented.value(), 3U);
+    EXPECT_EQ(interface().tx[0].ring.segmented.value(), 3U);
     world.complete_sends(3);
     EXPECT_EQ(world.drops, 0U);
     EXPECT_EQ(world.dev().queued_bytes, 0);

@@ -288,7 +288,7 @@ TEST_F(InterfaceTest, lost_pkey_ends_the_retries_of_a_restart)
 {
     open();
     world.fail_pages = true;
-    ipoib_ndo_tx_timeout(&world.dev());
+    ipoib_ndo_tx_timeout(&world.dev(), 0);
     world.run_work();
     world.fail_pages = false;
     world.ca.pkey = 0;

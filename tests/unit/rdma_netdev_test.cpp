@@ -84,7 +84,7 @@ TEST_F(RdmaNetdevTest, connected_mode_moderation_and_rings_are_refused)
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1000), 0);
     EXPECT_EQ(world.dev().mtu, 1000U);
     world.rtnl = false;
-    ipoib_ndo_tx_timeout(&world.dev());
+    ipoib_ndo_tx_timeout(&world.dev(), 0);
     EXPECT_TRUE(told("timeout"));
     world.run_work();
 }
@@ -140,7 +140,7 @@ TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
     world.pkeys_found = pkeys;
     world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
-    ipoib_ndo_tx_timeout(&world.dev());
+    ipoib_ndo_tx_timeout(&world.dev(), 0);
     world.run_work();
     EXPECT_TRUE(told("stop"));
     EXPECT_TRUE(told("open"));
@@ -192,11 +192,11 @@ TEST_F(RdmaNetdevTest, disabled_rdma_netdev_leaves_no_transmit_queue_stopped)
     world.bring_up();
     world.rtnl = true;
     ipoib_ndo_stop(&world.dev());
-    EXPECT_TRUE(world.dev().others_stopped);
+    EXPECT_TRUE(world.dev().transmit_queues[1].stopped);
     EXPECT_EQ(ipoib_ndo_open(&world.dev()), 0);
     world.rtnl = false;
     EXPECT_FALSE(world.dev().stopped);
-    EXPECT_FALSE(world.dev().others_stopped);
+    EXPECT_FALSE(world.dev().transmit_queues[1].stopped);
 }
 
 TEST_F(RdmaNetdevTest, parameter_disables_the_rdma_netdev_of_one_hca)
@@ -325,7 +325,7 @@ TEST_F(RdmaNetdevFilterTest, connected_mode_bypasses_the_rdma_netdev)
     EXPECT_EQ(world.sent.size(), 1U);
     EXPECT_FALSE(told("send"));
     set_connected(false);
-    EXPECT_EQ(world.dev().tx_queues, 2U);
+    EXPECT_EQ(world.dev().tx_queues, unsigned{SHIM_MAX_TX_QUEUES});
     world.transmit(world.packet(peer));
     world.answer_path();
     EXPECT_TRUE(told("send"));

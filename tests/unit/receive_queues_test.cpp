@@ -25,7 +25,7 @@ protected:
     int set_channels(unsigned int receives)
     {
         world.rtnl = true;
-        const int error = ipoib_ethtool_set_channels(&world.dev(), receives);
+        const int error = ipoib_ethtool_set_channels(&world.dev(), 1, receives);
         world.rtnl = false;
         world.run_work();
         return error;
@@ -56,9 +56,9 @@ TEST_F(ReceiveQueuesTest, hca_without_shared_receive_queues_has_one)
     world.have_srq = false;
     restart(4, 8);
     EXPECT_EQ(world.dev().rx_queues, 1U);
-    unsigned int receives, max;
-    ipoib_ethtool_get_channels(&world.dev(), &receives, &max);
-    EXPECT_EQ(max, 1U);
+    shim_channels channels;
+    ipoib_ethtool_get_channels(&world.dev(), &channels);
+    EXPECT_EQ(channels.max_receives, 1U);
     EXPECT_EQ(set_channels(2), kernel::not_supported);
 }
 
@@ -134,7 +134,7 @@ TEST_F(ReceiveQueuesTest, first_queue_serves_if_another_cannot_be_created)
         world.refuse_srq = !completions;
         ASSERT_NE(accept(2, 0x100), nullptr);
         EXPECT_EQ(world.qps.back()->recv_cq, first);
-        EXPECT_TRUE(logged("failed to create receive queue %u, error %d"));
+        EXPECT_TRUE(logged("failed to create %s queue %u, error %d"));
         EXPECT_EQ(interface().rx[1].cq(), nullptr);
     }
     world.refuse_srq = false;

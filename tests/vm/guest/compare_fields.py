@@ -15,8 +15,8 @@ QPN = "..:..:.."
 EXPECTED = [
     (r"(link|statistics)\..*", r"0\.ifindex", "another interface"),
     (r"(link|statistics)\..*", r"0\.address", "another queue pair", fr"(..):{QPN}(:.*) / \1:{QPN}\2"),
-    (r"(link|statistics)\..*", r"0\.num_rx_queues", "connections use up to eight receive queues", r"\d+ / 8"),
-    (r"(link|statistics)\.blue", r"0\.(num_tx_queues|qdisc)", "it has one queue, however many processors there are"),
+    (r"(link|statistics)\..*", r"0\.num_[rt]x_queues", "connections use up to eight queues of each direction", r"\d+ / 8"),
+    (r"(link|statistics)\..*", r"0\.qdisc", "what has several transmit queues has a qdisc for each", r"\w+ / mq"),
     (r"statistics\..*", r"0\.stats64\..*", "traffic differs from run to run"),
     (r"features\..*", r"large-receive-offload", "LRO is to be had"),
     (r"driver\..*", r"supports-priv-flags", "there is one: icrc-as-checksum"),

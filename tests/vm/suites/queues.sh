@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Queues for connections: host 1 has four peers.
+PORTS=5
+SM_HOST=2
+PROCESSORS=2
+HOSTS=1
+MODE=connected
+FABRIC='vectors=4'
+
+xfail_stock_there_is_one_for_each_processor='the in-tree driver has one queue'
+test_there_is_one_for_each_processor() {
+    channels_are RX 2
+    channels_are TX 2
+    set_mode 1 datagram
+    channels_are RX 2
+    channels_are TX 1
+    set_mode 1 connected
+    channels_are TX 2
+}
+channels_are() { # RX|TX COUNT
+    on 1 ethtool -l ib0 | sed -n '/Current/,$p' | says -E "^$1:\s+$2\$"
+    [ "$(on 1 sh -c "ls -d /sys/class/net/ib0/queues/${1,,}-*" | wc -l)" = "$2" ]
+}
+
+# The queues that host 1 has connections on, with their number: "0:2 1:2 ".
+queues_used() { # passive|active
+    awk -v side="$1" '$1 == side && /state established/ { n[$NF]++ } END { for (q in n) printf "%s:%d ", q, n[q] }' \
+        /sys/kernel/debug/ipoib/ib0_cm | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/^ //'
+}
+queues_used_are() { # passive|active QUEUES
+    [ "$(queues_used "$1")" = "$2" ] || fail "queues: $(queues_used "$1")"
+}
+all_connect() {
+    local host
+    for host in 2 3 4 5; do wait_for 20 reaches "$host" 10.0.0.1 && wait_for 20 reaches 1 "10.0.0.$host" || return 1; done
+}
+
+xfail_stock_connections_are_distributed='the in-tree driver has one queue'
+test_connections_are_distributed() {
+    all_connect
+    queues_used_are passive '0:2 1:2 '
+    queues_used_are active '0:2 1:2 '
+    on 1 ethtool -L ib0 rx 4 tx 4
+    all_connect
+    queues_used_are passive '0:1 1:1 2:1 3:1 '
+    queues_used_are active '0:1 1:1 2:1 3:1 '
+}
+
+# Host 1 receives, and answers, 200 packets of each peer.
+xfail_stock_each_queue_counts_its_packets='the in-tree driver has one queue'
+test_each_queue_counts_its_packets() {
+    local host direction queue before=() sum all counters=()
+    for direction in rx tx; do for queue in 0 1 2 3; do counters+=("$direction${queue}_packets"); done; done
+    for queue in "${!counters[@]}"; do before[queue]=$(statistic_of 1 "${counters[queue]}"); done
+    all=$(($(statistic 1 rx_packets) + $(statistic 1 tx_packets))) sum=0
+    for host in 2 3 4 5; do flood "$host" 10.0.0.1 200; done
+    for queue in "${!counters[@]}"; do
+        before[queue]=$(($(statistic_of 1 "${counters[queue]}") - before[queue]))
+        [ "${before[queue]}" -ge 200 ]
+        [ "${before[queue]}" -le 300 ]
+        sum=$((sum + before[queue]))
+    done
+    echo "# packets of each queue: ${before[*]}"
+    [ $(($(statistic 1 rx_packets) + $(statistic 1 tx_packets) - all)) -ge "$sum" ]
+}
+
+test_traffic_of_all_peers_arrives_at_once() {
+    local host pids=()
+    for host in 2 3 4 5; do
+        lossless "$host" -f -c 1000 -s 3000 10.0.0.1 &
+        pids+=($!)
+        lossless 1 -f -c 1000 -s 3000 "10.0.0.$host" &
+        pids+=($!)
+    done
+    for host in "${pids[@]}"; do wait "$host"; done
+}
+
+xfail_stock_queues_change_under_traffic='the in-tree driver has one queue'
+test_queues_change_under_traffic() {
+    local count
+    start_stream 2 1
+    start_stream 1 3
+    for count in 1 4 2 8 3 1 4; do
+        on 1 ethtool -L ib0 rx "$count" tx $((9 - count))
+        channels_are RX "$count"
+        channels_are TX $((9 - count))
+        stream_goes_on 1
+        stream_goes_on 3
+    done
+    end_stream 1
+    end_stream 3
+    on 1 ethtool -L ib0 tx 4
+    all_connect
+    queues_used_are passive '0:1 1:1 2:1 3:1 '
+    queues_used_are active '0:1 1:1 2:1 3:1 '
+}
+
+# A packet that tc puts into another queue than the driver chose gets through, more slowly.
+test_packets_that_tc_puts_into_another_queue_arrive() {
+    local host
+    all_connect
+    on 1 tc qdisc add dev ib0 clsact
+    on 1 tc filter add dev ib0 egress matchall action skbedit queue_mapping 3
+    for host in 2 3 4 5; do lossless 1 -c 20 -i 0.02 -s 3000 "10.0.0.$host"; done
+    on 1 ip neigh flush dev ib0
+    for host in 2 3 4 5; do wait_for 20 reaches 1 "10.0.0.$host"; done
+    on 1 tc qdisc del dev ib0 clsact
+    all_connect
+}
+
+test_impossible_numbers_are_refused() {
+    local count
+    for count in 0 9; do
+        ! on 1 ethtool -L ib0 rx "$count" 2>/dev/null || return 1
+        ! on 1 ethtool -L ib0 tx "$count" 2>/dev/null || return 1
+    done
+    set_mode 1 datagram
+    ! on 1 ethtool -L ib0 tx 2 2>/dev/null || return 1
+    set_mode 1 connected
+    all_connect
+}
+
+completion_queues() { awk '/^cqs_on_vector/ { n += $2 } END { print n }' "$debug/0/counters"; } # Host 1's.
+xfail_stock_further_queues_are_freed_when_the_interface_is_down='the in-tree driver has one queue'
+test_further_queues_are_freed_when_the_interface_is_down() {
+    local used freed
+    used=$(completion_queues)
+    on 1 ip link set ib0 down
+    freed=$((used - $(completion_queues)))
+    echo "# completion queues: $used, $freed freed"
+    [ "$freed" = 6 ]
+    on 1 ip link set ib0 up
+    all_connect
+}
+
+test_hca_unplug_under_traffic() {
+    local host
+    for host in 2 3 4 5; do background_ping "$host" 10.0.0.1; done
+    pings_arrive 1
+    knob 1 plugged 0
+    stop_traffic
+    plug_in 1
+    wait_for 20 born_as 1
+    add_host 1
+    set_mode 1 connected
+    all_connect
+}
