@@ -21,8 +21,8 @@ std::mutex lock;
 std::condition_variable handled;
 std::list<ib_cm_id*> ids;
 unsigned int next_number = 1;
-// Identifier whose message is being handled.
-const ib_cm_id* handling = nullptr;
+// Identifier whose message is being handled, and the one whose callback does it: that which listens, for a REQ.
+const ib_cm_id *handling = nullptr, *called = nullptr;
 thread_local bool in_handler = false;
 
 struct Message {
@@ -62,6 +62,7 @@ void deliver(const Message& message)
     if (it == ids.end())
         return;
     ib_cm_id* id = *it;
+    called = id;
     if (message.event == SHIM_IB_CM_REQ_RECEIVED)
         id = create(id->endpoint);
     if (message.event == SHIM_IB_CM_REQ_RECEIVED || message.event == SHIM_IB_CM_REP_RECEIVED) {
@@ -75,7 +76,7 @@ void deliver(const Message& message)
     const int end = endpoint->handle(endpoint, id, &news);
     in_handler = false;
     guard.lock();
-    handling = nullptr;
+    handling = called = nullptr;
     if (end)
         destroy(id);
     handled.notify_all();
@@ -108,7 +109,7 @@ void shim_ib_destroy_cm_id(ib_cm_id* id)
 {
     std::unique_lock guard(lock);
     if (!in_handler)
-        handled.wait(guard, [id] { return handling != id; });
+        handled.wait(guard, [id] { return handling != id && called != id; });
     if (id->peer)
         send(id->peer, SHIM_IB_CM_DREQ_RECEIVED, id->number);
     destroy(id);
