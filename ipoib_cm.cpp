@@ -8,7 +8,8 @@
 namespace ipoib {
 
 Connections::Connections(Interface& interface)
-    : active(interface, interface.work_queue), passive(interface, interface.work_queue), interface_(interface)
+    : active(interface, interface.work_queue), passive(interface, interface.work_queue), flows(interface),
+      interface_(interface)
 {
 }
 

@@ -23,28 +23,20 @@ constexpr std::uint8_t responder_resources = 4, cm_response_timeout = 20, max_cm
 
 } // namespace
 
+ActiveConnection::~ActiveConnection() = default;
+
 ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& path)
 {
     if (neighbour.attempt)
         return neighbour.attempt;
-    auto connection =
-        kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, neighbour, neighbour.key());
+    auto connection = kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, neighbour.key(),
+                                                                  &neighbour, nullptr);
     if (!connection)
         return nullptr;
     shim_path_copy(connection->path(), path.record());
     neighbour.attempt = connection.get();
     list_.push_back(*connection);
     return connection.release();
-}
-
-void ActiveConnections::send_on(ActiveConnection& connection, sk_buff* skb, TxQueue& queue)
-{
-    if (connection.queue != &queue) [[unlikely]] {
-        interface_.requeuer.take(skb);
-        return;
-    }
-    shim_skb_pull(skb, sizeof(HwAddr));
-    queue.pool.send(connection, skb);
 }
 
 void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
@@ -60,7 +52,7 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQ
         shim_path_copy(connection->path(), path.record());
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     if (connection->life.state() == ActiveLife::State::established) {
-        send_on(*connection, skb, queue);
+        interface_.connections.flows.send_locked(*connection, skb, queue);
     } else if (connection->waiting.push(skb, max_waiting)) {
         // The packet is transmitted when the connection is established or refused.
     } else if (shim_skb_len(skb) - sizeof(HwAddr) <= interface_.mtu.max_frame()) {
@@ -84,17 +76,34 @@ void ActiveConnections::abandon(Neighbour& neighbour)
     }
 }
 
+void ActiveConnections::abandon(ActiveConnection& connection, kernel::PacketQueue& ready)
+{
+    perform(connection, step(connection, ActiveLife::Event::abandoned), ready);
+}
+
+ActiveConnection* ActiveConnections::request_another(ActiveConnection& first)
+{
+    auto connection =
+        kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, first.peer, nullptr, &first);
+    if (!connection)
+        return nullptr;
+    shim_path_copy(connection->path(), first.path());
+    list_.push_back(*connection);
+    kernel::PacketQueue none;
+    perform(*connection, step(*connection, ActiveLife::Event::needed), none);
+    return connection.release();
+}
+
 void ActiveConnections::abandon_all()
 {
     kernel::PacketQueue none;
     for (ActiveConnection& connection : list_)
-        perform(connection, step(connection, ActiveLife::Event::abandoned), none);
+        abandon(connection, none);
 }
 
 void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
 {
     using Action = ActiveLife::Action;
-    Neighbour* const neighbour = connection.neighbour;
     if (step.action != Action::none) {
         connection.since = shim_jiffies();
         log_debug(interface_.dev(), "connection to %pI6: %s", connection.peer.gid().bytes, ActiveLife::name(step.next));
@@ -110,35 +119,76 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
         connection.refusals = 0;
         connection.stales = 0;
         established.add();
-        neighbour->connection.store(&connection);
-        interface_.paths.publish(*neighbour);
-        ready.take(connection.waiting);
+        publish(connection, ready);
         break;
     case Action::recover:
         disconnected.add();
-        neighbour->connection.store(nullptr);
+        unpublish(connection, ready);
         start_release(connection, ActiveRelease::Event::failed);
         break;
     case Action::fall_back:
-        ++connection.refusals;
-        neighbour->refused = true;
-        interface_.paths.publish(*neighbour);
-        ready.take(connection.waiting);
+        fall_back(connection, ready);
         start_release(connection, ActiveRelease::Event::failed);
         break;
     case Action::back_off:
-        back_off(connection);
-        break;
     case Action::resume:
-        neighbour->refused = false;
-        interface_.paths.publish(*neighbour);
-        if (!connection.waiting.empty())
-            perform(connection, this->step(connection, ActiveLife::Event::needed), ready);
+        // The peer's first connection serves; FlowBalancer may request another one later.
+        if (connection.further)
+            abandon(connection, ready);
+        else if (step.action == Action::back_off)
+            back_off(connection);
+        else
+            resume(connection, ready);
         break;
     case Action::close:
-        close(connection);
+        close(connection, ready);
         break;
     }
+}
+
+void ActiveConnections::publish(ActiveConnection& connection, kernel::PacketQueue& ready)
+{
+    FlowBalancer& flows = interface_.connections.flows;
+    if (connection.further) {
+        flows.established(connection);
+        return;
+    }
+    flows.begin(connection);
+    connection.neighbour->connection.store(&connection);
+    interface_.paths.publish(*connection.neighbour);
+    ready.take(connection.waiting);
+}
+
+void ActiveConnections::unpublish(ActiveConnection& connection, kernel::PacketQueue& ready)
+{
+    FlowBalancer& flows = interface_.connections.flows;
+    if (connection.further)
+        flows.ended(connection, ready);
+    else
+        flows.end_all(connection, ready);
+    if (Neighbour* const neighbour = connection.neighbour)
+        neighbour->connection.store(nullptr);
+}
+
+void ActiveConnections::fall_back(ActiveConnection& connection, kernel::PacketQueue& ready)
+{
+    ++connection.refusals;
+    if (connection.further) {
+        interface_.connections.flows.refused(connection);
+        unpublish(connection, ready);
+        return;
+    }
+    connection.neighbour->refused = true;
+    interface_.paths.publish(*connection.neighbour);
+    ready.take(connection.waiting);
+}
+
+void ActiveConnections::resume(ActiveConnection& connection, kernel::PacketQueue& ready)
+{
+    connection.neighbour->refused = false;
+    interface_.paths.publish(*connection.neighbour);
+    if (!connection.waiting.empty())
+        perform(connection, step(connection, ActiveLife::Event::needed), ready);
 }
 
 void ActiveConnections::back_off(ActiveConnection& connection)
@@ -150,13 +200,11 @@ void ActiveConnections::back_off(ActiveConnection& connection)
     work.queue_now();
 }
 
-void ActiveConnections::close(ActiveConnection& connection)
+void ActiveConnections::close(ActiveConnection& connection, kernel::PacketQueue& ready)
 {
-    if (Neighbour* const neighbour = connection.neighbour) {
-        neighbour->connection.store(nullptr);
+    unpublish(connection, ready);
+    if (Neighbour* const neighbour = std::exchange(connection.neighbour, nullptr))
         neighbour->attempt = nullptr;
-        connection.neighbour = nullptr;
-    }
     interface_.paths.dropped.add(connection.waiting.drop_all(SHIM_DROP_NEIGH_FAILED));
     start_release(connection, ActiveRelease::Event::abandoned);
 }
@@ -190,13 +238,14 @@ unsigned long ActiveConnections::service()
     const unsigned long now = shim_jiffies();
     kernel::PacketQueue ready;
     release_due(now, ready);
+    const unsigned long moves = interface_.connections.flows.service(ready);
     unsigned long delay;
     {
         PathTable::Guard guard(interface_.paths);
         delay = next_check(now, ready);
     }
     interface_.requeue(ready);
-    return delay;
+    return moves && delay ? std::min(moves, delay) : moves | delay;
 }
 
 // Requests
@@ -244,17 +293,26 @@ void ActiveConnections::connect(ActiveConnection& connection)
     }
 }
 
-void ActiveConnections::assign_queue(ActiveConnection& connection)
+kernel::Status ActiveConnections::assign_queue(ActiveConnection& connection)
 {
-    TxQueue& queue = interface_.queues.choose_transmit_queue();
+    unsigned int others = 0;
+    {
+        PathTable::Guard guard(interface_.paths);
+        if (connection.first)
+            others = FlowBalancer::open(*connection.first);
+    }
+    TxQueue& queue = interface_.queues.choose_transmit_queue(others);
+    if (others >> queue.index() & 1)
+        return kernel::no_memory;
     PathTable::Guard guard(interface_.paths);
     connection.queue = &queue;
     ++queue.connections;
+    return {};
 }
 
 kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
 {
-    assign_queue(connection);
+    TRY(assign_queue(connection));
     // The queue pair has a receive queue of its own, in which nothing is posted: the HCA answers RNR NAK to a peer that
     // sends, which costs neither a buffer nor a completion.
     const shim_rc_qp wanted{
@@ -362,122 +420,6 @@ void ActiveConnections::handle_reject(ActiveConnection& connection, unsigned int
                     "connection to %pI6 rejected, reason %u; further ones with this reason are not logged",
                     connection.peer.gid().bytes, reason);
     report(connection, at_once ? ActiveLife::Event::stale : ActiveLife::Event::failed);
-}
-
-// Release
-
-void ActiveConnections::start_release(ActiveConnection& connection, ActiveRelease::Event why)
-{
-    (void)connection.release.on(why);
-    work.queue_now();
-}
-
-void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& ready)
-{
-    // One grace period for all that were unpublished.
-    bool unpublished = false;
-    {
-        PathTable::Guard guard(interface_.paths);
-        for (ActiveConnection& connection : list_) {
-            if (connection.post_failed.load()) {
-                connection.post_failed.store(false);
-                perform(connection, step(connection, ActiveLife::Event::failed), ready);
-            }
-            if (!connection.release.wants_grace_period())
-                continue;
-            const auto released = connection.release.on(ActiveRelease::Event::grace_period);
-            connection.check_at = now;
-            connection.deadline = now + kernel::milliseconds(released.limit_ms);
-            unpublished = true;
-        }
-    }
-    if (unpublished)
-        shim_synchronize_net();
-    while (ActiveConnection* connection = next_to_release(now))
-        release(*connection, now);
-}
-
-unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQueue& ready)
-{
-    unsigned long delay = 0;
-    const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
-    for (ActiveConnection& connection : list_) {
-        const bool retries = connection.life.state() == ActiveLife::State::refused && !connection.release.started();
-        if (connection.release.wants_grace_period())
-            sooner(1);
-        else if (connection.life.state() == ActiveLife::State::wanted)
-            sooner(kernel::reached(next_request_at(connection), now) ? 1 : next_request_at(connection) - now);
-        else if (!connection.release.started() && !retries)
-            continue;
-        else if (!kernel::reached(connection.check_at, now))
-            sooner(connection.check_at - now);
-        else if (retries)
-            perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
-    }
-    return delay;
-}
-
-ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
-{
-    PathTable::Guard guard(interface_.paths);
-    for (ActiveConnection& connection : list_)
-        if (connection.release.awaits_sends() && kernel::reached(connection.check_at, now))
-            return &connection;
-    return nullptr;
-}
-
-void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
-{
-    ActiveRelease::Action action;
-    while ((action = poll_release(connection, now)) != ActiveRelease::Action::none) {
-        if (action == ActiveRelease::Action::destroy) {
-            destroy(connection);
-            return;
-        }
-        if (connection.qp)
-            (void)shim_qp_to_error(connection.qp.get());
-    }
-}
-
-ActiveRelease::Action ActiveConnections::poll_release(ActiveConnection& connection, unsigned long now)
-{
-    using Event = ActiveRelease::Event;
-    PathTable::Guard guard(interface_.paths);
-    const bool flushing = connection.release.state() == ActiveRelease::State::flushing;
-    const std::uint32_t outstanding = connection.sent.load() - connection.completed.load();
-    if (outstanding && !kernel::reached(connection.deadline, now)) {
-        connection.check_at = now + (flushing ? 1 : kernel::milliseconds(Connections::check_interval_ms));
-        return ActiveRelease::Action::none;
-    }
-    if (outstanding && flushing)
-        log_warning(interface_.dev(), "timing out; %u sends not completed", outstanding);
-    const auto step = connection.release.on(outstanding ? Event::timed_out : Event::completed);
-    connection.deadline = now + kernel::milliseconds(step.limit_ms);
-    return step.action;
-}
-
-void ActiveConnections::destroy(ActiveConnection& connection)
-{
-    connection.id.reset();
-    connection.qp.reset();
-    if (connection.queue)
-        connection.queue->pool.reclaim(connection);
-
-    kernel::PacketQueue ready;
-    bool gone;
-    {
-        PathTable::Guard guard(interface_.paths);
-        if (TxQueue* const queue = std::exchange(connection.queue, nullptr))
-            --queue->connections;
-        (void)connection.release.on(ActiveRelease::Event::destroyed);
-        perform(connection, step(connection, ActiveLife::Event::released), ready);
-        gone = connection.life.state() == ActiveLife::State::gone;
-        if (gone)
-            connection.unlink();
-    }
-    interface_.requeue(ready);
-    if (gone)
-        kernel::Owned<ActiveConnection>(&connection).reset();
 }
 
 } // namespace ipoib

@@ -101,8 +101,8 @@ int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, con
 }
 
 // Returns true if a REQ is accepted. Anyone can send a REQ in the name of a peer, so it ends no connection that is in
-// use. Sets renewed if the peer seems to have a connection.
-bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason)
+// use. Sets exceeds if the peer seems to have as many connections as it may have.
+bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& exceeds, shim_cm_reason& reason)
 {
     reason = SHIM_CM_REJ_NO_RESOURCES;
     if (!accepting_)
@@ -119,13 +119,15 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& renewe
     --requests_left_;
 
     PassiveConnection* oldest = nullptr;
+    unsigned int of_peer = 0;
     for (PassiveConnection& connection : list_) {
         if (connection.life.ending())
             continue;
-        renewed |= connection.peer == peer;
+        of_peer += connection.peer == peer;
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
+    exceeds = of_peer >= max_of_peer;
     const unsigned int max_count = interface_.rx[0].receives.srq()
                                        ? max_connections
                                        : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
@@ -154,10 +156,10 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         return kernel::invalid;
     }
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
-    bool renewed = false;
+    bool exceeds = false;
     {
         PathTable::Guard guard(interface_.paths);
-        if (!admit(peer, renewed, reason))
+        if (!admit(peer, exceeds, reason))
             return kernel::try_again;
         ++count_;
     }
@@ -171,7 +173,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);
         if (!connection)
             return kernel::no_memory;
-        connection->renewed = renewed;
+        connection->exceeds = exceeds;
         connection->without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
         reason = SHIM_CM_REJ_NO_QP;
         return set_up(*connection, id, psn);
@@ -304,15 +306,20 @@ void PassiveConnections::step(PassiveConnection& connection, PassiveLife::Event 
     work.queue_now();
 }
 
-// The first message proves that the peer named in the REQ sent it; that peer does not use its older connections any
-// more.
-void PassiveConnections::end_older(PassiveConnection& connection)
+// The first message proves that the peer named in the REQ sent it. If that makes too many, the peer does not use the
+// oldest any more.
+void PassiveConnections::end_oldest(const PassiveConnection& newest)
 {
-    for (PassiveConnection& older : list_) {
-        if (&older == &connection)
+    unsigned int left = 0;
+    for (const PassiveConnection& connection : list_)
+        left += connection.peer == newest.peer && connection.used() && !connection.life.ending();
+    for (PassiveConnection& connection : list_) {
+        if (left <= max_of_peer)
             break;
-        if (older.peer == connection.peer)
-            step(older, PassiveLife::Event::ended);
+        if (connection.peer == newest.peer && connection.used() && !connection.life.ending()) {
+            step(connection, PassiveLife::Event::ended);
+            --left;
+        }
     }
 }
 
@@ -325,7 +332,7 @@ bool PassiveConnections::end_replaced()
             continue;
         connection.proven.store(false);
         if (!connection.life.ending())
-            end_older(connection);
+            end_oldest(connection);
         return true;
     }
     return false;

@@ -48,20 +48,20 @@ void PathTable::send(sk_buff* skb, const HwAddr& to, TxQueue& queue)
         }
         if (ActiveConnection* connection = neighbour->connection.load()) {
             touch(*neighbour);
-            interface_.connections.active.send_on(*connection, skb, queue);
+            interface_.connections.flows.send(*connection, skb, queue);
             return;
         }
     }
     send_slowly(skb, to, true, queue);
 }
 
-int PathTable::queue_of(const HwAddr& to)
+unsigned int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
 {
     kernel::RcuGuard rcu;
     Neighbour* const neighbour = neighbours_.find(rcu, to);
     ActiveConnection* const connection = neighbour ? neighbour->connection.load() : nullptr;
     // Datagrams, and what sets a path or a connection up, go by the first queue.
-    return connection ? static_cast<int>(connection->queue->index()) : 0;
+    return connection ? interface_.connections.flows.select_queue(*connection, skb) : 0;
 }
 
 void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)

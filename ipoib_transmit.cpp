@@ -63,7 +63,9 @@ int Interface::select_queue(sk_buff* skb)
     if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]]
         return 0;
     const HardHeader& header = header_of(skb);
-    return destination_of(header) == Destination::neighbour ? paths.queue_of(header.destination) : 0;
+    if (destination_of(header) != Destination::neighbour)
+        return 0;
+    return static_cast<int>(paths.select_queue(header.destination, skb));
 }
 
 void Interface::requeue(kernel::PacketQueue& packets)

@@ -36,6 +36,7 @@ void TxQueue::destroy()
 void TxQueue::start()
 {
     closed_.store(false);
+    held_.store(false);
     armed_.store(false);
     napi_.start();
     // A value that is not the tail, so that the first run of watch() finds no stall.
@@ -74,10 +75,25 @@ void TxQueue::stop_stack()
         shim_netif_tx_start_queue(dev_, index_);
 }
 
+void TxQueue::hold_stack()
+{
+    held_.store(true);
+    shim_netif_tx_stop_queue(dev_, index_);
+}
+
+void TxQueue::release_stack()
+{
+    if (!held_.load())
+        return;
+    held_.store(false);
+    wake_stack();
+}
+
 void TxQueue::wake_stack()
 {
     shim_smp_mb();
-    if (shim_netif_tx_queue_stopped(dev_, index_) && ring.half_free() && pool.half_free() && !closed_.load()) {
+    if (shim_netif_tx_queue_stopped(dev_, index_) && ring.half_free() && pool.half_free() && !held_.load() &&
+        !closed_.load()) {
         shim_trace_ring(dev_, "send", "woken", ring.index().used(), ring.index().size());
         shim_netif_tx_wake_queue(dev_, index_);
     }

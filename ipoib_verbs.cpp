@@ -101,15 +101,17 @@ unsigned int UdQueues::default_queues(unsigned int max) const
 }
 
 template <class Queues>
-auto& UdQueues::choose(Queues& queues, const char* direction)
+auto& UdQueues::choose(Queues& queues, unsigned int others, const char* direction)
 {
-    auto* fewest = &queues[0];
+    decltype(&queues[0]) fewest = nullptr;
     {
         PathTable::Guard guard(interface_.paths);
-        for (unsigned int i = 1; i < queues.count() && fewest->connections; ++i)
-            if (queues[i].connections < fewest->connections)
+        for (unsigned int i = 0; i < queues.count(); ++i)
+            if (!(others >> i & 1) && (!fewest || queues[i].connections < fewest->connections))
                 fewest = &queues[i];
     }
+    if (!fewest)
+        return queues[0];
     kernel::Guard guard(lock_);
     if (const kernel::Status status = use(*fewest); !status.ok()) {
         log_warning(interface_.dev(), "failed to create %s queue %u, error %d", direction, fewest->index(),
@@ -119,8 +121,8 @@ auto& UdQueues::choose(Queues& queues, const char* direction)
     return *fewest;
 }
 
-RxQueue& UdQueues::choose_receive_queue() { return choose(interface_.rx, "receive"); }
-TxQueue& UdQueues::choose_transmit_queue() { return choose(interface_.tx, "transmit"); }
+RxQueue& UdQueues::choose_receive_queue() { return choose(interface_.rx, 0, "receive"); }
+TxQueue& UdQueues::choose_transmit_queue(unsigned int others) { return choose(interface_.tx, others, "transmit"); }
 
 kernel::Status UdQueues::use(RxQueue& queue)
 {

@@ -59,6 +59,27 @@ TRACE_EVENT(ipoib_interface,
 	TP_printk("%s %s -> %s", __entry->dev, __entry->before, __entry->after)
 );
 
+TRACE_EVENT(ipoib_flows,
+	TP_PROTO(const struct net_device *dev, const u8 *gid, u64 flows, unsigned int from, unsigned int to),
+	TP_ARGS(dev, gid, flows, from, to),
+	TP_STRUCT__entry(
+		__array(char, dev, IFNAMSIZ)
+		__array(u8, gid, 16)
+		__field(u64, flows)
+		__field(unsigned int, from)
+		__field(unsigned int, to)
+	),
+	TP_fast_assign(
+		DEVICE;
+		memcpy(__entry->gid, gid, 16);
+		__entry->flows = flows;
+		__entry->from = from;
+		__entry->to = to;
+	),
+	TP_printk("%s %pI6 flows %#llx queue %u -> %u", __entry->dev, __entry->gid, __entry->flows, __entry->from,
+		  __entry->to)
+);
+
 TRACE_EVENT(ipoib_flush,
 	TP_PROTO(const struct net_device *dev, const char *level),
 	TP_ARGS(dev, level),

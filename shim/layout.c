@@ -59,10 +59,9 @@ void shim_layout_objects(void)
 	OBJECT(EVENT_HANDLER, struct shim_event_handler);
 }
 
-void shim_layout_numbers(void);
-void shim_layout_numbers(void)
+void shim_layout_features(void);
+void shim_layout_features(void)
 {
-	NUMBER(NET_IP_ALIGN);
 	/* The kernel has a library that segments TCP packets. */
 #ifdef HAVE_TSO_HEADER_LENGTH
 	DEFINE(SHIM_HAS_TSO, 1);
@@ -75,6 +74,12 @@ void shim_layout_numbers(void)
 #else
 	DEFINE(SHIM_HAS_SELECT_QUEUE, 0);
 #endif
+}
+
+void shim_layout_numbers(void);
+void shim_layout_numbers(void)
+{
+	NUMBER(NET_IP_ALIGN);
 	NUMBER(EPERM);
 	NUMBER(ENOENT);
 	NUMBER(ENODEV);

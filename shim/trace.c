@@ -23,6 +23,12 @@ void shim_trace_interface(const struct net_device *dev, const char *before, cons
 	trace_ipoib_interface(dev, before, after);
 }
 
+void shim_trace_flows(const struct net_device *dev, const uint8_t *gid, uint64_t flows, unsigned int from,
+		      unsigned int to)
+{
+	trace_ipoib_flows(dev, gid, flows, from, to);
+}
+
 void shim_trace_flush(const struct net_device *dev, const char *level) { trace_ipoib_flush(dev, level); }
 
 void shim_trace_ring(const struct net_device *dev, const char *ring, const char *what, unsigned int used,

@@ -28,6 +28,16 @@ SHIM bool shim_netif_tx_queue_stopped(const struct net_device *dev, unsigned int
 SHIM void shim_netif_tx_disable(struct net_device *dev) { netif_tx_disable(dev); }
 SHIM void shim_netif_tx_wake_all_queues(struct net_device *dev) { netif_tx_wake_all_queues(dev); }
 
+SHIM void shim_netif_tx_lock_bh(struct net_device *dev, unsigned int queue)
+{
+	__netif_tx_lock_bh(netdev_get_tx_queue(dev, queue));
+}
+
+SHIM void shim_netif_tx_unlock_bh(struct net_device *dev, unsigned int queue)
+{
+	__netif_tx_unlock_bh(netdev_get_tx_queue(dev, queue));
+}
+
 SHIM bool shim_netdev_tx_sent_queue(struct net_device *dev, unsigned int queue, unsigned int bytes, bool more)
 {
 	return __netdev_tx_sent_queue(netdev_get_tx_queue(dev, queue), bytes, more);

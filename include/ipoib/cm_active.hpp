@@ -9,6 +9,7 @@
 #include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/list.hpp>
+#include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
 #include <kernel/rcu.hpp>
@@ -21,6 +22,7 @@
 namespace ipoib {
 
 class ActiveConnections;
+struct PeerFlows;
 class Interface;
 class Neighbour;
 class Path;
@@ -28,18 +30,25 @@ class TxQueue;
 
 class ActiveConnection : public shim_cm_endpoint, public kernel::ListNode<ActiveConnection> {
 public:
-    ActiveConnection(ActiveConnections& owner, const shim_cm_endpoint& endpoint, Neighbour& neighbour,
-                     const HwAddr& peer)
-        : shim_cm_endpoint(endpoint), owner(owner), peer(peer), neighbour(&neighbour)
+    // neighbour: of a peer's first connection; first: that one, of a further connection.
+    ActiveConnection(ActiveConnections& owner, const shim_cm_endpoint& endpoint, const HwAddr& peer,
+                     Neighbour* neighbour, ActiveConnection* first)
+        : shim_cm_endpoint(endpoint), owner(owner), peer(peer), further(first), neighbour(neighbour), first(first)
     {
     }
+    ~ActiveConnection();
     ActiveConnections& owner;
     const HwAddr peer;
+    // The peer has another one, its first, which the neighbour knows; see FlowBalancer.
+    const bool further;
 
     ActiveLife life TA_GUARDED(path_lock);
     ActiveRelease release TA_GUARDED(path_lock);
-    // nullptr: abandoned.
+    // nullptr: abandoned, or a further connection.
     Neighbour* neighbour TA_GUARDED(path_lock);
+    // The peer's first connection; nullptr: this is it, or it does not use this one any more.
+    ActiveConnection* first TA_GUARDED(path_lock);
+    // A further connection: packets of flows that are moved to it.
     kernel::PacketQueue waiting TA_GUARDED(path_lock);
     // Time of the last change of state, in jiffies.
     unsigned long since TA_GUARDED(path_lock) = 0;
@@ -61,6 +70,11 @@ public:
     kernel::Handle<ib_cm_id, shim_ib_destroy_cm_id> id;
     // Sends for the connection, from its REQ to its release.
     TxQueue* queue = nullptr;
+    // How packets are distributed over this, the peer's first connection, and further ones; nullptr: over this one.
+    // Freed with the queue pair.
+    kernel::Owned<PeerFlows> flows;
+    // Flows are being moved from or to the connection.
+    kernel::Published<bool> moving;
     // The longest message that the peer accepts, encapsulation included.
     unsigned int max_message = 0;
     // The peer accepts messages without checksums.
@@ -98,14 +112,16 @@ public:
     // known. queue: the transmit queue that it is on.
     void send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
         TA_REQUIRES(kernel::transmit_lock, path_lock);
-    // Sends a packet with its hard header over a published connection. CONTEXT: under an RcuGuard or the lock.
-    void send_on(ActiveConnection& connection, sk_buff* skb, TxQueue& queue) TA_REQUIRES(kernel::transmit_lock);
     // The neighbour is removed.
     void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
     // The connection's queue pair is out of service.
     void send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
+    // The connection is not needed any more. The caller transmits the packets in ready after releasing the lock.
+    void abandon(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // All neighbours are removed.
     void abandon_all() TA_REQUIRES(path_lock);
+    // Requests a further connection to the peer of this one, which is established. nullptr: no memory.
+    ActiveConnection* request_another(ActiveConnection& first) TA_REQUIRES(path_lock);
 
     kernel::List<ActiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
 
@@ -130,13 +146,19 @@ private:
     void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
         TA_REQUIRES(path_lock);
 
+    void fall_back(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    void resume(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     void back_off(ActiveConnection& connection) TA_REQUIRES(path_lock);
-    void close(ActiveConnection& connection) TA_REQUIRES(path_lock);
+    void close(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    // The connection carries packets, or none any more.
+    void publish(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    void unpublish(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
 
     // Moves the state machine and performs its action.
     void report(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
     void connect(ActiveConnection& connection) TA_EXCLUDES(path_lock);
-    void assign_queue(ActiveConnection& connection) TA_EXCLUDES(path_lock);
+    // A further connection is never in a queue in which its peer has one: then the function fails.
+    kernel::Status assign_queue(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     kernel::Status send_request(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     void handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
         TA_EXCLUDES(path_lock);

@@ -16,6 +16,7 @@
 #include <kernel/work.hpp>
 #include <shim/cm.h>
 #include <shim/cq.h>
+#include <shim/netdevice.h>
 #include <shim/qp.h>
 #include <shim/wr.h>
 
@@ -36,14 +37,16 @@ public:
 
     PassiveConnection(PassiveConnections& owner, const shim_cm_endpoint& endpoint, Interface& interface, RxQueue& queue,
                       const Peer& peer)
-        : shim_cm_endpoint(endpoint), owner(owner), queue(queue), peer(peer), since(shim_jiffies()),
-          ring(interface, queue), last_used(since - 1)
+        : shim_cm_endpoint(endpoint), owner(owner), queue(queue), peer(peer), asked_at(shim_jiffies()), since(asked_at),
+          ring(interface, queue), last_used(asked_at - 1)
     {
     }
     PassiveConnections& owner;
     // Handles what the connection receives.
     RxQueue& queue;
     const Peer peer;
+    // Time of the REQ, in jiffies.
+    const unsigned long asked_at;
 
     PassiveLife life TA_GUARDED(path_lock);
     // The state machine's action that service() has not performed yet.
@@ -63,13 +66,16 @@ public:
 
     // Set in any context, read by service().
     kernel::Published<bool> flushed, drained;
-    // The peer had a connection when it asked for this one. Written before any message can arrive, then by the poll.
-    bool renewed = false;
-    // Set by the poll with the first message; service() ends the peer's older connections.
+    // The peer had max_of_peer connections when it asked for this one. Written before any message can arrive, then by
+    // the poll.
+    bool exceeds = false;
+    // Set by the poll with the first message; service() ends the peer's oldest connections.
     kernel::Published<bool> proven;
     // Time of the last message, in jiffies, written by the poll. Before the first, one less than when the REQ came, so
     // that the first message changes it.
     kernel::Published<unsigned long> last_used;
+    // A message came, which the peer sent: anyone can send a REQ in its name.
+    bool used() const { return last_used.load() != asked_at - 1; }
 };
 
 // CONTEXT, if not said otherwise: process.
@@ -77,6 +83,9 @@ class PassiveConnections {
 public:
     // Connections, with a shared receive queue; without, the module parameter max_nonsrq_conn_qp.
     static constexpr unsigned int max_connections = 8192;
+    // Connections of one peer, which may distribute its flows over several. With one more, the oldest is taken for a
+    // remainder.
+    static constexpr unsigned int max_of_peer = SHIM_MAX_TX_QUEUES;
     // Connections that drain at a time; the receive completion queue has entries for these drains.
     static constexpr unsigned int max_draining = 64;
     // Buffers of a connection without a shared receive queue.
@@ -103,7 +112,7 @@ public:
 
     kernel::SharedCounter accepted, rejected;
 
-    // Ends older connections of peers that use a newer one, and does what connections' state machines want, until the
+    // Ends the oldest connections of peers that use too many, and does what connections' state machines want, until the
     // current jiffy ends. Returns the time until the next call in jiffies, 0: none is needed.
     unsigned long service() TA_EXCLUDES(path_lock);
     kernel::RepeatedWork<&PassiveConnections::service> work;
@@ -125,14 +134,14 @@ private:
     void reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_)
         TA_EXCLUDES(path_lock);
     void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
-    // Ends the older connections of one peer that uses a newer one. Returns false if there is none.
+    // Ends the oldest connections of one peer that uses too many. Returns false if there is none.
     bool end_replaced() TA_EXCLUDES(path_lock);
     void pause_polls(RxQueue& queue);
     PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);
     void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);
 
-    bool admit(const PassiveConnection::Peer& peer, bool& renewed, shim_cm_reason& reason) TA_REQUIRES(path_lock);
-    void end_older(PassiveConnection& connection) TA_REQUIRES(path_lock);
+    bool admit(const PassiveConnection::Peer& peer, bool& exceeds, shim_cm_reason& reason) TA_REQUIRES(path_lock);
+    void end_oldest(const PassiveConnection& newest) TA_REQUIRES(path_lock);
     // Moves the state machine; service() performs its action.
     void step(PassiveConnection& connection, PassiveLife::Event event) TA_REQUIRES(path_lock);
 

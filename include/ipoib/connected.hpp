@@ -9,6 +9,7 @@
 #include <ipoib/cm_active.hpp>
 #include <ipoib/cm_passive.hpp>
 #include <ipoib/cm_private_data.hpp>
+#include <ipoib/flow_balancer.hpp>
 #include <ipoib/path_lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
@@ -32,6 +33,7 @@ public:
 
     ActiveConnections active;
     PassiveConnections passive;
+    FlowBalancer flows;
     // REQs and REPs with invalid private data.
     kernel::SharedCounter malformed;
 

@@ -17,7 +17,7 @@ public:
     };
     enum class Event {
         replied,   // the REP was sent
-        ended,     // the peer left, was idle for long, or uses a newer connection; or the interface stops
+        ended,     // the peer left, was idle for long, or uses too many others; or the interface stops
         flushed,   // "last WQE reached", or all receives of its own ring completed
         drained,   // the drain completed
         timed_out, // flushed or drained did not happen in time

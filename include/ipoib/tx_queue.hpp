@@ -86,6 +86,10 @@ public:
         armed_.store(false);
         napi_.schedule();
     }
+    // Has the stack keep its packets, as if there were no space, until release_stack().
+    void hold_stack() TA_REQUIRES(kernel::transmit_lock);
+    // CONTEXT: any.
+    void release_stack();
     // The drop reason of a packet that could not be built.
     shim_drop drop_reason() const
     {
@@ -110,9 +114,9 @@ private:
 
     // Handles up to limit completions; returns their number. budget: NAPI's, 0 outside of softirqs.
     int complete(int limit, int budget) TA_REQUIRES(kernel::transmit_poll);
-    bool has_room() const { return ring.has_room() && pool.free() != 0; }
+    bool has_room() const { return ring.has_room() && pool.free() != 0 && !held_.load(); }
     void stop_stack() TA_REQUIRES(kernel::transmit_lock);
-    void wake_stack() TA_REQUIRES(kernel::transmit_poll);
+    void wake_stack();
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
     bool prompt() const;
     void reap();
@@ -126,6 +130,7 @@ private:
     kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;
     // True from close() to start(), and after a failed post until the restart.
     kernel::Published<bool> closed_{true};
+    kernel::Published<bool> held_;
     Completions completions_ TA_GUARDED(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll> napi_;
     // Bytes of packets that were built, under the transmit lock; and freed, by the poll.

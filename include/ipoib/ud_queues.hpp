@@ -60,10 +60,11 @@ public:
     unsigned int max_transmit_queues() const;
     // One for each processor, and for each completion vector of the HCA, if that is less; up to max.
     unsigned int default_queues(unsigned int max) const;
-    // Return the queue with the fewest connections; the first one if that queue does not exist and cannot be created.
-    // close() destroys further queues. CONTEXT: process, one at a time, while connections are accepted or made.
+    // Return the queue with the fewest connections, of those that are not in the bits others; the first one if that
+    // queue cannot be created, or there is none. close() destroys further queues. CONTEXT: process, one at a time,
+    // while connections are accepted or made.
     RxQueue& choose_receive_queue() TA_EXCLUDES(lock_, path_lock);
-    TxQueue& choose_transmit_queue() TA_EXCLUDES(lock_, path_lock);
+    TxQueue& choose_transmit_queue(unsigned int others) TA_EXCLUDES(lock_, path_lock);
     // Sets the moderation of all receive queues, and whether DIM adjusts it. CONTEXT: process.
     kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_EXCLUDES(lock_);
     // Moves the queue pair from SQE to RTS, from the work queue. CONTEXT: any.
@@ -74,7 +75,7 @@ private:
 
     std::uint32_t create_flags() const;
     template <class Queues>
-    auto& choose(Queues& queues, const char* direction) TA_EXCLUDES(lock_, path_lock);
+    auto& choose(Queues& queues, unsigned int others, const char* direction) TA_EXCLUDES(lock_, path_lock);
     // Creates and starts a further queue, unless it exists.
     kernel::Status use(RxQueue& queue) TA_REQUIRES(lock_);
     kernel::Status use(TxQueue& queue) TA_REQUIRES(lock_);

@@ -6,6 +6,7 @@
 #include <kernel/thread_safety.hpp>
 #include <shim/netdevice.h>
 #include <shim/sync.h>
+#include <shim/tx_queue.h>
 
 namespace kernel {
 
@@ -67,6 +68,21 @@ public:
 };
 // The transmit lock of a netdev's queue, which the core holds around ndo_start_xmit.
 inline constexpr Context transmit_lock;
+class [[nodiscard]] TA_SCOPED TransmitGuard {
+public:
+    // queue: the netdev's number. CONTEXT: process or softirq.
+    TransmitGuard(net_device* dev, unsigned int queue) TA_ACQUIRE(transmit_lock) : dev_(dev), queue_(queue)
+    {
+        shim_netif_tx_lock_bh(dev_, queue_);
+    }
+    ~TransmitGuard() TA_RELEASE() { shim_netif_tx_unlock_bh(dev_, queue_); }
+    TransmitGuard(const TransmitGuard&) = delete;
+    TransmitGuard& operator=(const TransmitGuard&) = delete;
+
+private:
+    net_device* const dev_;
+    const unsigned int queue_;
+};
 // The NAPI poll of a receive queue, and of a transmit queue.
 inline constexpr Context receive_poll, transmit_poll;
 

@@ -37,6 +37,19 @@ public:
         append(skb);
         return true;
     }
+    // Appends a packet that waits for milliseconds only, and so stays charged to its socket.
+    void append(sk_buff* skb)
+    {
+        shim_skb_set_next(skb, nullptr);
+        if (last_) {
+            shim_skb_set_next(last_, skb);
+        } else {
+            first_ = skb;
+            since_ = shim_jiffies();
+        }
+        last_ = skb;
+        ++length_;
+    }
     // Returns nullptr if it is empty.
     sk_buff* pop()
     {
@@ -73,19 +86,6 @@ public:
     }
 
 private:
-    void append(sk_buff* skb)
-    {
-        shim_skb_set_next(skb, nullptr);
-        if (last_) {
-            shim_skb_set_next(last_, skb);
-        } else {
-            first_ = skb;
-            since_ = shim_jiffies();
-        }
-        last_ = skb;
-        ++length_;
-    }
-
     sk_buff* first_ = nullptr;
     sk_buff* last_ = nullptr;
     unsigned int length_ = 0;

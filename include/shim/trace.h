@@ -19,6 +19,9 @@ ENTRY void shim_trace_step(const struct net_device *dev, enum shim_trace_machine
 			   const char *before, const char *after);
 /* Reports a change of an interface's state. */
 ENTRY void shim_trace_interface(const struct net_device *dev, const char *before, const char *after);
+/* Reports that flows to a peer, as bits, changed their connection: from one transmit queue to another. */
+ENTRY void shim_trace_flows(const struct net_device *dev, const uint8_t *gid, uint64_t flows, unsigned int from,
+			    unsigned int to);
 /* Reports the handling of a fabric event; level: "light", "normal" or "heavy". */
 ENTRY void shim_trace_flush(const struct net_device *dev, const char *level);
 /* Reports a rare event of a ring, of whose size slots used are in use. */

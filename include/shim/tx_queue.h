@@ -21,6 +21,9 @@ bool shim_netif_xmit_stopped(const struct net_device *dev, unsigned int queue);
  */
 void shim_netif_tx_disable(struct net_device *dev);
 void shim_netif_tx_wake_all_queues(struct net_device *dev);
+/* The transmit lock, which the core holds around ndo_start_xmit. CONTEXT: process or softirq. */
+void shim_netif_tx_lock_bh(struct net_device *dev, unsigned int queue);
+void shim_netif_tx_unlock_bh(struct net_device *dev, unsigned int queue);
 /*
  * Byte queue limits: report what was sent, completed, or dropped by a reset. shim_netdev_tx_sent_queue() returns true
  * if the doorbell must be rung now; more: further packets follow.

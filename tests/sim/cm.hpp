@@ -31,7 +31,7 @@ struct ib_cm_id {
     ib_device* ca = nullptr;
     shim_cm_endpoint* endpoint = nullptr;
     State state = State::idle;
-    std::uint64_t service = 0;
+    std::uint64_t service = 0, wanted_service = 0;
     unsigned int remote_node = 0;
     std::uint64_t remote_id = 0;
     std::uint32_t local_qpn = 0, remote_qpn = 0;
@@ -52,8 +52,9 @@ class Cm {
 public:
     static constexpr unsigned int nobody = ~0U;
     unsigned int loss_one_in = 0;
-    // REQs that were sent, and connections that broke since the receiver had no buffers.
-    std::uint64_t requests = 0, starved = 0;
+    // REQs that were sent, those of a node with a connection to the same interface apart; and connections that broke
+    // since the receiver had no buffers.
+    std::uint64_t requests = 0, further_requests = 0, starved = 0;
     // The next REQ of this node is rejected as stale, as if it were for an existing connection.
     unsigned int stale_next = nobody;
     // Once a second: checks that nodes retry after a stale rejection.

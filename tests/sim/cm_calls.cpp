@@ -133,7 +133,15 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     const ib_device* to = world->fabric.owner(request.path->dlid);
     id->remote_node = to ? to->node : nowhere;
     id->local_qpn = request.qpn;
-    ++requests;
+    id->wanted_service = request.service_id;
+    const auto connections = static_cast<unsigned int>(std::count_if(ids_.begin(), ids_.end(), [id](const auto& entry) {
+        const ib_cm_id* const other = entry.second;
+        return other->ca == id->ca && !other->passive && other->wanted_service == id->wanted_service &&
+               other->remote_node == id->remote_node && other->state == State::established;
+    }));
+    SIM_CHECK(connections < shim_num_online_cpus(), "node %u requests connection %u to node %u", id->ca->node,
+              connections + 1, id->remote_node);
+    ++(connections ? further_requests : requests);
     stale_since_.erase({id->ca->node, id->remote_node});
     Mad mad{Kind::req, id->ca->node, id->remote_node, id->serial, 0};
     mad.service = request.service_id;

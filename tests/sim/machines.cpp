@@ -156,6 +156,12 @@ void shim_trace_interface(const net_device* dev, const char* before, const char*
     SIM_NOTE("%s: %s -> %s", dev->name.c_str(), before, after);
 }
 void shim_trace_flush(const net_device* dev, const char* level) { SIM_NOTE("%s: flush, %s", dev->name.c_str(), level); }
+void shim_trace_flows(const net_device* dev, const std::uint8_t*, std::uint64_t flows, unsigned int from,
+                      unsigned int to)
+{
+    SIM_NOTE("%s: flows %#llx move from queue %u to %u", dev->name.c_str(), static_cast<unsigned long long>(flows),
+             from, to);
+}
 void shim_trace_ring(const net_device* dev, const char* ring, const char* what, unsigned int used, unsigned int size)
 {
     SIM_CHECK(used <= size, "%s ring: %u of %u are used", ring, used, size);

@@ -181,6 +181,8 @@ bool shim_napi_holds_packets(const shim_napi* napi) { return !napi->held->empty(
 
 // The transmit queues
 
+void shim_netif_tx_lock_bh(net_device* dev, unsigned int queue) { world->stack.lock_transmit(dev, queue); }
+void shim_netif_tx_unlock_bh(net_device* dev, unsigned int queue) { world->stack.unlock_transmit(dev, queue); }
 void shim_netif_tx_start_queue(net_device* dev, unsigned int queue)
 {
     dev->queues.at(queue).stopped = false;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <ipoib/flow_balancer.hpp>
+
 #include "world.hpp"
 
 namespace sim {
@@ -149,6 +151,8 @@ void judge_quiet()
 // Connections may change if an HCA broke one since its receiver had no buffers.
 void check_nothing_moves()
 {
+    // Further connections to a peer end when they are not used.
+    run_for((ipoib::FlowTable::max_unused_s + 2 * ipoib::FlowBalancer::look_interval_s) * second);
     const Machines& machines = world->machines;
     const Machines before = machines;
     const std::uint64_t broken_off = world->broken_off;

@@ -2,6 +2,7 @@
 // include/shim/skbuff.h.
 #include "skbuff.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -317,6 +318,15 @@ void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
     world->stack.transmit_directly(skb->dev, queue, skb);
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
+// By the addresses and ports behind the hard header, as the kernel's.
+std::uint32_t shim_skb_get_hash(sk_buff* skb)
+{
+    constexpr std::size_t addresses = IPOIB_HEADER_BYTES + 12, bytes = 12;
+    std::uint32_t hash = 2166136261;
+    for (std::size_t i = addresses; i < std::min<std::size_t>(addresses + bytes, skb->headlen); ++i)
+        hash = (hash ^ skb->data[i]) * 16777619;
+    return hash;
+}
 void shim_skb_dst_update_pmtu(sk_buff* skb, unsigned int mtu)
 {
     check(skb);

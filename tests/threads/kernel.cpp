@@ -291,6 +291,7 @@ bool shim_rdma_protocol_ib(const ib_device*, std::uint32_t) { return true; }
 void shim_trace_step(const net_device*, shim_trace_machine, const std::uint8_t*, const char*, const char*) {}
 void shim_trace_interface(const net_device*, const char*, const char*) {}
 void shim_trace_flush(const net_device*, const char*) {}
+void shim_trace_flows(const net_device*, const std::uint8_t*, std::uint64_t, unsigned int, unsigned int) {}
 void shim_trace_ring(const net_device*, const char*, const char*, unsigned int, unsigned int) {}
 
 void shim_dim_init(shim_dim*, void (*)(void*, unsigned int, unsigned int), void*) {}

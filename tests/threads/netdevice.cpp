@@ -74,6 +74,16 @@ unsigned long shim_arp_tbl_gc_interval() { return 50; }
 
 // The queues. Their state bits order nothing by itself, as the kernel's bit operations without a result do not.
 
+void shim_netif_tx_lock_bh(net_device* dev, unsigned int queue)
+{
+    shim_local_bh_disable();
+    dev->queues[queue].lock.lock();
+}
+void shim_netif_tx_unlock_bh(net_device* dev, unsigned int queue)
+{
+    dev->queues[queue].lock.unlock();
+    shim_local_bh_enable();
+}
 void shim_netif_tx_start_queue(net_device* dev, unsigned int queue)
 {
     dev->queues[queue].stopped.store(false, std::memory_order_relaxed);
@@ -311,6 +321,7 @@ void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
     shim_local_bh_enable();
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
+std::uint32_t shim_skb_get_hash(sk_buff* skb) { return skb->len; }
 void shim_skb_dst_update_pmtu(sk_buff*, unsigned int) {}
 void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int) { free_packet(skb); }
 void shim_skb_set_cb(sk_buff* skb, unsigned int note) { skb->note = note; }

@@ -256,4 +256,25 @@ TEST_F(ConnectedThreadTest, connections_end_under_traffic)
     user.join();
 }
 
+// Flows of two threads are distributed over two connections to one peer, and moved between them.
+TEST_F(ConnectedThreadTest, flows_move_under_traffic)
+{
+    connect(1);
+    const auto several = [this] { return interface().connections.active.established.value() >= 2; };
+    std::atomic<bool> over{false};
+    std::thread user([&] {
+        EXPECT_TRUE(comes(several));
+        shim_msleep(200);
+        over.store(true);
+    });
+    on_threads(2, 1, [&, this](unsigned int thread, unsigned int) {
+        for (unsigned int n = 0; !over.load(); ++n)
+            EXPECT_TRUE(transmit_soon(make_packet(machine.dev(), peer(0, HwAddr::flag_rc), 1000 + thread), n % 8 != 7));
+        EXPECT_TRUE(send_message(0));
+    });
+    user.join();
+    EXPECT_NE(interface().tx[0].packets.value(), 0U);
+    EXPECT_NE(interface().tx[1].packets.value(), 0U);
+}
+
 } // namespace ipoib

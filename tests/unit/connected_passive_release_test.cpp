@@ -43,52 +43,69 @@ TEST_F(PassiveTest, broken_queue_pair_is_released)
     EXPECT_EQ(connections(), 0U);
 }
 
-TEST_F(PassiveTest, first_message_of_a_new_connection_ends_the_peers_older_ones)
+// Accepts connections of one peer, and receives a message on each.
+class PeersConnectionsTest : public PassiveTest {
+protected:
+    ib_qp* use(std::uint8_t port = 1, std::uint32_t qpn = 0x100)
+    {
+        ib_qp* const qp = accept(port, qpn);
+        EXPECT_TRUE(world.receive_message(*qp, message(10)));
+        run_for(3);
+        return qp;
+    }
+    void use_all()
+    {
+        for (unsigned int i = 0; i < PassiveConnections::max_of_peer; ++i)
+            qps_.push_back(use());
+        ASSERT_EQ(connections(), PassiveConnections::max_of_peer);
+    }
+    bool is_there(const ib_qp* qp) { return std::find(world.qps.begin(), world.qps.end(), qp) != world.qps.end(); }
+    std::vector<ib_qp*> qps_;
+};
+
+TEST_F(PeersConnectionsTest, one_more_than_the_limit_ends_the_oldest)
 {
-    accept(1, 0x100);
-    accept(1, 0x200);
-    accept(1, 0x100);
+    use_all();
     ib_qp* const newest = accept(1, 0x100);
     run_for(3);
-    ASSERT_EQ(connections(), 4U);
+    EXPECT_TRUE(is_there(qps_[0])) << "before the first message";
     ASSERT_TRUE(world.receive_message(*newest, message(10)));
     run_for(3);
-    EXPECT_EQ(connections(), 2U);
-    ASSERT_TRUE(world.receive_message(*newest, message(10)));
-    run_for(3);
-    EXPECT_EQ(connections(), 2U);
+    EXPECT_FALSE(is_there(qps_[0]));
+    EXPECT_TRUE(is_there(qps_[1]) && is_there(newest));
+    use();
+    EXPECT_FALSE(is_there(qps_[1]));
+    EXPECT_EQ(connections(), PassiveConnections::max_of_peer);
+}
+
+TEST_F(PeersConnectionsTest, other_peers_are_not_counted)
+{
+    use_all();
+    use(2);
+    use(1, 0x200);
+    EXPECT_EQ(connections(), PassiveConnections::max_of_peer + 2);
 }
 
 // The victim's GID and QPN are in every ARP reply.
-TEST_F(PassiveTest, forged_request_ends_no_connection)
+TEST_F(PeersConnectionsTest, forged_requests_end_no_connection)
 {
-    ib_qp* const old = accept(1, 0x100);
-    ASSERT_TRUE(world.receive_message(*old, message(10)));
+    ib_qp* const old = use();
     for (int i = 0; i < 100; ++i)
         ASSERT_NE(accept(1, 0x100), nullptr);
+    use();
+    EXPECT_TRUE(is_there(old)) << "connections without a message do not count";
     // The forger has a queue pair of its own at another LID.
     world.peer_lid = 66;
-    ib_qp* const theirs = accept(1, 0x100);
-    ASSERT_TRUE(world.receive_message(*theirs, message(10)));
-    run_for(3);
-    ASSERT_EQ(connections(), 102U);
+    for (unsigned int i = 0; i < PassiveConnections::max_of_peer; ++i)
+        use();
+    ASSERT_EQ(connections(), 102U + PassiveConnections::max_of_peer);
     EXPECT_EQ(old->state, "rts");
     EXPECT_TRUE(world.receive_message(*old, message(10)));
 }
 
-TEST_F(PassiveTest, message_of_an_older_connection_keeps_newer_ones)
+TEST_F(PeersConnectionsTest, ending_connection_keeps_the_oldest)
 {
-    accept(1, 0x100);
-    ib_qp* const second = accept(1, 0x100);
-    accept(1, 0x100);
-    ASSERT_TRUE(world.receive_message(*second, message(10)));
-    run_for(3);
-    EXPECT_EQ(connections(), 2U);
-}
-
-TEST_F(PassiveTest, ending_connection_keeps_older_ones)
-{
-    accept(1, 0x100);
+    use_all();
     ib_qp* const newest = accept(1, 0x100);
     world.polls_later = true;
     ASSERT_TRUE(world.receive_message(*newest, message(10)));
@@ -96,7 +113,7 @@ TEST_F(PassiveTest, ending_connection_keeps_older_ones)
     world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
     world.run_polls();
     run_for(3);
-    EXPECT_EQ(connections(), 1U);
+    EXPECT_TRUE(is_there(qps_[0]));
 }
 
 TEST_F(PassiveTest, unresponsive_queue_pair_is_destroyed_after_five_seconds)

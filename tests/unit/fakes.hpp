@@ -396,6 +396,11 @@ public:
     // The first of these have all been answered.
     std::size_t answered_paths = 0;
     std::vector<ib_sa_multicast*> memberships;
+    struct Move {
+        std::uint64_t flows;
+        unsigned int from, to;
+    };
+    std::vector<Move> moves;
     unsigned int path_questions = 0, join_questions = 0, leaves = 0;
     std::vector<net_device*> netdevs, going;
     bool administrator = true;

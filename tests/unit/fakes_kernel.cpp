@@ -251,6 +251,10 @@ void shim_trace_interface(const net_device*, const char* before, const char* aft
     world->trace.push_back(std::string("interface ") + before + " " + after);
 }
 void shim_trace_flush(const net_device*, const char* level) { world->trace.push_back(std::string("flush ") + level); }
+void shim_trace_flows(const net_device*, const std::uint8_t*, std::uint64_t flows, unsigned int from, unsigned int to)
+{
+    world->moves.push_back({flows, from, to});
+}
 void shim_trace_ring(const net_device*, const char* ring, const char* what, unsigned int used, unsigned int size)
 {
     EXPECT_LE(used, size);

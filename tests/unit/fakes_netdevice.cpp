@@ -173,6 +173,8 @@ void shim_helper_netdev_for_each_mc_addr(net_device* dev, void (*visit)(void*, c
 }
 void shim_netif_carrier_on(net_device* dev) { dev->carrier = true; }
 void shim_netif_carrier_off(net_device* dev) { dev->carrier = false; }
+void shim_netif_tx_lock_bh(net_device*, unsigned int) { ++world->spinning; }
+void shim_netif_tx_unlock_bh(net_device*, unsigned int) { --world->spinning; }
 void shim_netif_tx_start_queue(net_device* dev, unsigned int queue) { dev->transmit_queues.at(queue).stopped = false; }
 void shim_netif_tx_stop_queue(net_device* dev, unsigned int queue) { dev->transmit_queues.at(queue).stopped = true; }
 void shim_netif_tx_wake_queue(net_device* dev, unsigned int queue)

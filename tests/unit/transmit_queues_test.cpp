@@ -103,7 +103,7 @@ TEST_F(TransmitQueuesTest, packets_to_a_peer_go_by_the_queue_of_its_connection)
     EXPECT_TRUE(shows("on 3"));
 }
 
-TEST_F(TransmitQueuesTest, what_is_no_message_goes_by_the_first_queue)
+TEST_F(TransmitQueuesTest, datagrams_multicast_and_arp_go_by_the_first_queue)
 {
     connect_to(2);
     for (const std::uint16_t type : {0x0800, 0x0806}) {

@@ -11,7 +11,13 @@ suite_matches() { # file pattern
 }
 suite_has() { suite_matches "$1" "^$2()"; } # file function
 has_two_machines() { suite_matches "$here/suites/$1.sh" '^MACHINES=2$'; } # suite
-processors_of() { if suite_matches "$here/suites/$1.sh" '^PROCESSORS=2$'; then echo 2; else echo 1; fi; } # suite
+processors_of() { # suite
+    local number
+    for number in 2 4; do
+        if suite_matches "$here/suites/$1.sh" "^PROCESSORS=$number\$"; then echo $number; return; fi
+    done
+    echo 1
+}
 wants_fresh_vm() { suite_matches "$here/suites/$1.sh" '^FRESH=1$'; } # suite
 is_long() { suite_matches "$here/suites/$1.sh" '^LONG=1$'; } # suite
 needs_own_vm() { has_two_machines "$1" || is_long "$1" || wants_fresh_vm "$1"; } # suite

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The end of active connections (RFC 4755): unpublished, a grace period, their sends completed or flushed, destroyed.
+#include <ipoib/connected.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <kernel/time.hpp>
+
+namespace ipoib {
+
+void ActiveConnections::start_release(ActiveConnection& connection, ActiveRelease::Event why)
+{
+    (void)connection.release.on(why);
+    work.queue_now();
+}
+
+void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& ready)
+{
+    // One grace period for all that were unpublished.
+    bool unpublished = false;
+    {
+        PathTable::Guard guard(interface_.paths);
+        for (ActiveConnection& connection : list_) {
+            if (connection.post_failed.load()) {
+                connection.post_failed.store(false);
+                perform(connection, step(connection, ActiveLife::Event::failed), ready);
+            }
+            if (!connection.release.wants_grace_period())
+                continue;
+            const auto released = connection.release.on(ActiveRelease::Event::grace_period);
+            connection.check_at = now;
+            connection.deadline = now + kernel::milliseconds(released.limit_ms);
+            unpublished = true;
+        }
+    }
+    if (unpublished)
+        shim_synchronize_net();
+    while (ActiveConnection* connection = next_to_release(now))
+        release(*connection, now);
+}
+
+unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQueue& ready)
+{
+    unsigned long delay = 0;
+    const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
+    for (ActiveConnection& connection : list_) {
+        const bool retries = connection.life.state() == ActiveLife::State::refused && !connection.release.started();
+        if (connection.release.wants_grace_period())
+            sooner(1);
+        else if (connection.life.state() == ActiveLife::State::wanted)
+            sooner(kernel::reached(next_request_at(connection), now) ? 1 : next_request_at(connection) - now);
+        else if (!connection.release.started() && !retries)
+            continue;
+        else if (!kernel::reached(connection.check_at, now))
+            sooner(connection.check_at - now);
+        else if (retries)
+            perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
+    }
+    return delay;
+}
+
+ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
+{
+    PathTable::Guard guard(interface_.paths);
+    for (ActiveConnection& connection : list_)
+        if (connection.release.awaits_sends() && kernel::reached(connection.check_at, now))
+            return &connection;
+    return nullptr;
+}
+
+void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
+{
+    ActiveRelease::Action action;
+    while ((action = poll_release(connection, now)) != ActiveRelease::Action::none) {
+        if (action == ActiveRelease::Action::destroy) {
+            destroy(connection);
+            return;
+        }
+        if (connection.qp)
+            (void)shim_qp_to_error(connection.qp.get());
+    }
+}
+
+ActiveRelease::Action ActiveConnections::poll_release(ActiveConnection& connection, unsigned long now)
+{
+    using Event = ActiveRelease::Event;
+    PathTable::Guard guard(interface_.paths);
+    const bool flushing = connection.release.state() == ActiveRelease::State::flushing;
+    const std::uint32_t outstanding = connection.sent.load() - connection.completed.load();
+    if (outstanding && !kernel::reached(connection.deadline, now)) {
+        connection.check_at = now + (flushing ? 1 : kernel::milliseconds(Connections::check_interval_ms));
+        return ActiveRelease::Action::none;
+    }
+    if (outstanding && flushing)
+        log_warning(interface_.dev(), "timing out; %u sends not completed", outstanding);
+    const auto step = connection.release.on(outstanding ? Event::timed_out : Event::completed);
+    connection.deadline = now + kernel::milliseconds(step.limit_ms);
+    return step.action;
+}
+
+void ActiveConnections::destroy(ActiveConnection& connection)
+{
+    connection.id.reset();
+    connection.qp.reset();
+    if (connection.queue)
+        connection.queue->pool.reclaim(connection);
+
+    kernel::PacketQueue ready;
+    bool gone;
+    {
+        PathTable::Guard guard(interface_.paths);
+        connection.flows.reset();
+        if (TxQueue* const queue = std::exchange(connection.queue, nullptr))
+            --queue->connections;
+        (void)connection.release.on(ActiveRelease::Event::destroyed);
+        perform(connection, step(connection, ActiveLife::Event::released), ready);
+        gone = connection.life.state() == ActiveLife::State::gone;
+        if (gone)
+            connection.unlink();
+    }
+    interface_.requeue(ready);
+    if (gone)
+        kernel::Owned<ActiveConnection>(&connection).reset();
+}
+
+} // namespace ipoib

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Several connections to one peer: which flow uses which, and how a busy one changes.
+#include <ipoib/flow_balancer.hpp>
+#include <ipoib/interface.hpp>
+#include <kernel/log.hpp>
+#include <kernel/time.hpp>
+#include <shim/trace.h>
+
+namespace ipoib {
+
+// Sending
+
+ActiveConnection* FlowBalancer::at(ActiveConnection& first, unsigned int queue)
+{
+    if (first.queue->index() == queue)
+        return &first;
+    return first.flows ? first.flows->others[queue].load() : nullptr;
+}
+
+unsigned int FlowBalancer::open(ActiveConnection& first)
+{
+    unsigned int queues = 0;
+    for (unsigned int queue = 0; queue < FlowTable::max_queues; ++queue)
+        if (at(first, queue))
+            queues |= 1U << queue;
+    return queues;
+}
+
+unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
+{
+    PeerFlows* const flows = first.flows.get();
+    if (!flows)
+        return first.queue->index();
+    const unsigned long now = shim_jiffies();
+    const unsigned int flow = FlowTable::flow_of(shim_skb_get_hash(skb));
+    if (flows->table.count(flow, shim_skb_len(skb), now)) [[unlikely]]
+        flows->table.set_queue(flow, flows->table.emptiest(open(first)));
+    if (flows->table.due(now)) [[unlikely]] {
+        flows->look.store(true);
+        interface_.connections.active.work.queue_now();
+    }
+    const unsigned int queue = flows->table.queue(flow);
+    if (at(first, queue)) [[likely]]
+        return queue;
+    flows->table.set_queue(flow, first.queue->index());
+    return first.queue->index();
+}
+
+void FlowBalancer::send(ActiveConnection& first, sk_buff* skb, TxQueue& queue)
+{
+    ActiveConnection* const connection = at(first, queue.index());
+    if (connection && !connection->moving.load()) [[likely]] {
+        shim_skb_pull(skb, sizeof(HwAddr));
+        queue.pool.send(*connection, skb);
+        return;
+    }
+    PathTable::Guard guard(interface_.paths);
+    send_locked(first, skb, queue);
+}
+
+void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& queue)
+{
+    ActiveConnection* const connection = at(first, queue.index());
+    if (!connection) {
+        interface_.requeuer.take(skb);
+        return;
+    }
+    PeerFlows* const flows = first.flows.get();
+    const bool moves = flows && flows->move.flows >> FlowTable::flow_of(shim_skb_get_hash(skb)) & 1;
+    if (moves && flows->move.to == queue.index()) {
+        connection->waiting.append(skb);
+        if (connection->waiting.length() >= max_held)
+            queue.hold_stack();
+        return;
+    }
+    shim_skb_pull(skb, sizeof(HwAddr));
+    queue.pool.send(*connection, skb);
+    // The stack had queued it before it knew of the move.
+    if (moves) {
+        flows->quiet_since = shim_jiffies();
+        flows->last_sent = connection->sent.load_relaxed();
+    }
+}
+
+// Connections
+
+void FlowBalancer::begin(ActiveConnection& first)
+{
+    if (interface_.tx.count() > 1)
+        first.flows = kernel::make_owned_atomic<PeerFlows>(first.queue->index(), shim_jiffies());
+}
+
+void FlowBalancer::established(ActiveConnection& further)
+{
+    PeerFlows& flows = *further.first->flows;
+    flows.others[further.queue->index()].store(&further);
+    flows.pending = nullptr;
+}
+
+void FlowBalancer::refused(ActiveConnection& further)
+{
+    if (!further.first)
+        return;
+    PeerFlows& flows = *further.first->flows;
+    flows.refused = true;
+    flows.refused_until = shim_jiffies() + kernel::seconds(refusal_s);
+}
+
+void FlowBalancer::ended(ActiveConnection& further, kernel::PacketQueue& ready)
+{
+    ActiveConnection* const first = std::exchange(further.first, nullptr);
+    if (!first)
+        return;
+    PeerFlows& flows = *first->flows;
+    if (flows.pending == &further)
+        flows.pending = nullptr;
+    if (!further.queue || flows.others[further.queue->index()].load() != &further)
+        return;
+    const unsigned int queue = further.queue->index();
+    if (flows.move.flows && (flows.move.from == queue || flows.move.to == queue)) {
+        if (ActiveConnection* const target = at(*first, flows.move.to))
+            ready.take(target->waiting);
+        end_move(*first);
+    }
+    flows.others[queue].store(nullptr);
+}
+
+void FlowBalancer::end_all(ActiveConnection& first, kernel::PacketQueue& ready)
+{
+    if (!first.flows)
+        return;
+    if (first.flows->pending)
+        interface_.connections.active.abandon(*first.flows->pending, ready);
+    for (auto& other : first.flows->others)
+        if (ActiveConnection* const further = other.load())
+            interface_.connections.active.abandon(*further, ready);
+    if (first.flows->move.flows)
+        end_move(first);
+}
+
+// Decisions and moves
+
+unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
+{
+    unsigned long now = shim_jiffies();
+    bool begun = false, under_way = false, several = false;
+    {
+        PathTable::Guard guard(interface_.paths);
+        for (ActiveConnection& first : interface_.connections.active.list()) {
+            if (!first.flows || first.life.state() != ActiveLife::State::established)
+                continue;
+            const bool others = open(first) != 1U << first.queue->index();
+            several |= others;
+            // Without traffic, too: unused connections are to end.
+            if (first.flows->look.load() || (others && first.flows->table.due(now))) {
+                first.flows->look.store(false);
+                look(first, now, ready);
+            }
+            begun |= first.flows->move.flows && !first.flows->known;
+            under_way |= first.flows->move.flows != 0;
+        }
+    }
+    if (begun) {
+        // Afterwards each sender sees that the connections' flows are moving.
+        shim_synchronize_net();
+        now = shim_jiffies();
+        PathTable::Guard guard(interface_.paths);
+        for (ActiveConnection& first : interface_.connections.active.list()) {
+            if (!first.flows || !first.flows->move.flows || first.flows->known)
+                continue;
+            first.flows->known = true;
+            first.flows->quiet_since = now;
+            if (const ActiveConnection* const from = at(first, first.flows->move.from))
+                first.flows->last_sent = from->sent.load();
+        }
+    }
+    unsigned int queue;
+    while (ActiveConnection* const first = under_way ? next_settled(now, queue) : nullptr)
+        if (!finish_move(*first, interface_.tx[queue]))
+            break;
+    return under_way ? 1 : several ? kernel::seconds(look_interval_s) : 0;
+}
+
+void FlowBalancer::look(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)
+{
+    PeerFlows& flows = *first.flows;
+    const FlowTable::Plan plan = flows.table.plan(open(first), interface_.tx.count(), flows.move.flows == 0, now);
+    if (flows.refused && kernel::reached(flows.refused_until, now))
+        flows.refused = false;
+    if (plan.another && !flows.pending && !flows.refused)
+        flows.pending = interface_.connections.active.request_another(first);
+    if (plan.move.flows)
+        begin_move(first, plan.move, now);
+    for (unsigned int queue = 0; queue < FlowTable::max_queues; ++queue) {
+        ActiveConnection* const further = plan.unused >> queue & 1 ? flows.others[queue].load() : nullptr;
+        // A new one has no flows yet.
+        if (further && kernel::elapsed(further->since, now) > kernel::seconds(FlowTable::max_unused_s) &&
+            !(flows.move.flows && flows.move.to == queue))
+            interface_.connections.active.abandon(*further, ready);
+    }
+}
+
+void FlowBalancer::begin_move(ActiveConnection& first, const FlowTable::Move& move, unsigned long now)
+{
+    shim_trace_flows(interface_.dev(), first.peer.gid().bytes, move.flows, move.from, move.to);
+    PeerFlows& flows = *first.flows;
+    flows.move = move;
+    flows.known = false;
+    flows.begun = now;
+    // Before the flows' queue changes: who sees that sees this.
+    at(first, move.from)->moving.store(true);
+    at(first, move.to)->moving.store(true);
+    for (unsigned int flow = 0; flow < FlowTable::max_flows; ++flow)
+        if (move.flows >> flow & 1)
+            flows.table.set_queue(flow, move.to);
+}
+
+void FlowBalancer::end_move(ActiveConnection& first)
+{
+    const FlowTable::Move move = std::exchange(first.flows->move, {});
+    for (const unsigned int queue : {move.from, move.to})
+        if (ActiveConnection* const connection = at(first, queue))
+            connection->moving.store(false);
+    interface_.tx[move.to].release_stack();
+}
+
+bool FlowBalancer::settled(ActiveConnection& first, unsigned long now)
+{
+    const PeerFlows& flows = *first.flows;
+    if (!flows.move.flows || !flows.known)
+        return false;
+    if (kernel::elapsed(flows.begun, now) > kernel::milliseconds(max_move_ms))
+        return true;
+    const ActiveConnection* const from = at(first, flows.move.from);
+    const bool completed = !from || static_cast<std::int32_t>(from->completed.load() - flows.last_sent) >= 0;
+    return completed && kernel::elapsed(flows.quiet_since, now) > kernel::milliseconds(settle_ms);
+}
+
+ActiveConnection* FlowBalancer::next_settled(unsigned long now, unsigned int& queue)
+{
+    PathTable::Guard guard(interface_.paths);
+    for (ActiveConnection& first : interface_.connections.active.list()) {
+        if (!first.flows || !settled(first, now))
+            continue;
+        queue = first.flows->move.to;
+        const ActiveConnection* const to = at(first, queue);
+        if (to && interface_.tx[queue].pool.free() >= to->waiting.length())
+            return &first;
+    }
+    return nullptr;
+}
+
+bool FlowBalancer::finish_move(ActiveConnection& first, TxQueue& queue)
+{
+    kernel::TransmitGuard transmit(interface_.dev(), queue.index());
+    {
+        PathTable::Guard guard(interface_.paths);
+        ActiveConnection* const to = at(first, queue.index());
+        // Other connections' sends may have filled the pool.
+        if (!first.flows->move.flows || first.flows->move.to != queue.index() || !to ||
+            queue.pool.free() < to->waiting.length())
+            return false;
+        // Under the transmit lock: no packet of these flows is sent in between.
+        while (sk_buff* skb = to->waiting.pop()) {
+            shim_skb_pull(skb, sizeof(HwAddr));
+            queue.pool.send(*to, skb);
+        }
+        end_move(first);
+    }
+    queue.ring_doorbells();
+    return true;
+}
+
+} // namespace ipoib

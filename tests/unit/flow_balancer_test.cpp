@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Several connections to one peer, on scripted fakes.
+#include "connected_test.hpp"
+
+#include <bit>
+
+#include <shim/cm.h>
+#include <shim/ethtool.h>
+
+namespace ipoib {
+namespace {
+
+class FlowBalancerTest : public ConnectedTest {
+protected:
+    static constexpr std::size_t large = 65000;
+    void SetUp() override
+    {
+        world.processors = 4;
+        world.ca.comp_vectors = 8;
+        ConnectedTest::SetUp();
+        first_ = connect(capable(1));
+    }
+    sk_buff* packet(unsigned int flow, std::size_t payload = 60)
+    {
+        sk_buff* skb = world.packet(capable(1), 0x0800, payload);
+        skb->hash = flow;
+        return skb;
+    }
+    void complete_all()
+    {
+        // Time passes at each, and queue pairs end.
+        for (std::size_t i = 1; i < world.qps.size(); ++i)
+            world.complete_messages(*world.qps[i], world.qps[i]->outstanding.size());
+    }
+    // An interval in which flows up to count are busy.
+    void interval(unsigned int count)
+    {
+        for (unsigned int flow = 0; flow < count; ++flow)
+            world.transmit(packet(flow, large));
+        complete_all();
+        run_for(21);
+        complete_all();
+    }
+    void intervals(unsigned int number, unsigned int count)
+    {
+        for (unsigned int i = 0; i < number; ++i)
+            interval(count);
+    }
+    // Returns the REQ for a further connection.
+    ib_cm_id* further_request(unsigned int flows)
+    {
+        intervals(FlowTable::patience + 1, flows);
+        return world.take_request();
+    }
+    // Makes a second connection for two flows, and begins to move one to it; returns that flow.
+    unsigned int begin_move()
+    {
+        id_ = further_request(2);
+        EXPECT_NE(id_, nullptr);
+        world.reply(id_);
+        second_ = world.qps.back();
+        world.moves.clear();
+        for (int i = 0; i < 30; ++i) {
+            world.transmit(packet(0, large));
+            world.transmit(packet(1, large));
+            world.advance(1);
+            if (!world.moves.empty())
+                break;
+            complete_all();
+        }
+        EXPECT_EQ(world.moves.size(), 1U);
+        world.complete_messages(*first_, first_->outstanding.size());
+        return static_cast<unsigned int>(std::countr_zero(world.moves.at(0).flows));
+    }
+    std::size_t last_size() { return world.sent.back().bytes.size() - 4; }
+
+    ib_qp* first_ = nullptr;
+    ib_qp* second_ = nullptr;
+    ib_cm_id* id_ = nullptr;
+};
+
+TEST_F(FlowBalancerTest, one_busy_flow_uses_one_connection)
+{
+    intervals(10, 1);
+    EXPECT_EQ(world.take_request(), nullptr);
+    EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(FlowBalancerTest, second_busy_flow_gets_a_connection_of_its_own)
+{
+    ib_cm_id* const id = further_request(2);
+    ASSERT_NE(id, nullptr);
+    EXPECT_EQ(id->service_id, 0x1000000000000100U);
+    world.reply(id);
+    ib_qp* const second = world.qps.back();
+    EXPECT_NE(second->send_cq, first_->send_cq);
+    intervals(5, 2);
+    world.transmit(packet(0));
+    world.transmit(packet(1));
+    EXPECT_EQ(first_->outstanding.size(), 1U);
+    EXPECT_EQ(second->outstanding.size(), 1U);
+    complete_all();
+    EXPECT_EQ(world.take_request(), nullptr) << "two flows need two";
+    EXPECT_EQ(statistics().tx_dropped, 0U);
+}
+
+TEST_F(FlowBalancerTest, many_flows_use_all_queues_evenly)
+{
+    for (int i = 0; i < 60; ++i) {
+        interval(16);
+        if (ib_cm_id* const id = world.take_request())
+            world.reply(id);
+    }
+    EXPECT_EQ(connections(), 4U);
+    std::set<ib_cq*> queues;
+    for (unsigned int flow = 0; flow < 16; ++flow)
+        world.transmit(packet(flow));
+    for (std::size_t i = 1; i < world.qps.size(); ++i) {
+        EXPECT_EQ(world.qps[i]->outstanding.size(), 4U);
+        queues.insert(world.qps[i]->send_cq);
+    }
+    EXPECT_EQ(queues.size(), 4U);
+    complete_all();
+}
+
+TEST_F(FlowBalancerTest, one_queue_has_one_connection)
+{
+    world.rtnl = true;
+    ASSERT_EQ(ipoib_ethtool_set_channels(&world.dev(), 1, 1), 0);
+    world.rtnl = false;
+    world.run_work();
+    first_ = connect(capable(1));
+    intervals(10, 16);
+    EXPECT_EQ(world.take_request(), nullptr);
+}
+
+TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_until_the_peer_has_the_earlier_ones)
+{
+    const unsigned int flow = begin_move();
+    const std::size_t before = world.sent.size();
+    world.transmit(packet(flow, 101));
+    world.transmit(packet(flow, 102));
+    // The other flow does not wait.
+    world.transmit(packet(1 - flow, 100));
+    EXPECT_EQ(world.sent.size(), before + 1);
+    EXPECT_EQ(last_size(), 100U);
+    run_for(5);
+    ASSERT_EQ(second_->outstanding.size(), 2U);
+    EXPECT_EQ(second_->outstanding[0].bytes.size(), 4U + 101);
+    EXPECT_EQ(second_->outstanding[1].bytes.size(), 4U + 102);
+    world.transmit(packet(flow, 103));
+    EXPECT_EQ(second_->outstanding.size(), 3U);
+    complete_all();
+}
+
+TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_sends_of_the_former_connection)
+{
+    const unsigned int flow = begin_move();
+    const unsigned int from = world.moves[0].from;
+    // The stack had queued it before.
+    world.transmit_on(from, packet(flow, 100));
+    EXPECT_EQ(last_size(), 100U);
+    EXPECT_EQ(first_->outstanding.size(), 1U);
+    world.transmit(packet(flow, 101));
+    run_for(20);
+    EXPECT_TRUE(second_->outstanding.empty());
+    world.complete_messages(*first_, 1);
+    run_for(5);
+    EXPECT_EQ(second_->outstanding.size(), 1U);
+    complete_all();
+}
+
+TEST_F(FlowBalancerTest, move_ends_after_half_a_second_whatever_has_completed)
+{
+    const unsigned int flow = begin_move();
+    world.transmit_on(world.moves[0].from, packet(flow, 100));
+    world.transmit(packet(flow, 101));
+    run_for(60);
+    EXPECT_EQ(second_->outstanding.size(), 1U);
+    complete_all();
+}
+
+TEST_F(FlowBalancerTest, stack_keeps_what_exceeds_the_limit)
+{
+    const unsigned int flow = begin_move(), to = world.moves[0].to;
+    for (unsigned int i = 0; i < FlowBalancer::max_held; ++i) {
+        EXPECT_FALSE(world.dev().transmit_queues[to].stopped);
+        world.transmit(packet(flow));
+    }
+    EXPECT_TRUE(world.dev().transmit_queues[to].stopped);
+    run_for(5);
+    EXPECT_EQ(second_->outstanding.size(), std::size_t{FlowBalancer::max_held});
+    EXPECT_FALSE(world.dev().transmit_queues[to].stopped);
+    complete_all();
+    EXPECT_EQ(statistics().tx_dropped, 0U);
+}
+
+TEST_F(FlowBalancerTest, refused_connection_is_not_requested_again_for_a_minute)
+{
+    ib_cm_id* const id = further_request(2);
+    ASSERT_NE(id, nullptr);
+    world.message(id, SHIM_IB_CM_REJ_RECEIVED, SHIM_CM_REJ_NO_RESOURCES);
+    intervals(10, 2);
+    EXPECT_EQ(world.take_request(), nullptr);
+    EXPECT_EQ(connections(), 1U);
+    world.transmit(packet(1));
+    EXPECT_EQ(first_->outstanding.size(), 1U) << "the first connection serves";
+    complete_all();
+    run_for(6000);
+    EXPECT_NE(further_request(2), nullptr);
+}
+
+TEST_F(FlowBalancerTest, flows_return_to_the_first_connection_when_theirs_ends)
+{
+    const unsigned int flow = begin_move();
+    world.transmit(packet(flow, 101));
+    world.message(id_, SHIM_IB_CM_DREQ_RECEIVED);
+    world.run_work();
+    ASSERT_EQ(first_->outstanding.size(), 1U);
+    EXPECT_EQ(last_size(), 101U);
+    world.transmit(packet(flow, 102));
+    EXPECT_EQ(first_->outstanding.size(), 2U);
+    complete_all();
+    run_for(100);
+    EXPECT_EQ(connections(), 1U);
+    EXPECT_EQ(statistics().tx_dropped, 0U);
+}
+
+TEST_F(FlowBalancerTest, all_end_with_the_first_connection)
+{
+    const unsigned int flow = begin_move();
+    shim_qp_to_error(first_);
+    world.transmit(packet(1 - flow));
+    world.complete_messages(*first_, first_->outstanding.size(), 5);
+    run_for(100);
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_FALSE(shows("active  fe80:0000:0000:0000:0000:0000:0000:0001 qpn 0x000100 state established"));
+}
+
+TEST_F(FlowBalancerTest, unused_connection_is_ended)
+{
+    begin_move();
+    run_for(10);
+    EXPECT_EQ(connections(), 2U);
+    // One flow remains in use.
+    for (int i = 0; i < 32; ++i) {
+        world.transmit(packet(first_->outstanding.empty() ? 0 : 1));
+        complete_all();
+        run_for(100);
+    }
+    run_for(100);
+    EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(FlowBalancerTest, interface_is_closed_during_a_move)
+{
+    const unsigned int flow = begin_move();
+    world.transmit(packet(flow));
+    world.rtnl = true;
+    ipoib_ndo_stop(&world.dev());
+    world.rtnl = false;
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_TRUE(world.skbs.empty());
+    open();
+}
+
+TEST_F(FlowBalancerTest, failed_queue_leaves_the_flows_on_the_first_connection)
+{
+    world.refused = "cq_create";
+    intervals(10, 2);
+    EXPECT_EQ(world.take_request(), nullptr);
+    world.transmit(packet(1));
+    EXPECT_EQ(first_->outstanding.size(), 1U);
+    complete_all();
+    world.refused.clear();
+}
+
+} // namespace
+} // namespace ipoib

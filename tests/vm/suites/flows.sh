@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Several connections between two hosts: each flow uses one, and busy ones change without overtaking themselves.
+PORTS=2
+SM_HOST=2
+PROCESSORS=4
+HOSTS='1 2'
+MODE=connected
+FABRIC='vectors=4'
+
+connections_of() { grep -c '^active .*state established' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; } # HOST
+are_connections() { [ "$(connections_of "$1")" = "$2" ]; }                                                 # HOST COUNT
+packets_of_queues() { # HOST rx|tx
+    local queue counts=()
+    for queue in 0 1 2 3; do counts+=("$(statistic_of "$1" "$2${queue}_packets")"); done
+    echo "${counts[*]}"
+}
+# Out of order segments that the host received.
+out_of_order() { on "$1" nstat -asz TcpExtTCPOFOQueue | awk '/OFO/ { print $2 }'; } # HOST
+
+xfail_stock_one_flow_has_one_connection='the in-tree driver has one queue'
+test_one_flow_has_one_connection() {
+    wait_for 20 reaches 1 10.0.0.2
+    start_stream 1 2
+    sleep 2
+    are_connections 1 1
+    end_stream 2
+}
+
+# Checks that no queue has more than PERCENT of the packets between two times.
+none_exceeds() { # PERCENT PACKETS-BEFORE PACKETS-AFTER
+    local queue sum=0 before after
+    read -ra before <<<"$2"
+    read -ra after <<<"$3"
+    for queue in 0 1 2 3; do after[queue]=$((after[queue] - before[queue])) sum=$((sum + after[queue])); done
+    echo "# packets of the queues: ${after[*]}"
+    for queue in 0 1 2 3; do
+        [ $((100 * after[queue])) -le $(($1 * sum)) ] || fail "queue $queue has more than $1 % of $sum" || return 1
+    done
+}
+
+# A packet that the queueing discipline drops makes others arrive out of order: it gets space for all.
+keep_all_packets() { # HOST
+    local queue
+    on "$1" tc qdisc replace dev ib0 root handle 1: mq
+    for queue in 1 2 3 4; do on "$1" tc qdisc replace dev ib0 parent "1:$queue" pfifo limit 10000; done
+}
+
+# Host 1 sends sixteen flows; host 2 receives by as many queues as host 1 sends.
+xfail_stock_sixteen_flows_use_all_queues_in_order='the in-tree driver has one queue'
+test_sixteen_flows_use_all_queues_in_order() {
+    local disorder sent received
+    keep_all_packets 1
+    disorder=$(out_of_order 2)
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -P 16 -t 20 >/run/flows.iperf 2>&1 &
+    wait_for 20 are_connections 1 4
+    # The flows are distributed.
+    sleep 3
+    sent=$(packets_of_queues 1 tx) received=$(packets_of_queues 2 rx)
+    wait $!
+    none_exceeds 40 "$sent" "$(packets_of_queues 1 tx)"
+    none_exceeds 40 "$received" "$(packets_of_queues 2 rx)"
+    [ "$(out_of_order 2)" = "$disorder" ] || fail "$(($(out_of_order 2) - disorder)) segments came out of order"
+    on 1 tc qdisc del dev ib0 root
+}
+
+test_queues_change_under_sixteen_flows() {
+    local count
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -P 16 -t 15 >/run/flows.iperf 2>&1 &
+    for count in 4 2 3 1 4; do
+        sleep 2
+        [ "$DRIVER" = stock ] || on 1 ethtool -L ib0 tx $count
+    done
+    wait $! || fail "$(tail -n 3 /run/flows.iperf)"
+}
+
+# All connections end, and the flows make others.
+test_link_flaps_under_sixteen_flows() {
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -P 16 -t 12 >/run/flows.iperf 2>&1 &
+    sleep 4
+    on 2 ip link set "$(interface_of 2)" down
+    on 2 ip link set "$(interface_of 2)" up
+    wait $! || fail "$(tail -n 3 /run/flows.iperf)"
+    wait_for 20 reaches 1 10.0.0.2
+}
