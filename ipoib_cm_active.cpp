@@ -70,10 +70,10 @@ ActiveLife::Step ActiveConnections::step(ActiveConnection& connection, ActiveLif
 
 void ActiveConnections::abandon(Neighbour& neighbour)
 {
-    if (ActiveConnection* connection = neighbour.attempt) {
-        kernel::PacketQueue none;
-        perform(*connection, step(*connection, ActiveLife::Event::abandoned), none);
-    }
+    kernel::PacketQueue held;
+    if (ActiveConnection* connection = neighbour.attempt)
+        abandon(*connection, held);
+    interface_.paths.dropped.add(held.drop_all(SHIM_DROP_NEIGH_FAILED));
 }
 
 void ActiveConnections::abandon(ActiveConnection& connection, kernel::PacketQueue& ready)
@@ -96,9 +96,10 @@ ActiveConnection* ActiveConnections::request_another(ActiveConnection& first)
 
 void ActiveConnections::abandon_all()
 {
-    kernel::PacketQueue none;
+    kernel::PacketQueue held;
     for (ActiveConnection& connection : list_)
-        abandon(connection, none);
+        abandon(connection, held);
+    interface_.paths.dropped.add(held.drop_all(SHIM_DROP_NEIGH_FAILED));
 }
 
 void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
@@ -123,6 +124,7 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
         break;
     case Action::recover:
         disconnected.add();
+        interface_.connections.flows.failed(connection);
         unpublish(connection, ready);
         start_release(connection, ActiveRelease::Event::failed);
         break;
@@ -174,7 +176,7 @@ void ActiveConnections::fall_back(ActiveConnection& connection, kernel::PacketQu
 {
     ++connection.refusals;
     if (connection.further) {
-        interface_.connections.flows.refused(connection);
+        interface_.connections.flows.failed(connection);
         unpublish(connection, ready);
         return;
     }
@@ -221,11 +223,13 @@ void ActiveConnections::report(ActiveConnection& connection, ActiveLife::Event e
 
 void ActiveConnections::send_failed(ActiveConnection& connection)
 {
-    PathTable::Guard guard(interface_.paths);
-    kernel::PacketQueue none;
-    // In this state no packet waits, so none is left in the queue.
-    if (connection.life.state() == ActiveLife::State::established)
-        perform(connection, step(connection, ActiveLife::Event::failed), none);
+    kernel::PacketQueue ready;
+    {
+        PathTable::Guard guard(interface_.paths);
+        if (connection.life.state() == ActiveLife::State::established)
+            perform(connection, step(connection, ActiveLife::Event::failed), ready);
+    }
+    interface_.requeue(ready);
 }
 
 // The work item

@@ -101,8 +101,8 @@ int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, con
 }
 
 // Returns true if a REQ is accepted. Anyone can send a REQ in the name of a peer, so it ends no connection that is in
-// use. Sets exceeds if the peer seems to have as many connections as it may have.
-bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& exceeds, shim_cm_reason& reason)
+// use.
+bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reason& reason)
 {
     reason = SHIM_CM_REJ_NO_RESOURCES;
     if (!accepting_)
@@ -119,18 +119,20 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, bool& exceed
     --requests_left_;
 
     PassiveConnection* oldest = nullptr;
-    unsigned int of_peer = 0;
+    bool another = false;
     for (PassiveConnection& connection : list_) {
         if (connection.life.ending())
             continue;
-        of_peer += connection.peer == peer;
+        another |= connection.peer == peer && connection.used();
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
-    exceeds = of_peer >= max_of_peer;
-    const unsigned int max_count = interface_.rx[0].receives.srq()
-                                       ? max_connections
-                                       : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
+    const bool shared = interface_.rx[0].receives.srq() != nullptr;
+    const unsigned int max_count =
+        shared ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
+    // Buffers of its own make a connection dear: the last half is for first ones.
+    if (!shared && another && count_ >= max_count / 2)
+        return false;
     if (count_ < max_count)
         return true;
     reason = SHIM_CM_REJ_NO_QP;
@@ -156,10 +158,9 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
         return kernel::invalid;
     }
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
-    bool exceeds = false;
     {
         PathTable::Guard guard(interface_.paths);
-        if (!admit(peer, exceeds, reason))
+        if (!admit(peer, reason))
             return kernel::try_again;
         ++count_;
     }
@@ -173,7 +174,6 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);
         if (!connection)
             return kernel::no_memory;
-        connection->exceeds = exceeds;
         connection->without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
         reason = SHIM_CM_REJ_NO_QP;
         return set_up(*connection, id, psn);
@@ -306,20 +306,23 @@ void PassiveConnections::step(PassiveConnection& connection, PassiveLife::Event 
     work.queue_now();
 }
 
-// The first message proves that the peer named in the REQ sent it. If that makes too many, the peer does not use the
-// oldest any more.
-void PassiveConnections::end_oldest(const PassiveConnection& newest)
+// The first message proves that the peer named in the REQ sent it. If that makes too many, those that were idle for
+// longest end.
+void PassiveConnections::end_exceeding(const PassiveConnection::Peer& peer)
 {
-    unsigned int left = 0;
-    for (const PassiveConnection& connection : list_)
-        left += connection.peer == newest.peer && connection.used() && !connection.life.ending();
-    for (PassiveConnection& connection : list_) {
-        if (left <= max_of_peer)
-            break;
-        if (connection.peer == newest.peer && connection.used() && !connection.life.ending()) {
-            step(connection, PassiveLife::Event::ended);
-            --left;
+    for (;;) {
+        unsigned int count = 0;
+        PassiveConnection* longest = nullptr;
+        for (PassiveConnection& connection : list_) {
+            if (connection.peer != peer || !connection.used() || connection.life.ending())
+                continue;
+            ++count;
+            if (!longest || kernel::before(connection.last_used.load(), longest->last_used.load()))
+                longest = &connection;
         }
+        if (count <= max_of_peer)
+            return;
+        step(*longest, PassiveLife::Event::ended);
     }
 }
 
@@ -332,7 +335,7 @@ bool PassiveConnections::end_replaced()
             continue;
         connection.proven.store(false);
         if (!connection.life.ending())
-            end_oldest(connection);
+            end_exceeding(connection.peer);
         return true;
     }
     return false;

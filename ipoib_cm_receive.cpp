@@ -155,7 +155,7 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
         const unsigned long now = shim_jiffies();
         if (from.last_used.load_relaxed() != now) {
             from.last_used.store(now);
-            if (std::exchange(from.exceeds, false)) {
+            if (std::exchange(from.fresh, false)) {
                 from.proven.store(true);
                 interface_.connections.passive.work.queue_now();
             }

@@ -34,16 +34,30 @@ unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
     const unsigned long now = shim_jiffies();
     const unsigned int flow = FlowTable::flow_of(shim_skb_get_hash(skb));
     if (flows->table.count(flow, shim_skb_len(skb), now)) [[unlikely]]
-        flows->table.set_queue(flow, flows->table.emptiest(open(first)));
+        place(first, flow);
     if (flows->table.due(now)) [[unlikely]] {
         flows->look.store(true);
-        interface_.connections.active.work.queue_now();
+        // One run serves all peers.
+        if (kernel::reached(next_service_.load_relaxed(), now)) {
+            next_service_.store(now + kernel::milliseconds(FlowTable::interval_ms));
+            interface_.connections.active.work.queue_now();
+        }
     }
     const unsigned int queue = flows->table.queue(flow);
     if (at(first, queue)) [[likely]]
         return queue;
     flows->table.set_queue(flow, first.queue->index());
     return first.queue->index();
+}
+
+void FlowBalancer::place(ActiveConnection& first, unsigned int flow)
+{
+    FlowTable& table = first.flows->table;
+    const unsigned int queue = table.queue(flow);
+    const ActiveConnection* const connection = at(first, queue);
+    // Packets of a flow that seems idle may wait in the stack.
+    if (!connection || (!connection->moving.load() && !shim_netif_xmit_stopped(interface_.dev(), queue)))
+        table.set_queue(flow, table.emptiest(open(first)));
 }
 
 void FlowBalancer::send(ActiveConnection& first, sk_buff* skb, TxQueue& queue)
@@ -69,7 +83,7 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
     const bool moves = flows && flows->move.flows >> FlowTable::flow_of(shim_skb_get_hash(skb)) & 1;
     if (moves && flows->move.to == queue.index()) {
         connection->waiting.append(skb);
-        if (connection->waiting.length() >= max_held)
+        if (connection->waiting.length() >= max_held && !std::exchange(flows->holds, true))
             queue.hold_stack();
         return;
     }
@@ -97,13 +111,14 @@ void FlowBalancer::established(ActiveConnection& further)
     flows.pending = nullptr;
 }
 
-void FlowBalancer::refused(ActiveConnection& further)
+void FlowBalancer::failed(ActiveConnection& connection)
 {
-    if (!further.first)
+    const bool several = connection.flows && open(connection) != 1U << connection.queue->index();
+    ActiveConnection* const first = connection.further ? connection.first : several ? &connection : nullptr;
+    if (!first)
         return;
-    PeerFlows& flows = *further.first->flows;
-    flows.refused = true;
-    flows.refused_until = shim_jiffies() + kernel::seconds(refusal_s);
+    first->refused = true;
+    first->refused_until = shim_jiffies() + kernel::seconds(refusal_s);
 }
 
 void FlowBalancer::ended(ActiveConnection& further, kernel::PacketQueue& ready)
@@ -185,9 +200,9 @@ void FlowBalancer::look(ActiveConnection& first, unsigned long now, kernel::Pack
 {
     PeerFlows& flows = *first.flows;
     const FlowTable::Plan plan = flows.table.plan(open(first), interface_.tx.count(), flows.move.flows == 0, now);
-    if (flows.refused && kernel::reached(flows.refused_until, now))
-        flows.refused = false;
-    if (plan.another && !flows.pending && !flows.refused)
+    if (first.refused && kernel::reached(first.refused_until, now))
+        first.refused = false;
+    if (plan.another && !flows.pending && !first.refused)
         flows.pending = interface_.connections.active.request_another(first);
     if (plan.move.flows)
         begin_move(first, plan.move, now);
@@ -221,16 +236,22 @@ void FlowBalancer::end_move(ActiveConnection& first)
     for (const unsigned int queue : {move.from, move.to})
         if (ActiveConnection* const connection = at(first, queue))
             connection->moving.store(false);
-    interface_.tx[move.to].release_stack();
+    if (std::exchange(first.flows->holds, false))
+        interface_.tx[move.to].release_stack();
 }
 
 bool FlowBalancer::settled(ActiveConnection& first, unsigned long now)
 {
-    const PeerFlows& flows = *first.flows;
+    PeerFlows& flows = *first.flows;
     if (!flows.move.flows || !flows.known)
         return false;
     if (kernel::elapsed(flows.begun, now) > kernel::milliseconds(max_move_ms))
         return true;
+    // The stack may have packets of these flows in the former queue.
+    if (shim_netif_xmit_stopped(interface_.dev(), flows.move.from)) {
+        flows.quiet_since = now;
+        return false;
+    }
     const ActiveConnection* const from = at(first, flows.move.from);
     const bool completed = !from || static_cast<std::int32_t>(from->completed.load() - flows.last_sent) >= 0;
     return completed && kernel::elapsed(flows.quiet_since, now) > kernel::milliseconds(settle_ms);
@@ -260,12 +281,14 @@ bool FlowBalancer::finish_move(ActiveConnection& first, TxQueue& queue)
         if (!first.flows->move.flows || first.flows->move.to != queue.index() || !to ||
             queue.pool.free() < to->waiting.length())
             return false;
+        kernel::PacketQueue held;
+        held.take(to->waiting);
+        end_move(first);
         // Under the transmit lock: no packet of these flows is sent in between.
-        while (sk_buff* skb = to->waiting.pop()) {
+        while (sk_buff* skb = held.pop()) {
             shim_skb_pull(skb, sizeof(HwAddr));
             queue.pool.send(*to, skb);
         }
-        end_move(first);
     }
     queue.ring_doorbells();
     return true;

@@ -59,7 +59,7 @@ unsigned int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
 {
     kernel::RcuGuard rcu;
     Neighbour* const neighbour = neighbours_.find(rcu, to);
-    ActiveConnection* const connection = neighbour ? neighbour->connection.load() : nullptr;
+    ActiveConnection* const connection = neighbour && !neighbour->ah.load() ? neighbour->connection.load() : nullptr;
     // Datagrams, and what sets a path or a connection up, go by the first queue.
     return connection ? interface_.connections.flows.select_queue(*connection, skb) : 0;
 }

@@ -17,6 +17,7 @@ kernel::Status RdmaNetdev::start()
     const int error =
         shim_helper_rdma_netdev_start(state_.get(), interface_.dev(), interface_.ca(), interface_.identity.port());
     present_ = error == 0;
+    tx_queues_ = shim_netdev_real_num_tx_queues(interface_.dev());
     return error == kernel::not_supported ? 0 : error;
 }
 

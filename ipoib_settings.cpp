@@ -39,7 +39,7 @@ unsigned int Settings::transmit_queues_of(bool connected) const
 {
     // Connections use the first queue of an rdma_netdev only, which may have several for datagrams.
     if (interface_.rdma_netdev.present())
-        return connected ? 1 : shim_netdev_num_tx_queues(interface_.dev());
+        return connected ? 1 : interface_.rdma_netdev.tx_queues();
     return connected ? interface_.tx.count() : 1;
 }
 

@@ -36,7 +36,6 @@ void TxQueue::destroy()
 void TxQueue::start()
 {
     closed_.store(false);
-    held_.store(false);
     armed_.store(false);
     napi_.start();
     // A value that is not the tail, so that the first run of watch() finds no stall.
@@ -77,13 +76,14 @@ void TxQueue::stop_stack()
 
 void TxQueue::hold_stack()
 {
+    ++holds_;
     held_.store(true);
     shim_netif_tx_stop_queue(dev_, index_);
 }
 
 void TxQueue::release_stack()
 {
-    if (!held_.load())
+    if (--holds_)
         return;
     held_.store(false);
     wake_stack();

@@ -32,6 +32,7 @@ void shim_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
+SHIM unsigned int shim_netdev_real_num_tx_queues(const struct net_device *dev) { return dev->real_num_tx_queues; }
 SHIM unsigned int shim_netdev_num_tx_queues(const struct net_device *dev) { return dev->num_tx_queues; }
 SHIM unsigned int shim_netdev_num_rx_queues(const struct net_device *dev) { return dev->num_rx_queues; }
 

@@ -48,10 +48,13 @@ public:
     Neighbour* neighbour TA_GUARDED(path_lock);
     // The peer's first connection; nullptr: this is it, or it does not use this one any more.
     ActiveConnection* first TA_GUARDED(path_lock);
-    // A further connection: packets of flows that are moved to it.
+    // Packets that wait until it is established; then those of flows that are moved to it.
     kernel::PacketQueue waiting TA_GUARDED(path_lock);
     // Time of the last change of state, in jiffies.
     unsigned long since TA_GUARDED(path_lock) = 0;
+    // A further connection to the peer failed: the time, in jiffies, until which none is requested.
+    unsigned long refused_until TA_GUARDED(path_lock) = 0;
+    bool refused TA_GUARDED(path_lock) = false;
     // Consecutive failed attempts; determines the back-off.
     unsigned int refusals TA_GUARDED(path_lock) = 0;
     // Consecutive REJs whose reason is a stale connection.

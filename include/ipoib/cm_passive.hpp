@@ -66,10 +66,9 @@ public:
 
     // Set in any context, read by service().
     kernel::Published<bool> flushed, drained;
-    // The peer had max_of_peer connections when it asked for this one. Written before any message can arrive, then by
-    // the poll.
-    bool exceeds = false;
-    // Set by the poll with the first message; service() ends the peer's oldest connections.
+    // No message came yet. Used by the poll.
+    bool fresh = true;
+    // Set by the poll with the first message; service() ends others of the peer if there are too many.
     kernel::Published<bool> proven;
     // Time of the last message, in jiffies, written by the poll. Before the first, one less than when the REQ came, so
     // that the first message changes it.
@@ -83,8 +82,8 @@ class PassiveConnections {
 public:
     // Connections, with a shared receive queue; without, the module parameter max_nonsrq_conn_qp.
     static constexpr unsigned int max_connections = 8192;
-    // Connections of one peer, which may distribute its flows over several. With one more, the oldest is taken for a
-    // remainder.
+    // Connections of one peer, which may distribute its flows over several. With one more, the one that was idle for
+    // longest is taken for a remainder.
     static constexpr unsigned int max_of_peer = SHIM_MAX_TX_QUEUES;
     // Connections that drain at a time; the receive completion queue has entries for these drains.
     static constexpr unsigned int max_draining = 64;
@@ -112,7 +111,7 @@ public:
 
     kernel::SharedCounter accepted, rejected;
 
-    // Ends the oldest connections of peers that use too many, and does what connections' state machines want, until the
+    // Ends connections of peers that use too many, and does what connections' state machines want, until the
     // current jiffy ends. Returns the time until the next call in jiffies, 0: none is needed.
     unsigned long service() TA_EXCLUDES(path_lock);
     kernel::RepeatedWork<&PassiveConnections::service> work;
@@ -134,14 +133,14 @@ private:
     void reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_)
         TA_EXCLUDES(path_lock);
     void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
-    // Ends the oldest connections of one peer that uses too many. Returns false if there is none.
+    // Looks at one peer that uses a new connection. Returns false if there is none.
     bool end_replaced() TA_EXCLUDES(path_lock);
     void pause_polls(RxQueue& queue);
     PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);
     void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);
 
-    bool admit(const PassiveConnection::Peer& peer, bool& exceeds, shim_cm_reason& reason) TA_REQUIRES(path_lock);
-    void end_oldest(const PassiveConnection& newest) TA_REQUIRES(path_lock);
+    bool admit(const PassiveConnection::Peer& peer, shim_cm_reason& reason) TA_REQUIRES(path_lock);
+    void end_exceeding(const PassiveConnection::Peer& peer) TA_REQUIRES(path_lock);
     // Moves the state machine; service() performs its action.
     void step(PassiveConnection& connection, PassiveLife::Event event) TA_REQUIRES(path_lock);
 

@@ -30,9 +30,8 @@ struct PeerFlows {
     kernel::Published<bool> look;
     // The further connection that is being made.
     ActiveConnection* pending TA_GUARDED(path_lock) = nullptr;
-    // The peer refused a further connection: the time, in jiffies, until which none is requested.
-    unsigned long refused_until TA_GUARDED(path_lock) = 0;
-    bool refused TA_GUARDED(path_lock) = false;
+    // The move holds the stack's packets of its new queue back.
+    bool holds TA_GUARDED(path_lock) = false;
 
     // The current move; without flows there is none.
     FlowTable::Move move TA_GUARDED(path_lock);
@@ -56,7 +55,7 @@ public:
     static constexpr unsigned int max_held = 64;
     // Interval of looks at peers with further connections, if there is no traffic.
     static constexpr unsigned int look_interval_s = 10;
-    // No further connection is requested from a peer for this time after it has refused one.
+    // No further connection is requested from a peer for this time after it has refused or ended one.
     static constexpr unsigned int refusal_s = 60;
 
     explicit FlowBalancer(Interface& interface) : interface_(interface) {}
@@ -74,9 +73,10 @@ public:
 
     // Starts to distribute the flows of a first connection that was established.
     void begin(ActiveConnection& first) TA_REQUIRES(path_lock);
-    // A further connection is established, or refused.
+    // A further connection is established.
     void established(ActiveConnection& further) TA_REQUIRES(path_lock);
-    void refused(ActiveConnection& further) TA_REQUIRES(path_lock);
+    // A connection was refused or broke, before it is ended: perhaps the peer allows one only.
+    void failed(ActiveConnection& connection) TA_REQUIRES(path_lock);
     // A further connection is not usable any more. The caller transmits the packets in ready after releasing the lock.
     void ended(ActiveConnection& further, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // Ends the further connections of this first one.
@@ -91,6 +91,8 @@ public:
 
 private:
     static ActiveConnection* at(ActiveConnection& first, unsigned int queue);
+    // Has a flow that was idle use the connection with the fewest busy ones.
+    void place(ActiveConnection& first, unsigned int flow);
     void look(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     void begin_move(ActiveConnection& first, const FlowTable::Move& move, unsigned long now) TA_REQUIRES(path_lock);
     void end_move(ActiveConnection& first) TA_REQUIRES(path_lock);
@@ -102,6 +104,8 @@ private:
     bool finish_move(ActiveConnection& first, TxQueue& queue) TA_EXCLUDES(path_lock);
 
     Interface& interface_;
+    // Limits the rate of looks that the transmit path asks for. In jiffies.
+    kernel::Published<unsigned long> next_service_;
 };
 
 } // namespace ipoib

@@ -35,6 +35,9 @@ public:
     // For netdev operations that the shims pass on; nullptr: there is none.
     const shim_rdma_netdev* native() const { return present_ ? state_.get() : nullptr; }
 
+    // Transmit queues that it has for datagrams.
+    unsigned int tx_queues() const { return tx_queues_; }
+
     // Called by the netdev operations of the same names.
     kernel::Status init() TA_REQUIRES(kernel::rtnl);
     void uninit() TA_REQUIRES(kernel::rtnl);
@@ -63,6 +66,7 @@ public:
 private:
     Interface& interface_;
     bool present_ = false;
+    unsigned int tx_queues_ = 1;
     bool filters_ = false;
     kernel::Opaque<shim_rdma_netdev> state_{};
 };

@@ -86,10 +86,9 @@ public:
         armed_.store(false);
         napi_.schedule();
     }
-    // Has the stack keep its packets, as if there were no space, until release_stack().
-    void hold_stack() TA_REQUIRES(kernel::transmit_lock);
-    // CONTEXT: any.
-    void release_stack();
+    // Has the stack keep its packets, as if there were no space, until release_stack() was called as often.
+    void hold_stack() TA_REQUIRES(kernel::transmit_lock, path_lock);
+    void release_stack() TA_REQUIRES(path_lock);
     // The drop reason of a packet that could not be built.
     shim_drop drop_reason() const
     {
@@ -130,6 +129,8 @@ private:
     kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;
     // True from close() to start(), and after a failed post until the restart.
     kernel::Published<bool> closed_{true};
+    // Holds of the stack; and whether there are any.
+    unsigned int holds_ TA_GUARDED(path_lock) = 0;
     kernel::Published<bool> held_;
     Completions completions_ TA_GUARDED(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll> napi_;

@@ -35,7 +35,8 @@ struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t
 /* Queues of a netdev, at most, unless its rdma_netdev has more. */
 enum { SHIM_MAX_TX_QUEUES = 8, SHIM_MAX_RX_QUEUES = 8 };
 
-/* Number of queues that were allocated. */
+/* Numbers of queues that were allocated, and of those that are used. */
+unsigned int shim_netdev_real_num_tx_queues(const struct net_device *dev);
 unsigned int shim_netdev_num_tx_queues(const struct net_device *dev);
 unsigned int shim_netdev_num_rx_queues(const struct net_device *dev);
 /* Sets the number of queues that are used, from the first. -EINVAL: none, or more than there are. */

@@ -18,6 +18,15 @@ static const struct net_device_ops queue_ops = {
 	.ndo_stop = ipoib_queues_stop,
 };
 
+/* A netdev may have been allocated with more transmit queues than this HCA's rdma_netdev has. */
+static void use_queues_of(struct net_device *dev, struct ib_device *ca, u32 port)
+{
+	struct rdma_netdev_alloc_params params = {};
+
+	if (!ca->ops.rdma_netdev_get_params(ca, port, RDMA_NETDEV_IPOIB, &params) && params.txqs)
+		netif_set_real_num_tx_queues(dev, min_t(unsigned int, params.txqs, dev->num_tx_queues));
+}
+
 /*
  * rdma_init_netdev() reads the netdev operations that it finds and replaces them; the driver's are restored
  * afterwards.
@@ -34,6 +43,7 @@ SHIM int shim_helper_rdma_netdev_start(struct shim_rdma_netdev *state, struct ne
 		state->ops = dev->netdev_ops;
 		state->destructor = dev->priv_destructor;
 		dev->priv_destructor = NULL;
+		use_queues_of(dev, ca, port);
 	}
 	dev->netdev_ops = ours;
 	return ret;

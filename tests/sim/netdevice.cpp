@@ -271,6 +271,7 @@ int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int, unsigned int) {}
 void shim_netdev_set_child(net_device*) {}
+unsigned int shim_netdev_real_num_tx_queues(const net_device* dev) { return dev->real_queues; }
 unsigned int shim_netdev_num_tx_queues(const net_device* dev) { return static_cast<unsigned int>(dev->queues.size()); }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
 {

@@ -27,6 +27,7 @@ void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
 int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
+unsigned int shim_netdev_real_num_tx_queues(const net_device* dev) { return dev->real_queues.load(); }
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return SHIM_MAX_TX_QUEUES; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
 {

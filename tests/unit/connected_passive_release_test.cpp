@@ -53,17 +53,21 @@ protected:
         run_for(3);
         return qp;
     }
+    void use_all_of(unsigned int count)
+    {
+        for (unsigned int i = 0; i < count; ++i)
+            qps_.push_back(use());
+    }
     void use_all()
     {
-        for (unsigned int i = 0; i < PassiveConnections::max_of_peer; ++i)
-            qps_.push_back(use());
+        use_all_of(PassiveConnections::max_of_peer);
         ASSERT_EQ(connections(), PassiveConnections::max_of_peer);
     }
     bool is_there(const ib_qp* qp) { return std::find(world.qps.begin(), world.qps.end(), qp) != world.qps.end(); }
     std::vector<ib_qp*> qps_;
 };
 
-TEST_F(PeersConnectionsTest, one_more_than_the_limit_ends_the_oldest)
+TEST_F(PeersConnectionsTest, one_more_than_the_limit_ends_the_longest_idle)
 {
     use_all();
     ib_qp* const newest = accept(1, 0x100);
@@ -76,6 +80,29 @@ TEST_F(PeersConnectionsTest, one_more_than_the_limit_ends_the_oldest)
     use();
     EXPECT_FALSE(is_there(qps_[1]));
     EXPECT_EQ(connections(), PassiveConnections::max_of_peer);
+}
+
+TEST_F(PeersConnectionsTest, silent_connections_count_when_they_carry_a_message)
+{
+    std::vector<ib_qp*> silent;
+    for (unsigned int i = 0; i < PassiveConnections::max_of_peer; ++i)
+        silent.push_back(accept(1, 0x100));
+    use_all_of(PassiveConnections::max_of_peer);
+    for (ib_qp* qp : silent) {
+        ASSERT_TRUE(world.receive_message(*qp, message(10)));
+        run_for(3);
+    }
+    EXPECT_EQ(connections(), PassiveConnections::max_of_peer);
+    EXPECT_TRUE(is_there(silent[0]));
+}
+
+TEST_F(PeersConnectionsTest, idle_connection_ends_not_the_oldest)
+{
+    use_all();
+    ASSERT_TRUE(world.receive_message(*qps_[0], message(10)));
+    use();
+    EXPECT_TRUE(is_there(qps_[0]));
+    EXPECT_FALSE(is_there(qps_[1]));
 }
 
 TEST_F(PeersConnectionsTest, other_peers_are_not_counted)
@@ -103,7 +130,7 @@ TEST_F(PeersConnectionsTest, forged_requests_end_no_connection)
     EXPECT_TRUE(world.receive_message(*old, message(10)));
 }
 
-TEST_F(PeersConnectionsTest, ending_connection_keeps_the_oldest)
+TEST_F(PeersConnectionsTest, ending_connection_keeps_the_others)
 {
     use_all();
     ib_qp* const newest = accept(1, 0x100);

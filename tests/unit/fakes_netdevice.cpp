@@ -38,6 +38,7 @@ int shim_netif_set_real_num_rx_queues(net_device* dev, unsigned int count)
 }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
 void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int, unsigned int) {}
+unsigned int shim_netdev_real_num_tx_queues(const net_device* dev) { return dev->tx_queues; }
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return SHIM_MAX_TX_QUEUES; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)
 {
@@ -285,6 +286,7 @@ int shim_helper_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_d
     if (out_of_memory())
         return -12;
     *lower = {dev};
+    dev->tx_queues = 2;
     dev->ops_lock = world->lower_asks_for_ops_lock;
     ++world->lowers;
     return 0;

@@ -170,6 +170,20 @@ TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_sends_of_the_former_c
     complete_all();
 }
 
+TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_while_the_former_queue_is_stopped)
+{
+    const unsigned int flow = begin_move();
+    bool& stopped = world.dev().transmit_queues[world.moves[0].from].stopped;
+    stopped = true;
+    world.transmit(packet(flow, 101));
+    run_for(20);
+    EXPECT_TRUE(second_->outstanding.empty()) << "the stack may have earlier ones";
+    stopped = false;
+    run_for(5);
+    EXPECT_EQ(second_->outstanding.size(), 1U);
+    complete_all();
+}
+
 TEST_F(FlowBalancerTest, move_ends_after_half_a_second_whatever_has_completed)
 {
     const unsigned int flow = begin_move();
@@ -208,6 +222,55 @@ TEST_F(FlowBalancerTest, refused_connection_is_not_requested_again_for_a_minute)
     complete_all();
     run_for(6000);
     EXPECT_NE(further_request(2), nullptr);
+}
+
+TEST_F(FlowBalancerTest, peer_that_ends_a_further_connection_is_not_asked_again_for_a_minute)
+{
+    begin_move();
+    run_for(10);
+    world.message(id_, SHIM_IB_CM_DREQ_RECEIVED);
+    run_for(100);
+    EXPECT_EQ(connections(), 1U);
+    intervals(20, 2);
+    EXPECT_EQ(world.take_request(), nullptr);
+    run_for(6000);
+    EXPECT_NE(further_request(2), nullptr);
+}
+
+// This driver without the feature took a further connection for a replacement of the first.
+TEST_F(FlowBalancerTest, peer_that_allows_one_connection_keeps_it)
+{
+    ib_cm_id* const id = further_request(2);
+    ASSERT_NE(id, nullptr);
+    world.reply(id);
+    shim_qp_to_error(first_);
+    world.transmit(packet(0));
+    complete_all();
+    world.transmit(packet(0));
+    run_for(100);
+    ib_cm_id* const again = world.take_request();
+    ASSERT_NE(again, nullptr);
+    world.reply(again);
+    complete_all();
+    intervals(20, 2);
+    EXPECT_EQ(world.take_request(), nullptr);
+    EXPECT_EQ(connections(), 1U);
+}
+
+TEST_F(FlowBalancerTest, waiting_packets_outlive_the_first_connection)
+{
+    const unsigned int flow = begin_move();
+    world.transmit_on(world.moves[0].from, packet(flow, 100));
+    world.transmit(packet(flow, 101));
+    world.complete_messages(*first_, 1, 5);
+    EXPECT_EQ(last_size(), 100U);
+    run_for(100);
+    ib_cm_id* const again = world.take_request();
+    ASSERT_NE(again, nullptr);
+    world.reply(again);
+    EXPECT_EQ(last_size(), 101U);
+    complete_all();
+    EXPECT_EQ(statistics().tx_dropped, 0U);
 }
 
 TEST_F(FlowBalancerTest, flows_return_to_the_first_connection_when_theirs_ends)

@@ -162,7 +162,7 @@ test_ring_sizes_are_rounded_and_limited() {
 xfail_stock_channels_are_shown='the in-tree driver does not report channels'
 test_channels_are_shown() {
     on 1 ethtool -l ib0 >/run/channels
-    [ "$(awk '{ $1 = $1; printf "%s ", $0 }' /run/channels)" = "Channel parameters for ib0: Pre-set maximums: RX: 8 TX: 1 Other: n/a Combined: n/a Current hardware settings: RX: 1 TX: 1 Other: n/a Combined: n/a " ]
+    [ "$(awk '{ $1 = $1; printf "%s ", $0 }' /run/channels)" = "Channel parameters for ib0: Pre-set maximums: RX: 8 TX: 8 Other: n/a Combined: n/a Current hardware settings: RX: 1 TX: 1 Other: n/a Combined: n/a " ]
 }
 
 moderation() { on "$1" ethtool -c "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2 }'; } # HOST NAME
