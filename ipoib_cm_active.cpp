@@ -242,14 +242,13 @@ unsigned long ActiveConnections::service()
     const unsigned long now = shim_jiffies();
     kernel::PacketQueue ready;
     release_due(now, ready);
-    const unsigned long moves = interface_.connections.flows.service(ready);
-    unsigned long delay;
+    unsigned long delay = interface_.connections.flows.service(ready);
     {
         PathTable::Guard guard(interface_.paths);
-        delay = next_check(now, ready);
+        delay = next_check(now, delay, ready);
     }
     interface_.requeue(ready);
-    return moves && delay ? std::min(moves, delay) : moves | delay;
+    return delay;
 }
 
 // Requests

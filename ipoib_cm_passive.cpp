@@ -60,7 +60,7 @@ unsigned long PassiveConnections::service()
 {
     const kernel::NoIo no_io;
     const unsigned long now = shim_jiffies();
-    while (end_replaced()) {}
+    while (check_proven()) {}
     PassiveLife::Action action;
     while (PassiveConnection* connection = next_due(action)) {
         perform(*connection, action);
@@ -327,7 +327,7 @@ void PassiveConnections::end_exceeding(const PassiveConnection::Peer& peer)
 }
 
 // One peer at a time, since each takes a walk of the list under the lock.
-bool PassiveConnections::end_replaced()
+bool PassiveConnections::check_proven()
 {
     PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_) {

@@ -154,8 +154,9 @@ void RcReceiveRing::complete(const shim_wc* wc, PassiveConnection& from)
     if (shim_wc_ok(wc)) [[likely]] {
         const unsigned long now = shim_jiffies();
         if (from.last_used.load_relaxed() != now) {
+            const bool first = !from.used();
             from.last_used.store(now);
-            if (std::exchange(from.fresh, false)) {
+            if (first) {
                 from.proven.store(true);
                 interface_.connections.passive.work.queue_now();
             }

@@ -38,9 +38,8 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
         release(*connection, now);
 }
 
-unsigned long ActiveConnections::next_check(unsigned long now, kernel::PacketQueue& ready)
+unsigned long ActiveConnections::next_check(unsigned long now, unsigned long delay, kernel::PacketQueue& ready)
 {
-    unsigned long delay = 0;
     const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
     for (ActiveConnection& connection : list_) {
         const bool retries = connection.life.state() == ActiveLife::State::refused && !connection.release.started();

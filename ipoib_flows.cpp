@@ -8,6 +8,17 @@
 
 namespace ipoib {
 
+namespace {
+
+// Removes the hard header. CONTEXT: under an RcuGuard that covers the connection.
+TA_REQUIRES(kernel::transmit_lock) void send_over(ActiveConnection& connection, sk_buff* skb, TxQueue& queue)
+{
+    shim_skb_pull(skb, sizeof(HwAddr));
+    queue.pool.send(connection, skb);
+}
+
+} // namespace
+
 // Sending
 
 ActiveConnection* FlowBalancer::at(ActiveConnection& first, unsigned int queue)
@@ -25,6 +36,8 @@ unsigned int FlowBalancer::open(ActiveConnection& first)
             queues |= 1U << queue;
     return queues;
 }
+
+bool FlowBalancer::has_others(ActiveConnection& first) { return open(first) != 1U << first.queue->index(); }
 
 unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
 {
@@ -64,8 +77,7 @@ void FlowBalancer::send(ActiveConnection& first, sk_buff* skb, TxQueue& queue)
 {
     ActiveConnection* const connection = at(first, queue.index());
     if (connection && !connection->moving.load()) [[likely]] {
-        shim_skb_pull(skb, sizeof(HwAddr));
-        queue.pool.send(*connection, skb);
+        send_over(*connection, skb, queue);
         return;
     }
     PathTable::Guard guard(interface_.paths);
@@ -87,8 +99,7 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
             queue.hold_stack();
         return;
     }
-    shim_skb_pull(skb, sizeof(HwAddr));
-    queue.pool.send(*connection, skb);
+    send_over(*connection, skb, queue);
     // The stack had queued it before it knew of the move.
     if (moves) {
         flows->quiet_since = shim_jiffies();
@@ -113,7 +124,7 @@ void FlowBalancer::established(ActiveConnection& further)
 
 void FlowBalancer::failed(ActiveConnection& connection)
 {
-    const bool several = connection.flows && open(connection) != 1U << connection.queue->index();
+    const bool several = connection.flows && has_others(connection);
     ActiveConnection* const first = connection.further ? connection.first : several ? &connection : nullptr;
     if (!first)
         return;
@@ -149,8 +160,6 @@ void FlowBalancer::end_all(ActiveConnection& first, kernel::PacketQueue& ready)
     for (auto& other : first.flows->others)
         if (ActiveConnection* const further = other.load())
             interface_.connections.active.abandon(*further, ready);
-    if (first.flows->move.flows)
-        end_move(first);
 }
 
 // Decisions and moves
@@ -164,7 +173,7 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
         for (ActiveConnection& first : interface_.connections.active.list()) {
             if (!first.flows || first.life.state() != ActiveLife::State::established)
                 continue;
-            const bool others = open(first) != 1U << first.queue->index();
+            const bool others = has_others(first);
             several |= others;
             // Without traffic, too: unused connections are to end.
             if (first.flows->look.load() || (others && first.flows->table.due(now))) {
@@ -285,10 +294,8 @@ bool FlowBalancer::finish_move(ActiveConnection& first, TxQueue& queue)
         held.take(to->waiting);
         end_move(first);
         // Under the transmit lock: no packet of these flows is sent in between.
-        while (sk_buff* skb = held.pop()) {
-            shim_skb_pull(skb, sizeof(HwAddr));
-            queue.pool.send(*to, skb);
-        }
+        while (sk_buff* skb = held.pop())
+            send_over(*to, skb, queue);
     }
     queue.ring_doorbells();
     return true;

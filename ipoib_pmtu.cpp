@@ -5,7 +5,7 @@
 
 namespace ipoib {
 
-constinit kernel::LockClass PmtuNotifier::lock_class_;
+PmtuNotifier::PmtuNotifier(Interface& interface) : interface_(interface), packets_(*this, interface.work_queue) {}
 
 void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
 {
@@ -13,25 +13,10 @@ void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
     too_long.add();
     shim_skb_dst_update_pmtu(skb, mtu);
     shim_skb_set_cb(skb, mtu);
-    {
-        kernel::Guard guard(lock_);
-        if (packets_.push(skb, max_packets))
-            skb = nullptr;
-    }
-    if (skb)
+    if (!packets_.push(skb, max_packets))
         shim_kfree_skb_reason(skb, SHIM_DROP_PKT_TOO_BIG);
-    send_.queue(interface_.work_queue);
 }
 
-void PmtuNotifier::send()
-{
-    kernel::PacketQueue packets;
-    {
-        kernel::Guard guard(lock_);
-        packets.take(packets_);
-    }
-    while (sk_buff* skb = packets.pop())
-        shim_helper_icmp_too_big(skb, interface_.dev(), shim_skb_cb(skb));
-}
+void PmtuNotifier::send(sk_buff* skb) { shim_helper_icmp_too_big(skb, interface_.dev(), shim_skb_cb(skb)); }
 
 } // namespace ipoib

@@ -5,41 +5,23 @@
 
 namespace ipoib {
 
-constinit kernel::LockClass Requeuer::lock_class_;
+Requeuer::Requeuer(Interface& interface) : interface_(interface), packets_(*this, interface.work_queue) {}
 
 void Requeuer::take(sk_buff* skb)
 {
-    {
-        kernel::Guard guard(lock_);
-        if (packets_.push(skb, max_packets))
-            skb = nullptr;
-    }
-    if (skb) {
-        interface_.tx_dropped.add();
-        shim_kfree_skb_reason(skb, SHIM_DROP_FULL_RING);
-    }
-    send_.queue(interface_.work_queue);
+    if (packets_.push(skb, max_packets))
+        return;
+    interface_.tx_dropped.add();
+    shim_kfree_skb_reason(skb, SHIM_DROP_FULL_RING);
 }
 
-void Requeuer::stop()
-{
-    send_.cancel();
-    kernel::Guard guard(lock_);
-    interface_.tx_dropped.add(packets_.drop_all(SHIM_DROP_DEV_READY));
-}
+void Requeuer::stop() { interface_.tx_dropped.add(packets_.stop()); }
 
-void Requeuer::send()
+void Requeuer::send(sk_buff* skb)
 {
-    kernel::PacketQueue packets;
-    {
-        kernel::Guard guard(lock_);
-        packets.take(packets_);
-    }
-    while (sk_buff* skb = packets.pop()) {
-        const int queue = interface_.select_queue(skb);
-        // Not through the qdisc: what chose the wrong queue would choose it again.
-        shim_dev_direct_xmit(skb, queue < 0 ? 0 : static_cast<unsigned int>(queue));
-    }
+    const int queue = interface_.select_queue(skb);
+    // Not through the qdisc: what chose the wrong queue would choose it again.
+    shim_dev_direct_xmit(skb, queue < 0 ? 0 : static_cast<unsigned int>(queue));
 }
 
 } // namespace ipoib

@@ -141,7 +141,8 @@ private:
     void send_requests() TA_EXCLUDES(path_lock);
     // now: jiffies. The caller transmits the packets in ready after releasing the lock.
     void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
-    unsigned long next_check(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    // Returns delay, or the time until the next check if that is sooner; 0: none is needed.
+    unsigned long next_check(unsigned long now, unsigned long delay, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
 
     ActiveConnection* connection_of(Neighbour& neighbour, Path& path) TA_REQUIRES(path_lock);
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);

@@ -66,8 +66,6 @@ public:
 
     // Set in any context, read by service().
     kernel::Published<bool> flushed, drained;
-    // No message came yet. Used by the poll.
-    bool fresh = true;
     // Set by the poll with the first message; service() ends others of the peer if there are too many.
     kernel::Published<bool> proven;
     // Time of the last message, in jiffies, written by the poll. Before the first, one less than when the REQ came, so
@@ -133,8 +131,8 @@ private:
     void reply(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn) TA_REQUIRES(mutex_)
         TA_EXCLUDES(path_lock);
     void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
-    // Looks at one peer that uses a new connection. Returns false if there is none.
-    bool end_replaced() TA_EXCLUDES(path_lock);
+    // Ends connections of one peer that uses a new one, if there are too many. Returns false if there is no such peer.
+    bool check_proven() TA_EXCLUDES(path_lock);
     void pause_polls(RxQueue& queue);
     PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);
     void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);

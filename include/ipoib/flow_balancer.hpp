@@ -91,6 +91,7 @@ public:
 
 private:
     static ActiveConnection* at(ActiveConnection& first, unsigned int queue);
+    static bool has_others(ActiveConnection& first);
     // Has a flow that was idle use the connection with the fewest busy ones.
     void place(ActiveConnection& first, unsigned int flow);
     void look(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
@@ -99,8 +100,7 @@ private:
     // Returns true if the flows of the move may use their new connection.
     bool settled(ActiveConnection& first, unsigned long now) TA_REQUIRES(path_lock);
     ActiveConnection* next_settled(unsigned long now, unsigned int& queue) TA_EXCLUDES(path_lock);
-    // Sends what is held back for the move to this queue. Returns false if it has ended, or the queue
-    // has no space.
+    // Sends what is held back for the move to this queue. Returns false if it has ended, or the queue has no space.
     bool finish_move(ActiveConnection& first, TxQueue& queue) TA_EXCLUDES(path_lock);
 
     Interface& interface_;

@@ -4,6 +4,8 @@
 
 #include "driver_test.hpp"
 
+#include <shim/ethtool.h>
+
 namespace ipoib {
 
 class ConnectedTest : public DriverTest {
@@ -57,6 +59,32 @@ protected:
     bool shows(const char* text) { return table().find(text) != std::string::npos; }
     // One queue pair is the UD queue pair.
     std::size_t connections() const { return world.qps.size() - 1; }
+};
+
+// A fixture with several queues for connections: 4 processors, 8 completion vectors.
+template <class Base>
+class WithQueues : public Base {
+protected:
+    void SetUp() override
+    {
+        this->world.processors = 4;
+        this->world.ca.comp_vectors = 8;
+        Base::SetUp();
+    }
+    int set_channels(unsigned int transmits, unsigned int receives)
+    {
+        this->world.rtnl = true;
+        const int error = ipoib_ethtool_set_channels(&this->world.dev(), transmits, receives);
+        this->world.rtnl = false;
+        this->world.run_work();
+        return error;
+    }
+    shim_channels channels()
+    {
+        shim_channels channels;
+        ipoib_ethtool_get_channels(&this->world.dev(), &channels);
+        return channels;
+    }
 };
 
 } // namespace ipoib

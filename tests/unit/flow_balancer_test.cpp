@@ -5,19 +5,16 @@
 #include <bit>
 
 #include <shim/cm.h>
-#include <shim/ethtool.h>
 
 namespace ipoib {
 namespace {
 
-class FlowBalancerTest : public ConnectedTest {
+class FlowBalancerTest : public WithQueues<ConnectedTest> {
 protected:
     static constexpr std::size_t large = 65000;
     void SetUp() override
     {
-        world.processors = 4;
-        world.ca.comp_vectors = 8;
-        ConnectedTest::SetUp();
+        WithQueues::SetUp();
         first_ = connect(capable(1));
     }
     sk_buff* packet(unsigned int flow, std::size_t payload = 60)
@@ -125,10 +122,7 @@ TEST_F(FlowBalancerTest, many_flows_use_all_queues_evenly)
 
 TEST_F(FlowBalancerTest, one_queue_has_one_connection)
 {
-    world.rtnl = true;
-    ASSERT_EQ(ipoib_ethtool_set_channels(&world.dev(), 1, 1), 0);
-    world.rtnl = false;
-    world.run_work();
+    ASSERT_EQ(set_channels(1, 1), 0);
     first_ = connect(capable(1));
     intervals(10, 16);
     EXPECT_EQ(world.take_request(), nullptr);

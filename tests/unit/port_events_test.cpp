@@ -5,6 +5,15 @@
 namespace ipoib {
 namespace {
 
+void activate_port(World& world)
+{
+    world.ca.port.active = true;
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+}
+
 TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
 {
     world.ca.port.active = false;
@@ -13,11 +22,7 @@ TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
     world.rtnl = false;
     world.advance(1000);
     EXPECT_EQ(world.join_questions, 0U);
-    world.ca.port.active = true;
-    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
-    world.run_work();
-    world.answer_broadcast();
-    world.run_work();
+    activate_port(world);
     EXPECT_TRUE(world.dev().carrier);
 }
 
@@ -31,11 +36,7 @@ TEST_F(InterfaceTest, join_answered_while_the_port_goes_down_brings_no_carrier)
     world.answer_broadcast();
     world.run_work();
     EXPECT_FALSE(world.dev().carrier);
-    world.ca.port.active = true;
-    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
-    world.run_work();
-    world.answer_broadcast();
-    world.run_work();
+    activate_port(world);
     EXPECT_TRUE(world.dev().carrier);
 }
 

@@ -2,19 +2,11 @@
 // Several receive queues for connections, on scripted fakes.
 #include "connected_passive_test.hpp"
 
-#include <shim/ethtool.h>
-
 namespace ipoib {
 namespace {
 
-class ReceiveQueuesTest : public PassiveTest {
+class ReceiveQueuesTest : public WithQueues<PassiveTest> {
 protected:
-    void SetUp() override
-    {
-        world.processors = 4;
-        world.ca.comp_vectors = 8;
-        PassiveTest::SetUp();
-    }
     void restart(unsigned int processors, unsigned int vectors)
     {
         world.stop();
@@ -22,14 +14,7 @@ protected:
         world.ca.comp_vectors = vectors;
         world.start();
     }
-    int set_channels(unsigned int receives)
-    {
-        world.rtnl = true;
-        const int error = ipoib_ethtool_set_channels(&world.dev(), 1, receives);
-        world.rtnl = false;
-        world.run_work();
-        return error;
-    }
+    int set_receive_queues(unsigned int count) { return set_channels(1, count); }
     std::set<ib_cq*> queues_of(unsigned int peers)
     {
         std::set<ib_cq*> queues;
@@ -56,10 +41,8 @@ TEST_F(ReceiveQueuesTest, hca_without_shared_receive_queues_has_one)
     world.have_srq = false;
     restart(4, 8);
     EXPECT_EQ(world.dev().rx_queues, 1U);
-    shim_channels channels;
-    ipoib_ethtool_get_channels(&world.dev(), &channels);
-    EXPECT_EQ(channels.max_receives, 1U);
-    EXPECT_EQ(set_channels(2), kernel::not_supported);
+    EXPECT_EQ(channels().max_receives, 1U);
+    EXPECT_EQ(set_receive_queues(2), kernel::not_supported);
 }
 
 TEST_F(ReceiveQueuesTest, connections_are_spread_over_queues_with_vectors_of_their_own)
@@ -155,15 +138,15 @@ TEST_F(ReceiveQueuesTest, moderation_applies_to_queues_that_exist_and_to_later_o
 TEST_F(ReceiveQueuesTest, number_can_be_changed_under_way)
 {
     EXPECT_EQ(queues_of(4).size(), 4U);
-    EXPECT_EQ(set_channels(2), 0);
+    EXPECT_EQ(set_receive_queues(2), 0);
     EXPECT_EQ(world.dev().rx_queues, 2U);
     EXPECT_EQ(connections(), 0U);
     EXPECT_EQ(queues_of(4).size(), 2U);
     world.refused = "netdev_use_rx_queues";
-    EXPECT_EQ(set_channels(8), -12);
+    EXPECT_EQ(set_receive_queues(8), -12);
     EXPECT_EQ(interface().rx.count(), 2U);
     world.refused.clear();
-    EXPECT_EQ(set_channels(8), 0);
+    EXPECT_EQ(set_receive_queues(8), 0);
     EXPECT_EQ(queues_of(8).size(), 8U);
 }
 

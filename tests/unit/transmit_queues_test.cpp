@@ -2,33 +2,12 @@
 // Several transmit queues for connections, on scripted fakes.
 #include "connected_test.hpp"
 
-#include <shim/ethtool.h>
-
 namespace ipoib {
 namespace {
 
-class TransmitQueuesTest : public ConnectedTest {
+class TransmitQueuesTest : public WithQueues<ConnectedTest> {
 protected:
-    void SetUp() override
-    {
-        world.processors = 4;
-        world.ca.comp_vectors = 8;
-        ConnectedTest::SetUp();
-    }
-    int set_channels(unsigned int transmits)
-    {
-        world.rtnl = true;
-        const int error = ipoib_ethtool_set_channels(&world.dev(), transmits, interface().rx.count());
-        world.rtnl = false;
-        world.run_work();
-        return error;
-    }
-    shim_channels channels()
-    {
-        shim_channels channels;
-        ipoib_ethtool_get_channels(&world.dev(), &channels);
-        return channels;
-    }
+    int set_transmit_queues(unsigned int count) { return set_channels(count, interface().rx.count()); }
     std::vector<ib_qp*> connect_to(unsigned int peers)
     {
         std::vector<ib_qp*> qps;
@@ -204,25 +183,25 @@ TEST_F(TransmitQueuesTest, full_queue_stops_alone)
 TEST_F(TransmitQueuesTest, number_can_be_changed_under_way)
 {
     EXPECT_EQ(queues_of(connect_to(4)).size(), 4U);
-    EXPECT_EQ(set_channels(2), 0);
+    EXPECT_EQ(set_transmit_queues(2), 0);
     EXPECT_EQ(world.dev().tx_queues, 2U);
     EXPECT_EQ(connections(), 0U);
     EXPECT_EQ(queues_of(connect_to(4)).size(), 2U);
     world.refused = "netdev_use_tx_queues";
-    EXPECT_EQ(set_channels(8), -12);
+    EXPECT_EQ(set_transmit_queues(8), -12);
     EXPECT_EQ(channels().transmits, 2U);
     world.refused.clear();
-    EXPECT_EQ(set_channels(9), kernel::not_supported);
-    EXPECT_EQ(set_channels(8), 0);
+    EXPECT_EQ(set_transmit_queues(9), kernel::not_supported);
+    EXPECT_EQ(set_transmit_queues(8), 0);
     EXPECT_EQ(queues_of(connect_to(8)).size(), 8U);
 }
 
 TEST_F(TransmitQueuesTest, datagram_mode_keeps_its_one_queue)
 {
     set_mode("datagram");
-    EXPECT_EQ(set_channels(2), kernel::not_supported);
+    EXPECT_EQ(set_transmit_queues(2), kernel::not_supported);
     EXPECT_TRUE(logged("datagram mode has one transmit queue, not %u"));
-    EXPECT_EQ(set_channels(1), 0);
+    EXPECT_EQ(set_transmit_queues(1), 0);
     set_mode("connected");
     EXPECT_EQ(channels().transmits, 4U);
 }
