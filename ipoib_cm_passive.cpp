@@ -17,7 +17,7 @@ namespace ipoib {
 namespace {
 
 constexpr unsigned int idle_seconds = 512;
-// A connection that was idle for longer is ended when a REQ finds no free slot.
+// A connection that was idle for longer is ended when a REQ finds no free slot. It may be one that its peer has lost.
 constexpr unsigned int min_idle_before_eviction_s = 10;
 // Attempts to stop the poll while the completion queue is empty, 1 ms apart.
 constexpr unsigned int max_pauses = 10;
@@ -120,10 +120,13 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
 
     PassiveConnection* oldest = nullptr;
     bool another = false;
+    const auto idle = [now](const PassiveConnection& connection) {
+        return kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(min_idle_before_eviction_s);
+    };
     for (PassiveConnection& connection : list_) {
         if (connection.life.ending())
             continue;
-        another |= connection.peer == peer && connection.used();
+        another |= connection.peer == peer && connection.used() && !idle(connection);
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
@@ -137,7 +140,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
         return true;
     reason = SHIM_CM_REJ_NO_QP;
     // Evicts the connection that was idle for longest, so that the next REQ finds a free slot.
-    if (oldest && kernel::elapsed(oldest->last_used.load(), now) > kernel::seconds(min_idle_before_eviction_s))
+    if (oldest && idle(*oldest))
         step(*oldest, PassiveLife::Event::ended);
     return false;
 }

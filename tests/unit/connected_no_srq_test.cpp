@@ -40,6 +40,27 @@ TEST_F(NoSrqTest, requests_of_one_peer_count_toward_the_limit)
     EXPECT_EQ(connections(), 3U);
 }
 
+TEST_F(NoSrqTest, further_connection_of_a_peer_needs_half_the_slots_to_be_free)
+{
+    shim_parameters.max_nonsrq_conn_qp = 4;
+    ib_qp* const first = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*first, message(10)));
+    ASSERT_NE(accept(2, 0x100), nullptr);
+    EXPECT_EQ(accept(1, 0x100), nullptr);
+    EXPECT_NE(accept(3, 0x100), nullptr) << "another peer's first one";
+}
+
+// A peer that was restarted connects again; its former connection may never be closed.
+TEST_F(NoSrqTest, idle_connection_does_not_keep_its_peer_from_connecting_again)
+{
+    shim_parameters.max_nonsrq_conn_qp = 4;
+    ib_qp* const former = accept(1, 0x100);
+    ASSERT_TRUE(world.receive_message(*former, message(10)));
+    ASSERT_NE(accept(2, 0x100), nullptr);
+    run_for(1500);
+    EXPECT_NE(accept(1, 0x100), nullptr);
+}
+
 TEST_F(NoSrqTest, failed_requests_do_not_count_toward_the_limit)
 {
     world.fail_pages = true;
