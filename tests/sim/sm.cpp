@@ -29,6 +29,8 @@ constexpr std::uint8_t full_member_join = 1;
 // The first two MLIDs are the broadcast groups'.
 constexpr std::uint16_t first_mlid = 0xc000;
 
+bool created_by_join(const shim_mcmember& terms) { return terms.mlid >= first_mlid + 2; }
+
 std::string name_of(const shim_gid& gid) { return {reinterpret_cast<const char*>(gid.raw), sizeof(gid.raw)}; }
 
 } // namespace
@@ -52,17 +54,31 @@ void Sm::begin()
 void Sm::forget(ib_device* only)
 {
     for (auto& [_, group] : groups_) {
-        if (only)
+        if (only) {
             group.nodes.erase(only->node);
-        else
+            group.senders.erase(only->node);
+        } else {
             group.nodes.clear();
+            group.senders.clear();
+        }
     }
-    if (only)
+    if (only) {
+        delete_unused_groups();
         return;
+    }
     for (auto& [_, group] : groups_)
         group.terms.mtu = link_mtu_;
     // Groups created by joins are gone.
-    std::erase_if(groups_, [](const auto& entry) { return entry.second.terms.mlid >= first_mlid + 2; });
+    std::erase_if(groups_, [](const auto& entry) { return created_by_join(entry.second.terms); });
+}
+
+// A group that a join created, perhaps with wrong parameters, exists as long as it has members (IBA 15.2.5.17).
+void Sm::delete_unused_groups()
+{
+    std::erase_if(groups_, [](const auto& entry) {
+        const Group& group = entry.second;
+        return created_by_join(group.terms) && group.nodes.empty() && group.senders.empty();
+    });
 }
 
 std::vector<ib_device*> Sm::listeners(std::uint16_t mlid, const ib_device& from) const
@@ -323,6 +339,7 @@ void Sm::leave(ib_sa_multicast* membership)
             const auto it = groups_.find(name);
             if (it != groups_.end())
                 (full ? it->second.nodes : it->second.senders).erase(node);
+            delete_unused_groups();
         });
     }
     delete membership;

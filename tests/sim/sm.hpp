@@ -76,6 +76,7 @@ private:
         std::set<unsigned int> nodes;
         std::set<unsigned int> senders;
     };
+    void delete_unused_groups();
     bool silent();
     static void spoil(sa_path_rec& record);
     static void spoil(shim_mcmember& member);
