@@ -85,6 +85,14 @@ void Fabric::arrive(ib_device& at, const Datagram& datagram)
         ++lost;
         return;
     }
+    // A switch discards what is longer than the next link's MTU.
+    if (datagram.bytes.size() > at.mtu) {
+        SIM_CHECK(world->sm.lied(), "a datagram of %zu bytes for a port whose MTU is %u", datagram.bytes.size(), at.mtu);
+        ++lost;
+        if (!datagram.multicast)
+            world->stack.excuse(datagram.bytes.data(), datagram.bytes.size());
+        return;
+    }
     const std::string mgid(reinterpret_cast<const char*>(datagram.dgid.raw), sizeof(datagram.dgid.raw));
     std::vector<std::uint8_t> bytes(grh_bytes + datagram.bytes.size(), 0xee);
     if (datagram.multicast) {
