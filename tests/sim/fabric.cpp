@@ -76,21 +76,24 @@ void Fabric::send(Datagram datagram)
     }
 }
 
+// A switch discards what is longer than the next link's MTU.
+bool Fabric::is_discarded(const ib_device& at, const Datagram& datagram)
+{
+    if (datagram.bytes.size() <= at.mtu)
+        return false;
+    SIM_CHECK(world->sm.lied(), "a datagram of %zu bytes for a port whose MTU is %u", datagram.bytes.size(), at.mtu);
+    if (!datagram.multicast)
+        world->stack.excuse(datagram.bytes.data(), datagram.bytes.size());
+    return true;
+}
+
 void Fabric::arrive(ib_device& at, const Datagram& datagram)
 {
     // No later packet of the pair is in flight, and a new one cannot overtake this one any more.
     if (last_.value(datagram.from->node, at.node) == world->scheduler.now())
         last_.forget(datagram.from->node, at.node);
-    if (!at.active || !at.present || at.stalled_until > world->scheduler.now()) {
+    if (!at.active || !at.present || at.stalled_until > world->scheduler.now() || is_discarded(at, datagram)) {
         ++lost;
-        return;
-    }
-    // A switch discards what is longer than the next link's MTU.
-    if (datagram.bytes.size() > at.mtu) {
-        SIM_CHECK(world->sm.lied(), "a datagram of %zu bytes for a port whose MTU is %u", datagram.bytes.size(), at.mtu);
-        ++lost;
-        if (!datagram.multicast)
-            world->stack.excuse(datagram.bytes.data(), datagram.bytes.size());
         return;
     }
     const std::string mgid(reinterpret_cast<const char*>(datagram.dgid.raw), sizeof(datagram.dgid.raw));

@@ -19,6 +19,7 @@ public:
     std::uint64_t carried = 0, lost = 0;
 
 private:
+    static bool is_discarded(const ib_device& at, const Datagram& datagram);
     void arrive(ib_device& at, const Datagram& datagram);
     // By LID, also of former LIDs.
     std::vector<ib_device*> owners_{nullptr};
