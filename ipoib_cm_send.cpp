@@ -23,6 +23,7 @@ kernel::Status RcSendPool::create(unsigned int size, unsigned int sges)
 
 void RcSendPool::destroy()
 {
+    available_.reset(0);
     slots_.reset();
     free_slots_.reset();
 }

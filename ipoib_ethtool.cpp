@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // ethtool: statistics, link speed, interrupt moderation, ring sizes, private flags.
+#include <algorithm>
 #include <array>
 
 #include <ipoib/interface.hpp>
@@ -69,6 +70,12 @@ constexpr Statistic statistics[] = {
 #undef COUNTER
 #undef QUEUES_COUNTER
 
+// Transmit queues that have counters: those of either mode.
+unsigned int counted_transmit_queues(const Interface& interface)
+{
+    return std::max(interface.tx.count(), interface.settings.datagram_queues());
+}
+
 // Mb/s of one lane, by the kernel's enum ib_port_speed.
 unsigned int lane_speed(unsigned int code)
 {
@@ -133,7 +140,7 @@ unsigned int ipoib_ethtool_statistics_count(const net_device* dev)
     constexpr unsigned int of_a_queue = 2;
     const Interface& interface = Interface::of(dev);
     return static_cast<unsigned int>(std::size(ipoib::statistics)) +
-           of_a_queue * (interface.rx.count() + interface.tx.count());
+           of_a_queue * (interface.rx.count() + ipoib::counted_transmit_queues(interface));
 }
 
 void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
@@ -151,7 +158,7 @@ void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
         }
     };
     name_queues("rx", Interface::of(dev).rx.count());
-    name_queues("tx", Interface::of(dev).tx.count());
+    name_queues("tx", ipoib::counted_transmit_queues(Interface::of(dev)));
 }
 
 void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
@@ -161,14 +168,14 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
     interface.sum_statistics(sums);
     for (const auto& statistic : ipoib::statistics)
         *values++ = statistic.value(interface, sums);
-    const auto write_queues = [&values](const auto& queues) {
-        for (unsigned int i = 0; i < queues.count(); ++i) {
+    const auto write_queues = [&values](const auto& queues, unsigned int count) {
+        for (unsigned int i = 0; i < count; ++i) {
             *values++ = queues[i].packets.value();
             *values++ = queues[i].bytes.value();
         }
     };
-    write_queues(interface.rx);
-    write_queues(interface.tx);
+    write_queues(interface.rx, interface.rx.count());
+    write_queues(interface.tx, ipoib::counted_transmit_queues(interface));
 }
 
 void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The datagram transmit path (RFC 4391): the send ring of the UD queue pair, from a packet with a known destination to
+// The datagram transmit path (RFC 4391): the send ring of a UD queue pair, from a packet with a known destination to
 // its completion.
 #include <algorithm>
 
@@ -15,8 +15,9 @@ kernel::Status UdSendRing::create(unsigned int size, unsigned int sges)
     // The queue is closed.
     kernel::transmit_lock.assume_excluded();
     sges_ = sges;
-    index_.reset(size);
-    unposted_ = 0;
+    // Does not begin at 0 again: the Reaper may wait for an index of the former ring.
+    index_.reset(size, index_.head());
+    unposted_ = index_.head();
     if (!slots_.allocate(size))
         return kernel::no_memory;
     for (unsigned int i = 0; i < size; ++i) {
@@ -25,7 +26,9 @@ kernel::Status UdSendRing::create(unsigned int size, unsigned int sges)
     min_free_ = 1;
     if (interface_.driver_tso()) {
         min_free_ = std::clamp(size / 4, 1U, max_segments);
-        limit_segments(min_free_);
+        // All rings have this size.
+        if (queue_.index() == 0)
+            limit_segments(min_free_);
         return headers_.allocate(size);
     }
     return {};
@@ -194,7 +197,8 @@ void UdSendRing::ring_doorbell()
     shim_send_wr_signal(slots_[index_.slot(end - 1)].native());
     doorbells.add();
     shim_send_wr* refused;
-    const int error = shim_helper_post_send(interface_.queues.qp(), slots_[index_.slot(unposted_)].native(), &refused);
+    const int error = shim_helper_post_send(interface_.queues.qp_of(queue_.index()),
+                                            slots_[index_.slot(unposted_)].native(), &refused);
     if (error) [[unlikely]] {
         // The HCA may report no completion for unsignaled sends before the failed one, so all slots remain in use until
         // the queues are restarted.

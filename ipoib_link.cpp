@@ -16,9 +16,11 @@ kernel::Status Link::apply(const shim_mcmember& broadcast)
     }
     parameters_ = broadcast;
     // An rdma_netdev is given the Q_Key with the group.
-    if (const int error = interface_.has_queues() ? shim_qp_set_qkey(interface_.queues.qp(), parameters_.qkey) : 0) {
-        log_warning(interface_.dev(), "failed to set the Q_Key, error %d", error);
-        return error;
+    if (interface_.has_queues()) {
+        if (const kernel::Status status = interface_.queues.set_qkey(parameters_.qkey); !status.ok()) {
+            log_warning(interface_.dev(), "failed to set the Q_Key, error %d", status.code());
+            return status;
+        }
     }
     qkey_.store(parameters_.qkey);
     traffic_class_.store(parameters_.traffic_class);

@@ -152,9 +152,12 @@ void Interface::tx_timed_out(unsigned int queue)
     log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_, queue));
     if (rdma_netdev.present())
         rdma_netdev.tx_timed_out();
-    if (has_queues())
+    if (has_queues()) {
+        // An rdma_netdev may have more queues than there are objects; its packets are in no ring.
+        const kernel::RingIndex& ring = tx[rdma_netdev.present() ? 0 : queue].ring.index();
         log_warning(dev_, "queue stopped %d, tx_head %u, tx_tail %u", shim_netif_tx_queue_stopped(dev_, queue),
-                    tx[0].ring.index().head(), tx[0].ring.index().tail());
+                    ring.head(), ring.tail());
+    }
     state.restart_queues();
 }
 

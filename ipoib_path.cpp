@@ -57,6 +57,9 @@ void PathTable::send(sk_buff* skb, const HwAddr& to, TxQueue& queue)
 
 unsigned int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
 {
+    // Then there are no connections.
+    if (interface_.queues.senders() != 1)
+        return interface_.queues.select_sender(skb);
     kernel::RcuGuard rcu;
     Neighbour* const neighbour = neighbours_.find(rcu, to);
     ActiveConnection* const connection = neighbour && !neighbour->ah.load() ? neighbour->connection.load() : nullptr;
@@ -108,7 +111,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour,
 
 void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah, TxQueue& queue)
 {
-    if (queue.index() != 0) [[unlikely]] {
+    if (queue.index() != 0 && queue.index() >= interface_.queues.senders()) [[unlikely]] {
         interface_.requeuer.take(skb);
         return;
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Frees objects that were unlinked while the transmit path may use them, from the interface's work queue.
+#include <algorithm>
+
 #include <ipoib/interface.hpp>
 #include <ipoib/reaper.hpp>
 #include <kernel/error_pointer.hpp>
@@ -27,36 +29,42 @@ void Reaper::take(Retirable& object)
 
 void Reaper::run()
 {
-    kernel::List<Retirable> batch;
-    {
-        kernel::Guard guard(lock_);
-        batch.take(fresh_);
-    }
-    if (!batch.empty())
-        shim_synchronize_net();
-    // After the grace period no new send uses these objects; earlier ones are in the ring.
-    const std::uint32_t sends = interface_.tx[0].ring.index().head();
-    for (Retirable& object : batch)
-        object.sends_ = sends;
-    pending_.take(batch);
-
-    kernel::List<Retirable> done;
-    collect(done, false);
-    while (Retirable* object = done.pop_front())
-        object->free_(*object);
-    if (!pending_.empty())
+    if (pending_.empty() && !begin_batch())
+        return;
+    if (!sends_completed()) {
         work_.queue(interface_.work_queue, kernel::milliseconds(100));
+        return;
+    }
+    free_batch();
+    // The next batch, if there is one, after what else the queue has.
+    work_.queue(interface_.work_queue);
 }
 
-void Reaper::collect(kernel::List<Retirable>& done, bool all)
+bool Reaper::begin_batch()
 {
-    for (Retirable& object : pending_) {
-        if (all || object.until_ == Retirable::Until::grace_period ||
-            interface_.tx[0].ring.index().passed(object.sends_)) {
-            object.unlink();
-            done.push_back(object);
-        }
+    {
+        kernel::Guard guard(lock_);
+        pending_.take(fresh_);
     }
+    if (pending_.empty())
+        return false;
+    shim_synchronize_net();
+    // After the grace period no new send uses these objects; earlier ones are in the rings.
+    for (const TxQueue& queue : interface_.tx)
+        sends_[queue.index()] = queue.ring.index().head();
+    return true;
+}
+
+bool Reaper::sends_completed() const
+{
+    return std::all_of(interface_.tx.begin(), interface_.tx.end(),
+                       [this](const TxQueue& queue) { return queue.ring.index().passed(sends_[queue.index()]); });
+}
+
+void Reaper::free_batch()
+{
+    while (Retirable* object = pending_.pop_front())
+        object->free_(*object);
 }
 
 void Reaper::drain()
@@ -67,10 +75,7 @@ void Reaper::drain()
         pending_.take(fresh_);
     }
     shim_synchronize_net();
-    kernel::List<Retirable> done;
-    collect(done, true);
-    while (Retirable* object = done.pop_front())
-        object->free_(*object);
+    free_batch();
 }
 
 } // namespace ipoib

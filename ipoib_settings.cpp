@@ -15,6 +15,23 @@ kernel::Status Settings::set_connected(bool wanted)
         log_warning(interface_.dev(), "the HCA's rdma_netdev has no connected mode: load with ipoib_enhanced=0");
         return kernel::invalid;
     }
+    // Queues that send datagrams exist in datagram mode only.
+    if (datagram_queues() != 1)
+        return while_closed([&]() TA_REQUIRES(kernel::rtnl) { return change_mode(wanted); });
+    return change_mode(wanted);
+}
+
+template <class Change>
+kernel::Status Settings::while_closed(Change change)
+{
+    const bool was_open = interface_.state.close();
+    const kernel::Status status = change();
+    const kernel::Status opened = was_open ? interface_.state.reopen() : kernel::Status();
+    return status.ok() ? opened : status;
+}
+
+kernel::Status Settings::change_mode(bool wanted)
+{
     if (wanted) {
         log_warning(interface_.dev(), "enabling connected mode will cause multicast packet drops");
         TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmit_queues_of(true)));
@@ -40,7 +57,7 @@ unsigned int Settings::transmit_queues_of(bool connected) const
     // Connections use the first queue of an rdma_netdev only, which may have several for datagrams.
     if (interface_.rdma_netdev.present())
         return connected ? 1 : interface_.rdma_netdev.tx_queues();
-    return connected ? interface_.tx.count() : 1;
+    return connected ? interface_.tx.count() : datagram_queues();
 }
 
 void Settings::use_datagram_tx_queues()
@@ -57,33 +74,29 @@ kernel::Status Settings::set_icrc_as_checksum(bool wanted)
         return {};
     if (!interface_.has_queues())
         return kernel::not_supported;
-    const bool was_open = interface_.state.close();
-    icrc_as_checksum_.store(wanted);
-    shim_netdev_update_features(interface_.dev());
-    return was_open ? interface_.state.reopen() : kernel::Status();
+    return while_closed([&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
+        icrc_as_checksum_.store(wanted);
+        shim_netdev_update_features(interface_.dev());
+        return {};
+    });
 }
 
 kernel::Status Settings::set_queues(unsigned int transmits, unsigned int receives)
 {
     if (transmits == transmit_queues() && receives == interface_.rx.count())
         return {};
-    if (transmits > interface_.queues.max_transmit_queues() || receives > interface_.queues.max_receive_queues())
+    if (interface_.rdma_netdev.present() || transmits > interface_.queues.max_transmit_queues() ||
+        receives > interface_.queues.max_receive_queues())
         return kernel::not_supported;
-    if (!connected() && transmits != 1) {
-        log_warning(interface_.dev(), "datagram mode has one transmit queue, not %u", transmits);
-        return kernel::not_supported;
-    }
-    const bool was_open = interface_.state.close();
-    const kernel::Status status = [&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
+    return while_closed([&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
         TRY(interface_.set_receive_queues(receives));
-        if (connected()) {
-            TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmits));
+        TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmits));
+        if (connected())
             interface_.tx.set_count(transmits);
-        }
+        else
+            datagram_queues_.store(transmits);
         return {};
-    }();
-    const kernel::Status opened = was_open ? interface_.state.reopen() : kernel::Status();
-    return status.ok() ? opened : status;
+    });
 }
 
 void Settings::set_umcast(bool umcast)
@@ -124,16 +137,16 @@ kernel::Status Settings::set_ring_sizes(RingSizes wanted)
                     wanted.sends, wanted.receives);
         return kernel::busy;
     }
-    const bool was_open = interface_.state.close();
-    const kernel::Status status = interface_.queues.replace(wanted);
-    if (!status.ok()) {
-        log_warning(interface_.dev(), "failed to create rings of %u sends and %u receives, error %d", wanted.sends,
-                    wanted.receives, status.code());
-        // If these fail, too, the interface has no queues until it is next opened.
-        (void)interface_.queues.replace(before).ok();
-    }
-    const kernel::Status opened = was_open ? interface_.state.reopen() : kernel::Status();
-    return status.ok() ? opened : status;
+    return while_closed([&]() TA_REQUIRES(kernel::rtnl) {
+        const kernel::Status status = interface_.queues.replace(wanted);
+        if (!status.ok()) {
+            log_warning(interface_.dev(), "failed to create rings of %u sends and %u receives, error %d", wanted.sends,
+                        wanted.receives, status.code());
+            // If these fail, too, the interface has no queues until it is next opened.
+            (void)interface_.queues.replace(before).ok();
+        }
+        return status;
+    });
 }
 
 } // namespace ipoib

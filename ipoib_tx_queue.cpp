@@ -23,7 +23,8 @@ kernel::Status TxQueue::create(unsigned int datagrams, unsigned int messages, un
         interface_.ca(), datagrams + messages, vector,
         [](ib_cq*, void* context) { static_cast<TxQueue*>(context)->notified(); }, this))));
     shim_netdev_queue_set_dql_min_limit(dev_, index_, prompt_bytes);
-    return pool.create(messages, sges);
+    prompt_sends_ = std::max(datagrams, messages) / 4;
+    return messages ? pool.create(messages, sges) : kernel::Status();
 }
 
 void TxQueue::destroy()
@@ -109,7 +110,7 @@ void TxQueue::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t
 
 bool TxQueue::prompt() const
 {
-    return outstanding() > pool.size() / 4 || accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes ||
+    return outstanding() > prompt_sends_ || accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes ||
            shim_netif_xmit_stopped(dev_, index_) || closed();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The UD queue pair and the life of all queues, from creation to destruction. All under RTNL.
+// The UD queue pairs and the life of all queues, from creation to destruction. All under RTNL.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>
@@ -158,6 +158,50 @@ kernel::Status UdQueues::use(TxQueue& queue)
     return {};
 }
 
+unsigned int UdQueues::create_senders()
+{
+    if (interface_.settings.connected())
+        return 1;
+    const unsigned int wanted = std::min(interface_.settings.datagram_queues(), max_transmit_queues());
+    for (unsigned int i = 1; i < wanted; ++i) {
+        TxQueue& queue = interface_.tx[i];
+        if (const kernel::Status status = create_sender(queue); !status.ok()) {
+            log_warning(interface_.dev(), "failed to create transmit queue %u, error %d", i, status.code());
+            qps_[i].reset();
+            queue.destroy();
+            return i;
+        }
+        queue.napi().add(interface_.dev(), queue, kernel::Direction::transmit);
+    }
+    return wanted;
+}
+
+kernel::Status UdQueues::create_sender(TxQueue& queue)
+{
+    const unsigned int sends = sizes_.sends, sges = send_sges();
+    TRY(queue.create(sends, 0, sges, transmit_vector(queue.index())));
+    TRY(queue.ring.create(sends, sges));
+    auto& qp = qps_[queue.index()];
+    qp.reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), queue.cq(), interface_.rx[0].cq(), sends, 0, sges,
+                                                    create_flags() & std::uint32_t{SHIM_IB_QP_CREATE_IPOIB_UD_LSO}))));
+    TRY(move_to_init(qp.get()));
+    TRY(shim_qp_to_rtr(qp.get()));
+    return shim_qp_to_rts(qp.get());
+}
+
+unsigned int UdQueues::select_sender(sk_buff* skb) const
+{
+    return static_cast<unsigned int>(std::uint64_t{shim_skb_get_hash(skb)} * senders() >> 32);
+}
+
+kernel::Status UdQueues::set_qkey(std::uint32_t qkey)
+{
+    for (unsigned int i = 1; i < SHIM_MAX_TX_QUEUES; ++i)
+        if (const int error = qps_[i] ? shim_qp_set_qkey(qps_[i].get(), qkey) : 0)
+            log_warning(interface_.dev(), "failed to set the Q_Key of transmit queue %u, error %d", i, error);
+    return shim_qp_set_qkey(qp(), qkey);
+}
+
 kernel::Status UdQueues::set_moderation(Moderation wanted, bool adaptive)
 {
     kernel::Guard guard(lock_);
@@ -175,8 +219,8 @@ kernel::Status UdQueues::create()
     TRY(interface_.rx[0].create(receives, receives, receive_vector(0)));
     TRY(interface_.tx[0].create(sends, sends, sges, transmit_vector(0)));
     TRY(interface_.tx[0].ring.create(sends, sges));
-    qp_.reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), interface_.tx[0].cq(), interface_.rx[0].cq(), sends,
-                                                     receives, sges, create_flags()))));
+    qps_[0].reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), interface_.tx[0].cq(), interface_.rx[0].cq(), sends,
+                                                         receives, sges, create_flags()))));
     // An rdma_netdev that filters the queues finds the queue pair by the address.
     interface_.identity.set_queue_pair(shim_ib_qp_num(qp()), HwAddr::flag_rc);
     return {};
@@ -184,7 +228,7 @@ kernel::Status UdQueues::create()
 
 void UdQueues::destroy()
 {
-    qp_.reset();
+    qps_[0].reset();
     interface_.tx[0].destroy();
     interface_.rx[0].destroy();
 }
@@ -205,13 +249,19 @@ kernel::Status UdQueues::replace(RingSizes sizes)
 
 // In and out of service
 
+kernel::Status UdQueues::move_to_init(ib_qp* qp)
+{
+    const PortIdentity& identity = interface_.identity;
+    return shim_qp_to_init(qp, identity.port(), identity.pkey_index(), interface_.link.qkey());
+}
+
 kernel::Status UdQueues::move_to_rts()
 {
     PortIdentity& identity = interface_.identity;
     shim_port attributes;
     TRY(shim_helper_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
-    TRY(shim_qp_to_init(qp(), identity.port(), identity.pkey_index(), interface_.link.qkey()));
+    TRY(move_to_init(qp()));
     // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
     TRY(interface_.rx[0].ring.fill(attributes.active_mtu));
     TRY(shim_qp_to_rtr(qp()));
@@ -220,22 +270,25 @@ kernel::Status UdQueues::move_to_rts()
 
 kernel::Status UdQueues::open()
 {
-    if (!qp_ && interface_.rdma_netdev.present()) {
+    if (!qp() && interface_.rdma_netdev.present()) {
         log_warning(interface_.dev(),
                     "the queue pair could not be reset and was destroyed; the HCA's rdma_netdev cannot use another "
                     "one: reload the driver");
         return kernel::no_device;
     }
-    if (!qp_)
+    if (!qp())
         TRY(replace(sizes_));
     if (kernel::Status status = move_to_rts(); !status.ok()) {
         log_warning(interface_.dev(), "failed to put the queue pair into service, error %d", status.code());
         empty();
         return status;
     }
-    // Takes the transmit lock, so that later senders see the new rings: the poll may wake the queue at once.
+    const unsigned int senders = create_senders();
+    // Takes the transmit locks, so that later senders see the new rings: the polls may wake the queues at once.
     shim_netif_tx_disable(interface_.dev());
-    interface_.tx[0].start();
+    senders_.store(senders);
+    for (unsigned int i = 0; i < senders; ++i)
+        interface_.tx[i].start();
     interface_.rx[0].start();
     if (kernel::Status status = interface_.connections.start(); !status.ok()) {
         close();
@@ -249,9 +302,11 @@ void UdQueues::close()
     for (TxQueue& queue : interface_.tx)
         queue.close();
     shim_netif_tx_disable(interface_.dev());
+    senders_.store(1);
     interface_.connections.stop();
-    if (const int error = shim_qp_to_error(qp()))
-        log_warning(interface_.dev(), "failed to move the queue pair to ERROR, error %d", error);
+    for (const auto& qp : qps_)
+        if (const int error = qp ? shim_qp_to_error(qp.get()) : 0)
+            log_warning(interface_.dev(), "failed to move the queue pair to ERROR, error %d", error);
     drain();
     for (RxQueue& queue : interface_.rx)
         if (queue.cq())
@@ -277,6 +332,8 @@ void UdQueues::destroy_further_queues()
             queue.destroy();
         }
     };
+    for (unsigned int i = 1; i < SHIM_MAX_TX_QUEUES; ++i)
+        qps_[i].reset();
     destroy(interface_.rx);
     destroy(interface_.tx);
 }
@@ -284,9 +341,11 @@ void UdQueues::destroy_further_queues()
 void UdQueues::empty()
 {
     // The HCA may access the buffers until the queue pair is in RESET, or destroyed. open() creates another.
-    if (const int error = shim_qp_to_reset(qp())) {
-        log_warning(interface_.dev(), "failed to move the queue pair to RESET, error %d", error);
-        qp_.reset();
+    for (auto& qp : qps_) {
+        if (const int error = qp ? shim_qp_to_reset(qp.get()) : 0) {
+            log_warning(interface_.dev(), "failed to move the queue pair to RESET, error %d", error);
+            qp.reset();
+        }
     }
     for (TxQueue& queue : interface_.tx)
         if (queue.cq())
@@ -296,15 +355,15 @@ void UdQueues::empty()
 
 void UdQueues::drain()
 {
-    const UdSendRing& sends = interface_.tx[0].ring;
+    const auto posted = [this] { return interface_.tx.sum([](const TxQueue& queue) { return queue.ring.posted(); }); };
     const UdReceiveRing& receives = interface_.rx[0].ring;
     const unsigned long deadline = shim_jiffies() + kernel::seconds(drain_timeout_seconds);
     while (!kernel::reached(deadline, shim_jiffies())) {
-        if (sends.posted() == 0 && receives.outstanding() == 0)
+        if (posted() == 0 && receives.outstanding() == 0)
             return;
         shim_msleep(1);
     }
-    log_warning(interface_.dev(), "timing out; %u sends %u receives not completed", sends.posted(),
+    log_warning(interface_.dev(), "timing out; %u sends %u receives not completed", static_cast<unsigned int>(posted()),
                 receives.outstanding());
 }
 
@@ -312,8 +371,9 @@ void UdQueues::recover() { recover_.queue(interface_.work_queue); }
 
 void UdQueues::run_recovery()
 {
-    if (shim_helper_qp_recover_send(qp()) == 0)
-        log_info(interface_.dev(), "send queue back in service");
+    for (const auto& qp : qps_)
+        if (qp && shim_helper_qp_recover_send(qp.get()) == 0)
+            log_info(interface_.dev(), "send queue back in service");
 }
 
 } // namespace ipoib

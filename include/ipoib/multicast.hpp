@@ -32,8 +32,7 @@ public:
     using Membership = kernel::Handle<ib_sa_multicast, shim_helper_sa_leave>;
 
     Group(GroupSet& set, const Gid& mgid, Kind kind)
-        : Hashed(mgid), Retirable(free_retired<Group>, Until::grace_period), set(set), kind(kind),
-          join(kind == Kind::send_only)
+        : Hashed(mgid), Retirable(free_retired<Group>), set(set), kind(kind), join(kind == Kind::send_only)
     {
     }
     GroupSet& set;

@@ -24,10 +24,7 @@ class TxQueue;
 // A destination of unicast packets: one for each hardware address. The transmit path reads ah and connection under RCU.
 class Neighbour : public kernel::Hashed<HwAddr>, public Retirable, public kernel::ListNode<Neighbour> {
 public:
-    Neighbour(const HwAddr& address, Path& path)
-        : Hashed(address), Retirable(free_retired<Neighbour>, Until::grace_period), path(path)
-    {
-    }
+    Neighbour(const HwAddr& address, Path& path) : Hashed(address), Retirable(free_retired<Neighbour>), path(path) {}
     Path& path;
     // nullptr: packets are sent over connection, or the path must be queried.
     kernel::Published<ib_ah*> ah;
@@ -43,7 +40,7 @@ public:
 // The path to a port: one for each GID.
 class Path : public kernel::Hashed<Gid>, public Retirable, public kernel::ListNode<Path> {
 public:
-    explicit Path(const Gid& gid) : Hashed(gid), Retirable(free_retired<Path>, Until::grace_period) {}
+    explicit Path(const Gid& gid) : Hashed(gid), Retirable(free_retired<Path>) {}
 
     class PathTable* table = nullptr;
     PathLife life TA_GUARDED(path_lock);

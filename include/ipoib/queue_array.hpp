@@ -25,6 +25,8 @@ public:
     // All objects.
     Queue* begin() { return queues_; }
     Queue* end() { return queues_ + Max; }
+    const Queue* begin() const { return queues_; }
+    const Queue* end() const { return queues_ + Max; }
 
     // The number of queues that are for use, from 1 to max. The caller of set_count() excludes users of the queues
     // beyond. CONTEXT: any.
@@ -37,7 +39,7 @@ public:
     std::uint64_t sum(Value value) const
     {
         std::uint64_t total = 0;
-        for (const Queue& queue : queues_)
+        for (const Queue& queue : *this)
             total += value(queue);
         return total;
     }

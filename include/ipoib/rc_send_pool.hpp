@@ -27,6 +27,8 @@ public:
 
     unsigned int size() const { return available_.size(); }
     unsigned int free() const { return available_.used(); }
+    // True if a slot is free, or none is needed.
+    bool has_room() const { return free() != 0 || size() == 0; }
     bool half_free() const { return free() >= size() / 2; }
     unsigned int used() const { return size() - free(); }
     // Sends the packet, which begins with its encapsulation; consumes it. CONTEXT: under an RcuGuard that covers the
@@ -59,7 +61,7 @@ private:
     kernel::Array<Slot> slots_;
     // Free slots, as a ring: completions produce, sends consume.
     kernel::Array<std::uint32_t> free_slots_;
-    kernel::RingIndex available_;
+    kernel::RingIndex available_{0};
     // Built and not posted: sends of one connection, from first to last.
     ActiveConnection* open_ TA_GUARDED(kernel::transmit_lock) = nullptr;
     Slot* first_ TA_GUARDED(kernel::transmit_lock) = nullptr;

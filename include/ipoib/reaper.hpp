@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Deferred destruction of objects that the transmit path may use. It takes no references: it reads under RCU, and the
-// HCA uses an AH until the send completes. Unlinked objects wait here for a grace period and, if they are AHs, for
-// every send that was posted before the end of that.
+// HCA uses an AH until the send completes. Unlinked objects wait here for a grace period, and for every datagram that
+// was built before the end of that.
 #pragma once
 #include <cstdint>
 
@@ -14,6 +14,7 @@
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/ah.h>
+#include <shim/netdevice.h>
 
 namespace ipoib {
 
@@ -23,14 +24,11 @@ class Interface;
 class Retirable : public kernel::ListNode<Retirable> {
 public:
     using Free = void (*)(Retirable& object);
-    enum class Until { grace_period, sends_completed };
-    Retirable(Free free, Until until) : free_(free), until_(until) {}
+    explicit Retirable(Free free) : free_(free) {}
 
 private:
     friend class Reaper;
     Free free_;
-    Until until_;
-    std::uint32_t sends_ = 0;
 };
 
 // The Free function of a T.
@@ -44,10 +42,7 @@ void free_retired(Retirable& object)
 class AddressHandle : public Retirable {
 public:
     using Handle = kernel::Handle<ib_ah, shim_rdma_destroy_ah>;
-    explicit AddressHandle(Handle ah)
-        : Retirable(free_retired<AddressHandle>, Until::sends_completed), ah_(std::move(ah))
-    {
-    }
+    explicit AddressHandle(Handle ah) : Retirable(free_retired<AddressHandle>), ah_(std::move(ah)) {}
     // Takes what a shim returned: an AH, or the error in its pointer. CONTEXT: process.
     static kernel::Result<kernel::Owned<AddressHandle>> own(ib_ah* created);
     ib_ah* get() const { return ah_.get(); }
@@ -73,15 +68,20 @@ public:
 private:
     void take(Retirable& object) TA_EXCLUDES(lock_);
     void run() TA_EXCLUDES(lock_);
-    // Moves objects whose sends have completed from pending to done.
-    void collect(kernel::List<Retirable>& done, bool all);
+    // Moves objects from fresh_ to pending_, whose grace period has ended afterwards. Returns false if there are none.
+    bool begin_batch() TA_EXCLUDES(lock_);
+    // True if all datagrams of before the end of that grace period have completed.
+    bool sends_completed() const;
+    void free_batch();
 
     Interface& interface_;
     static kernel::LockClass lock_class_;
     kernel::SpinLock lock_ TA_ACQUIRED_AFTER(path_lock){lock_class_, "ipoib_reaper"};
     kernel::List<Retirable> fresh_ TA_GUARDED(lock_);
-    // Objects after their grace period, which wait for sends. Used by run() and drain() only.
+    // The current batch: objects that wait for sends, up to these indices of the transmit queues' rings. Used by run()
+    // and drain() only.
     kernel::List<Retirable> pending_;
+    std::uint32_t sends_[SHIM_MAX_TX_QUEUES] = {};
     kernel::Work<&Reaper::run> work_;
 };
 

@@ -14,7 +14,8 @@ class Settings {
 public:
     explicit Settings(Interface& interface) : interface_(interface) {}
 
-    // Connected or datagram mode. -EINVAL: an rdma_netdev has no connected mode.
+    // Connected or datagram mode; each has its own number of transmit queues. The interface is closed and opened if
+    // datagram mode has several. -EINVAL: an rdma_netdev has no connected mode.
     kernel::Status set_connected(bool connected) TA_REQUIRES(kernel::rtnl);
     bool connected() const { return connected_.load_relaxed(); }
     // Whether connections to peers that want the same carry no checksums of TCP and UDP. Current connections end.
@@ -30,17 +31,26 @@ public:
     // sizes are unchanged. -EBUSY: the interface is a bond's slave.
     kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
 
-    // Uses this many queues for connections, up to those of the netdev; current connections end. -EOPNOTSUPP: an
-    // rdma_netdev has queues of its own; the HCA has no shared receive queues; datagram mode has one transmit queue.
+    // Uses this many receive queues for connections, and transmit queues in the current mode, up to those of the
+    // netdev; current connections end. -EOPNOTSUPP: an rdma_netdev has queues of its own; the HCA has no shared receive
+    // queues.
     kernel::Status set_queues(unsigned int transmits, unsigned int receives) TA_REQUIRES(kernel::rtnl);
     // Transmit queues of the current mode.
     unsigned int transmit_queues() const { return transmit_queues_of(connected()); }
 
+    // Transmit queues of datagram mode.
+    unsigned int datagram_queues() const { return datagram_queues_.load_relaxed(); }
+
 private:
+    // Makes a change to queues that are out of service.
+    template <class Change>
+    kernel::Status while_closed(Change change) TA_REQUIRES(kernel::rtnl);
+    kernel::Status change_mode(bool connected) TA_REQUIRES(kernel::rtnl);
     unsigned int transmit_queues_of(bool connected) const;
     void use_datagram_tx_queues() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
+    kernel::Published<unsigned int> datagram_queues_{1};
     kernel::Published<bool> connected_, icrc_as_checksum_, umcast_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A transmit queue of the netdev: flow control, byte queue limits (BQL), completion events, NAPI, stall watchdog and
-// counters. The first one sends for the UD queue pair, and each for the connections that are assigned to it.
+// counters. The first one sends datagrams, in datagram mode others do, too; each sends for the connections that are
+// assigned to it.
 #pragma once
 #include <cstdint>
 
@@ -24,17 +25,17 @@ class Interface;
 
 class TxQueue {
 public:
-    // Bytes in flight beyond which a completion event is requested; up to it, reap() or the receive poll handles
-    // completions. Also BQL's minimum limit: with less in flight no event would release the packets that BQL holds. A
-    // larger value would stall sockets with small send buffers, such as ICMP's, which has space for two packets of
-    // 64 KiB.
+    // Bytes in flight beyond which a completion event is requested; up to it, reap() or the poll of the receive
+    // queue of the same number handles completions. Also BQL's minimum limit: with less in flight no event would
+    // release the packets that BQL holds. A larger value would stall sockets with small send buffers, such as ICMP's,
+    // which has space for two packets of 64 KiB.
     static constexpr std::uint32_t prompt_bytes = 16384;
 
     TxQueue(Interface& interface, unsigned int index);
 
     // Creates the completion queue on a vector of the HCA, with space for a UD send ring of `datagrams` slots, which
-    // the caller creates, and a pool of `messages` slots of up to sges elements. On failure destroy() undoes what was
-    // done. CONTEXT: process.
+    // the caller creates, and a pool of `messages` slots of up to sges elements; 0: none. On failure destroy() undoes
+    // what was done. CONTEXT: process.
     kernel::Status create(unsigned int datagrams, unsigned int messages, unsigned int sges, unsigned int vector);
     // CONTEXT: process; no queue pair uses the completion queue.
     void destroy();
@@ -113,7 +114,7 @@ private:
 
     // Handles up to limit completions; returns their number. budget: NAPI's, 0 outside of softirqs.
     int complete(int limit, int budget) TA_REQUIRES(kernel::transmit_poll);
-    bool has_room() const { return ring.has_room() && pool.free() != 0 && !held_.load(); }
+    bool has_room() const { return ring.has_room() && pool.has_room() && !held_.load(); }
     void stop_stack() TA_REQUIRES(kernel::transmit_lock);
     void wake_stack();
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
@@ -127,6 +128,8 @@ private:
     net_device* const dev_;
     const unsigned int index_;
     kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;
+    // Outstanding sends beyond which a completion event is requested.
+    unsigned int prompt_sends_ = 0;
     // True from close() to start(), and after a failed post until the restart.
     kernel::Published<bool> closed_{true};
     // Holds of the stack; and whether there are any.

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface's UD queue pair and protection domain, and the life of all its queues: created and destroyed, put in and
-// out of service.
+// An interface's UD queue pairs and protection domain, and the life of all its queues: created and destroyed, put in
+// and out of service. The first queue pair has the QPN of the hardware address, receives all datagrams and sends those
+// to groups. Further ones send unicast datagrams only, one for each further transmit queue of datagram mode.
 #pragma once
 #include <cstdint>
 
 #include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
+#include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/device.h>
 #include <shim/module.h>
+#include <shim/netdevice.h>
 #include <shim/qp.h>
+#include <shim/skbuff.h>
 
 namespace ipoib {
 
@@ -35,7 +39,10 @@ public:
     }
 
     ib_pd* pd() const { return pd_.get(); }
-    ib_qp* qp() const { return qp_.get(); }
+    // The queue pair of the hardware address.
+    ib_qp* qp() const { return qp_of(0); }
+    // The queue pair that a transmit queue's datagrams are posted to; nullptr: it sends none.
+    ib_qp* qp_of(unsigned int queue) const { return qps_[queue].get(); }
     std::uint32_t lkey() const { return lkey_; }
     const RingSizes& sizes() const { return sizes_; }
     // Elements of a send, at most.
@@ -55,7 +62,7 @@ public:
     // Creates other queues for rings of these sizes. The QPN and so the hardware address change, which is announced to
     // neighbours (Announcer). On failure there are no queues. CONTEXT: out of service.
     kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
-    // Queues for connections, at most: 1 with an rdma_netdev; 1 for receives without shared receive queues.
+    // Maximum number of queues: 1 with an rdma_netdev; 1 for receives without shared receive queues.
     unsigned int max_receive_queues() const;
     unsigned int max_transmit_queues() const;
     // One for each processor, and for each completion vector of the HCA, if that is less; up to max.
@@ -65,9 +72,16 @@ public:
     // while connections are accepted or made.
     RxQueue& choose_receive_queue() TA_EXCLUDES(lock_, path_lock);
     TxQueue& choose_transmit_queue(unsigned int others) TA_EXCLUDES(lock_, path_lock);
+    // Transmit queues that send datagrams: the first ones. CONTEXT: any.
+    unsigned int senders() const { return senders_.load(); }
+    // Returns the number of the transmit queue for a datagram to a neighbour: the same for all packets of a flow.
+    // CONTEXT: any.
+    unsigned int select_sender(sk_buff* skb) const;
+    // Sets the Q_Key of the queue pairs; a failure of a further one is logged only. CONTEXT: process, in service.
+    kernel::Status set_qkey(std::uint32_t qkey);
     // Sets the moderation of all receive queues, and whether DIM adjusts it. CONTEXT: process.
     kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_EXCLUDES(lock_);
-    // Moves the queue pair from SQE to RTS, from the work queue. CONTEXT: any.
+    // Moves queue pairs from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
 
 private:
@@ -84,10 +98,16 @@ private:
     unsigned int transmit_vector(unsigned int queue) const;
     kernel::Status create() TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
+    // Creates the further queues that datagram mode has, up to the first that cannot be created, with queue pairs in
+    // RTS. Returns the number of transmit queues that send datagrams.
+    unsigned int create_senders() TA_REQUIRES(kernel::rtnl);
+    kernel::Status create_sender(TxQueue& queue) TA_REQUIRES(kernel::rtnl);
+    // Attributes that all queue pairs have in common.
+    kernel::Status move_to_init(ib_qp* qp) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: they are stopped.
     void destroy_further_queues() TA_REQUIRES(kernel::rtnl);
     kernel::Status move_to_rts() TA_REQUIRES(kernel::rtnl);
-    // Moves the queue pair to RESET and frees all posted buffers: the HCA does not access them afterwards.
+    // Moves the queue pairs to RESET and frees all posted buffers: the HCA does not access them afterwards.
     void empty() TA_REQUIRES(kernel::rtnl);
     // Waits until all that was posted is completed.
     void drain() TA_REQUIRES(kernel::rtnl);
@@ -98,7 +118,9 @@ private:
     kernel::Mutex lock_ TA_ACQUIRED_AFTER(kernel::rtnl){lock_class_, "ipoib_queues"};
     const unsigned int first_vector_;
     kernel::Handle<ib_pd, shim_ib_dealloc_pd> pd_;
-    kernel::Handle<ib_qp, shim_ib_destroy_qp> qp_;
+    // By transmit queue.
+    kernel::Handle<ib_qp, shim_ib_destroy_qp> qps_[SHIM_MAX_TX_QUEUES];
+    kernel::Published<unsigned int> senders_{1};
     std::uint32_t lkey_ = 0;
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};

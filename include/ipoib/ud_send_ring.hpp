@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The send ring of the UD queue pair: filled under the transmit lock, emptied by the transmit queue's poll. Its sends
+// The send ring of a UD queue pair: filled under the transmit lock, emptied by the transmit queue's poll. Its sends
 // complete in order.
 #pragma once
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace ipoib {
 class WrId {
 public:
     enum class Kind : std::uint32_t {
-        ud,    // a send or receive of the UD queue pair
+        ud,    // a send or receive of a UD queue pair
         rc,    // a send or receive of a connection
         drain, // the send that drains a passive connection
     };

@@ -109,6 +109,8 @@ private:
             SIM_CHECK(world_.stack.open(dev) == 0, "%s can't be opened", dev->name.c_str());
             if (world_.scheduler.random().one_in(2))
                 SIM_CHECK(ipoib_attribute_store_locked(dev, true) == 0, "%s has no connected mode", dev->name.c_str());
+            else if (world_.scheduler.random().one_in(2))
+                send_by_several_queues(dev);
         }
     }
 
@@ -118,6 +120,15 @@ private:
         request.has_mode = true;
         request.mode = connected;
         return ipoib_changelink(dev, &request, nullptr);
+    }
+
+    static void send_by_several_queues(net_device* dev)
+    {
+        shim_channels channels;
+        ipoib_ethtool_get_channels(dev, &channels);
+        if (channels.max_transmits > 1)
+            SIM_CHECK(ipoib_ethtool_set_channels(dev, 3, channels.receives) == 0, "%s has one transmit queue",
+                      dev->name.c_str());
     }
 
     void traffic(unsigned int node)

@@ -71,8 +71,17 @@ void Faults::change_mode(Party party, bool connected, bool by_file)
 void Faults::set_rings(Party party)
 {
     const RtnlGuard rtnl;
-    if (net_device* dev = world->stack.find(party))
+    net_device* dev = world->stack.find(party);
+    if (!dev)
+        return;
+    if (dice().one_in(2)) {
         (void)ipoib_ethtool_set_rings(dev, 128U << dice().below(2), 2U << dice().below(6));
+        return;
+    }
+    shim_channels channels;
+    ipoib_ethtool_get_channels(dev, &channels);
+    (void)ipoib_ethtool_set_channels(dev, static_cast<unsigned int>(dice().between(1, channels.max_transmits)),
+                                     static_cast<unsigned int>(dice().between(1, channels.max_receives)));
 }
 
 void Faults::create_child(unsigned int node, bool by_file)

@@ -117,7 +117,8 @@ struct net_device {
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, up = false, ours = true, child = false;
-    std::array<TransmitQueue, 8> transmit_queues{};
+    // An rdma_netdev may have more than the interface uses.
+    std::array<TransmitQueue, 16> transmit_queues{};
     // Those of the first queue.
     bool& stopped = transmit_queues[0].stopped;
     int& queued_bytes = transmit_queues[0].queued_bytes;
@@ -467,6 +468,7 @@ public:
     // A join's response arrives during its leave.
     bool answer_while_leaving = false;
     std::uint8_t group_mtu = 4;
+    std::uint32_t group_qkey = 0xb1b;
 
     struct Queued {
         shim_work* work;

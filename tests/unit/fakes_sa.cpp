@@ -51,7 +51,7 @@ void World::answer_join(ib_sa_multicast* join, int status, std::uint16_t mlid)
     shim_mcmember member = join->asked;
     member.mlid = mlid;
     if (!join->with_parameters) {
-        member.qkey = 0xb1b;
+        member.qkey = group_qkey;
         member.mtu = group_mtu;
         member.rate = 3;
         member.sl = 1;

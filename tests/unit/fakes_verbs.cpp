@@ -272,10 +272,11 @@ void shim_ib_destroy_qp(ib_qp* qp)
     delete qp;
 }
 std::uint32_t shim_ib_qp_num(const ib_qp* qp) { return qp->number; }
-int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t)
+int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t qkey)
 {
     EXPECT_EQ(qp->state, "reset");
     qp->pkey_index = pkey_index;
+    qp->qkey = qkey;
     qp->state = "init";
     return 0;
 }

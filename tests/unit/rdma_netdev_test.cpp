@@ -311,6 +311,23 @@ TEST_F(RdmaNetdevFilterTest, statistics_add_packets_of_the_queue_pair)
     EXPECT_EQ(stats.tx_packets, 1000U);
 }
 
+TEST_F(RdmaNetdevFilterTest, number_of_queues_is_the_rdma_netdevs)
+{
+    start();
+    world.bring_up();
+    shim_channels channels;
+    ipoib_ethtool_get_channels(&world.dev(), &channels);
+    EXPECT_EQ(channels.transmits, 2U);
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_channels(&world.dev(), 1, 1), kernel::not_supported);
+    world.rtnl = false;
+    EXPECT_EQ(world.dev().tx_queues, 2U);
+    // An HCA may have more queues than the interface has.
+    ipoib_ndo_tx_timeout(&world.dev(), 12);
+    world.run_work();
+    EXPECT_TRUE(told("open"));
+}
+
 TEST_F(RdmaNetdevFilterTest, connected_mode_bypasses_the_rdma_netdev)
 {
     start();

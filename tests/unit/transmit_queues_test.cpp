@@ -25,7 +25,7 @@ protected:
     std::uint64_t packets_of(unsigned int queue) { return interface().tx[queue].packets.value(); }
 };
 
-TEST_F(TransmitQueuesTest, there_are_several_in_connected_mode_only)
+TEST_F(TransmitQueuesTest, there_are_several_in_connected_mode_by_default)
 {
     EXPECT_EQ(world.dev().tx_queues, 4U);
     EXPECT_EQ(channels().transmits, 4U);
@@ -194,16 +194,6 @@ TEST_F(TransmitQueuesTest, number_can_be_changed_under_way)
     EXPECT_EQ(set_transmit_queues(9), kernel::not_supported);
     EXPECT_EQ(set_transmit_queues(8), 0);
     EXPECT_EQ(queues_of(connect_to(8)).size(), 8U);
-}
-
-TEST_F(TransmitQueuesTest, datagram_mode_keeps_its_one_queue)
-{
-    set_mode("datagram");
-    EXPECT_EQ(set_transmit_queues(2), kernel::not_supported);
-    EXPECT_TRUE(logged("datagram mode has one transmit queue, not %u"));
-    EXPECT_EQ(set_transmit_queues(1), 0);
-    set_mode("connected");
-    EXPECT_EQ(channels().transmits, 4U);
 }
 
 TEST_F(TransmitQueuesTest, transmit_timeout_of_a_further_queue_restarts_all)

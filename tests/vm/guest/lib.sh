@@ -249,6 +249,8 @@ interface_of() { echo "ib$(($1 - 1))"; }
 statistic() { on "$1" cat "/sys/class/net/$(interface_of "$1")/statistics/$2"; }
 stack_counter() { on "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2; found = 1 } END { exit !found }'; } # HOST NAME
 statistic_of() { on "$1" ethtool -S "$(interface_of "$1")" | awk -v name="$2:" '$1 == name { print $2; found = 1 } END { exit !found }'; } # HOST NAME
+# Packets sent by other transmit queues than the first.
+further_packets() { on "$1" ethtool -S "$(interface_of "$1")" | awk '/^ *tx[1-7]_packets:/ { n += $2 } END { print n + 0 }'; } # HOST
 carrier() { [ "$(on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/carrier" 2>/dev/null)" = 1 ]; } # HOST [INTERFACE]
 no_carrier() { ! carrier "$@"; }
 lladdr() { on "$1" cat "/sys/class/net/${2:-$(interface_of "$1")}/address"; } # HOST [INTERFACE]

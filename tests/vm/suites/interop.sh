@@ -106,6 +106,38 @@ test_connected_mode() {
     # The packets were messages on connections, not datagrams.
     [ "$(counter 1 rc_sent)" -gt 1000 ] && [ "$(counter 2 rc_sent)" -gt 1000 ]
 }
+# Host 1 sends by four queues: by send-only queue pairs, whose QPNs are not its address's, or by several connections.
+xfail_stock_datagrams_of_several_queue_pairs_are_accepted='the in-tree driver has one queue'
+test_datagrams_of_several_queue_pairs_are_accepted() {
+    local others
+    to_mode datagram datagram
+    on 1 ethtool -L ib0 tx 4
+    others=$(further_packets 1)
+    wait_for 20 reaches 1 10.0.0.2
+    both_ways pings
+    flood 1 10.0.0.2 1000 -s "$(($(mtu 1) - 28))"
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -P 16 -t 8 >/run/flows.iperf 2>&1 || fail "$(tail -n 3 /run/flows.iperf)"
+    both_ways hears
+    others=$(($(further_packets 1) - others))
+    echo "# $others packets of other queue pairs than the address's"
+    [ "$others" -gt 1000 ]
+    on 1 ethtool -L ib0 tx 1
+}
+xfail_stock_several_connections_are_accepted='the in-tree driver has one queue'
+test_several_connections_are_accepted() {
+    on 1 ethtool -L ib0 rx 4
+    to_mode connected connected
+    on 1 ethtool -L ib0 tx 4
+    wait_for 20 reaches 1 10.0.0.2
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -P 16 -t 15 >/run/flows.iperf 2>&1 &
+    established() { [ "$(grep -c '^active .*state established' /sys/kernel/debug/ipoib/ib0_cm)" = 4 ]; }
+    wait_for 14 established
+    wait $! || fail "$(tail -n 3 /run/flows.iperf)"
+    both_ways pings
+    on 1 ethtool -L ib0 rx 2 tx 2
+}
 # The offer is in private data that the other driver ignores.
 test_icrc_flag_keeps_checksums_for_a_peer_without_an_offer() {
     on 1 ethtool --set-priv-flags ib0 icrc-as-checksum on

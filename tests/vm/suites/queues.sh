@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Queues for connections: host 1 has four peers.
+# Several queues: host 1 has four peers.
 PORTS=5
 SM_HOST=2
 PROCESSORS=2
@@ -116,10 +116,6 @@ test_impossible_numbers_are_refused() {
         ! on 1 ethtool -L ib0 rx "$count" 2>/dev/null || return 1
         ! on 1 ethtool -L ib0 tx "$count" 2>/dev/null || return 1
     done
-    set_mode 1 datagram
-    ! on 1 ethtool -L ib0 tx 2 2>/dev/null || return 1
-    set_mode 1 connected
-    all_connect
 }
 
 completion_queues() { awk '/^cqs_on_vector/ { n += $2 } END { print n }' "$debug/0/counters"; } # Host 1's.
@@ -134,6 +130,77 @@ test_further_queues_are_freed_when_the_interface_is_down() {
     on 1 ip link set ib0 up
     all_connect
 }
+
+# Datagram mode
+
+xfail_stock_datagrams_are_sent_by_several_queues='the in-tree driver has one queue'
+test_datagrams_are_sent_by_several_queues() {
+    local queue before=() dropped
+    set_mode 1 datagram
+    on 1 ethtool -L ib0 tx 4
+    channels_are TX 4
+    all_connect
+    dropped=$(statistic 1 tx_dropped)
+    for queue in 0 1 2 3; do before[queue]=$(statistic_of 1 "tx${queue}_packets"); done
+    # Each packet is a flow.
+    on 1 bash -c 'for i in {1..400}; do echo >/dev/udp/10.0.0.2/9; done'
+    for queue in 0 1 2 3; do before[queue]=$(($(statistic_of 1 "tx${queue}_packets") - before[queue])); done
+    echo "# packets of each queue: ${before[*]}"
+    for queue in 0 1 2 3; do
+        [ "${before[queue]}" -ge 50 ]
+        [ "${before[queue]}" -le 170 ]
+    done
+    [ "$(statistic 1 tx_dropped)" = "$dropped" ]
+}
+
+# Hosts recognise their own multicast packets by LID and QPN.
+xfail_stock_groups_are_sent_by_the_first_queue='the in-tree driver has one queue'
+test_groups_are_sent_by_the_first_queue() {
+    local i first others
+    on 1 ip route add 239.0.0.0/8 dev ib0
+    first=$(statistic_of 1 tx0_packets) others=$(further_packets 1)
+    for i in {1..20}; do on 1 bash -c "echo >/dev/udp/239.1.2.3/$((5000 + i))"; done
+    first=$(($(statistic_of 1 tx0_packets) - first)) others=$(($(further_packets 1) - others))
+    echo "# packets of the first queue: $first, of others: $others"
+    [ "$first" -ge 20 ]
+    [ "$others" -lt 5 ]
+}
+
+xfail_stock_queues_of_datagram_mode_change_under_traffic='the in-tree driver has one queue'
+test_queues_of_datagram_mode_change_under_traffic() {
+    local count
+    start_stream 1 2
+    start_stream 3 1
+    for count in 1 4 2 8 3 1 4; do
+        on 1 ethtool -L ib0 tx "$count"
+        channels_are TX "$count"
+        stream_goes_on 2
+        stream_goes_on 1
+    done
+    end_stream 2
+    end_stream 1
+    for count in 2 3 4 5; do flood 1 "10.0.0.$count" 200; done
+}
+
+# Each mode has its own number. Queue pairs exist in datagram mode, while the interface is up.
+xfail_stock_queue_pairs_go_with_the_mode='the in-tree driver has one queue'
+test_queue_pairs_go_with_the_mode() {
+    local used
+    used=$(queue_pairs)
+    set_mode 1 connected
+    [ "$(queue_pairs)" = $((used - 3)) ]
+    channels_are TX 4
+    on 1 ethtool -L ib0 tx 2
+    set_mode 1 datagram
+    channels_are TX 4
+    [ "$(queue_pairs)" = "$used" ]
+    on 1 ip link set ib0 down
+    [ "$(queue_pairs)" = $((used - 3)) ]
+    on 1 ip link set ib0 up
+    [ "$(queue_pairs)" = "$used" ]
+    all_connect
+}
+queue_pairs() { rdma resource show qp | grep -c 'type UD'; } # UD, all hosts'.
 
 test_hca_unplug_under_traffic() {
     local host
