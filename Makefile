@@ -119,7 +119,7 @@ bench: ## compare this driver with the kernel's own, in instructions; KERNEL=6.1
 bench-hw: ## the same on real hardware, with a peer that runs iperf3 -s and qperf; IF=ib0 PEER=address
 	@scripts/bench-hw '$(IF)' '$(PEER)'
 
-profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=ours|stock TESTS="row..."
+profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=ours|stock TESTS="row..." PROCESSORS=n
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/profile $(vm-args)
 
