@@ -36,16 +36,19 @@ void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, st
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-static void cq_event(struct soft_cq *cq)
+/* due: called by the engine whose list the queue was on; otherwise an engine's event takes the place of this one. */
+static void cq_event(struct soft_cq *cq, bool due)
 {
 	unsigned long flags;
-	bool raise;
+	bool raise = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	raise = cq->armed && !cq->dying;
-	cq->armed = 0;
-	cq->unreported = 0;
-	cq->event_due = false;
+	if (cq->event_due == due) {
+		raise = cq->armed && !cq->dying;
+		cq->armed = 0;
+		cq->unreported = 0;
+		cq->event_due = false;
+	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (!raise)
 		return;
@@ -61,7 +64,7 @@ void soft_cq_raise(struct list_head *due)
 
 	while ((cq = list_first_entry_or_null(due, struct soft_cq, due))) {
 		list_del_init(&cq->due);
-		cq_event(cq);
+		cq_event(cq, true);
 	}
 }
 
@@ -70,7 +73,7 @@ static enum hrtimer_restart cq_timeout(struct hrtimer *timer)
 	struct soft_cq *cq = container_of(timer, struct soft_cq, timer);
 
 	if (READ_ONCE(cq->unreported))
-		cq_event(cq);
+		cq_event(cq, false);
 	return HRTIMER_NORESTART;
 }
 
