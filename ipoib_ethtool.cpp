@@ -180,15 +180,31 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
 
 void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)
 {
-    const Interface& interface = Interface::of(dev);
-    const auto [usecs, frames] = interface.rx[0].moderation();
-    *moderation = {usecs, frames, interface.rx[0].adaptive()};
+    (void)ipoib_ethtool_get_queue_moderation(dev, 0, moderation);
 }
 
 TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_moderation(net_device* dev, const shim_moderation* moderation)
 {
     return Interface::of(dev)
         .settings.set_moderation({moderation->usecs, moderation->frames}, moderation->adaptive)
+        .code();
+}
+
+int ipoib_ethtool_get_queue_moderation(const net_device* dev, std::uint32_t queue, shim_moderation* moderation)
+{
+    const Interface& interface = Interface::of(dev);
+    if (queue >= interface.rx.count())
+        return kernel::invalid;
+    const auto [usecs, frames] = interface.rx[queue].moderation();
+    *moderation = {usecs, frames, interface.rx[queue].adaptive()};
+    return 0;
+}
+
+TA_REQUIRES(kernel::rtnl)
+int ipoib_ethtool_set_queue_moderation(net_device* dev, std::uint32_t queue, const shim_moderation* moderation)
+{
+    return Interface::of(dev)
+        .settings.set_queue_moderation(queue, {moderation->usecs, moderation->frames}, moderation->adaptive)
         .code();
 }
 

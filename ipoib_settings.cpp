@@ -108,6 +108,20 @@ void Settings::set_umcast(bool umcast)
 
 kernel::Status Settings::set_moderation(Moderation wanted, bool adaptive)
 {
+    return moderate(0, interface_.rx.max, wanted, adaptive);
+}
+
+kernel::Status Settings::set_queue_moderation(unsigned int queue, Moderation wanted, bool adaptive)
+{
+    if (queue >= interface_.rx.count()) {
+        log_warning(interface_.dev(), "receive queue %u, of %u, cannot be moderated", queue, interface_.rx.count());
+        return kernel::invalid;
+    }
+    return moderate(queue, queue + 1, wanted, adaptive);
+}
+
+kernel::Status Settings::moderate(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
+{
     if (wanted.usecs > 0xffff || wanted.frames > 0xffff) {
         log_warning(interface_.dev(), "moderation of %u us or %u frames is more than 65535", wanted.usecs,
                     wanted.frames);
@@ -115,7 +129,7 @@ kernel::Status Settings::set_moderation(Moderation wanted, bool adaptive)
     }
     if (!interface_.has_queues())
         return kernel::not_supported;
-    return interface_.queues.set_moderation(wanted, adaptive);
+    return interface_.queues.set_moderation(first, end, wanted, adaptive);
 }
 
 kernel::Status Settings::set_ring_sizes(RingSizes wanted)

@@ -137,8 +137,7 @@ kernel::Status UdQueues::use(RxQueue& queue)
         queue.destroy();
         return status;
     }
-    (void)queue.moderate(interface_.rx[0].moderation()).ok();
-    queue.set_adaptive(interface_.rx[0].adaptive());
+    (void)queue.moderate(queue.moderation()).ok();
     queue.napi().add(interface_.dev(), queue, kernel::Direction::receive);
     queue.start();
     return {};
@@ -202,12 +201,12 @@ kernel::Status UdQueues::set_qkey(std::uint32_t qkey)
     return shim_qp_set_qkey(qp(), qkey);
 }
 
-kernel::Status UdQueues::set_moderation(Moderation wanted, bool adaptive)
+kernel::Status UdQueues::set_moderation(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
 {
     kernel::Guard guard(lock_);
-    for (RxQueue& queue : interface_.rx) {
-        TRY(queue.moderate(wanted));
-        queue.set_adaptive(adaptive);
+    for (unsigned int i = first; i < end; ++i) {
+        TRY(interface_.rx[i].moderate(wanted));
+        interface_.rx[i].set_adaptive(adaptive);
     }
     return {};
 }

@@ -59,26 +59,53 @@ static void get_ethtool_stats(struct net_device *dev, struct ethtool_stats *stat
 	ipoib_ethtool_statistics(dev, (uint64_t *)values);
 }
 
+static void to_coalesce(const struct shim_moderation *moderation, struct ethtool_coalesce *coalesce)
+{
+	coalesce->rx_coalesce_usecs = moderation->usecs;
+	coalesce->rx_max_coalesced_frames = moderation->frames;
+	coalesce->use_adaptive_rx_coalesce = moderation->adaptive;
+}
+
+static struct shim_moderation from_coalesce(const struct ethtool_coalesce *coalesce)
+{
+	return (struct shim_moderation){
+		.usecs = coalesce->rx_coalesce_usecs,
+		.frames = coalesce->rx_max_coalesced_frames,
+		.adaptive = coalesce->use_adaptive_rx_coalesce,
+	};
+}
+
 static int get_coalesce(SHIM_COALESCE_ARGS)
 {
 	struct shim_moderation moderation;
 
 	ipoib_ethtool_get_moderation(dev, &moderation);
-	coalesce->rx_coalesce_usecs = moderation.usecs;
-	coalesce->rx_max_coalesced_frames = moderation.frames;
-	coalesce->use_adaptive_rx_coalesce = moderation.adaptive;
+	to_coalesce(&moderation, coalesce);
 	return 0;
 }
 
 static int set_coalesce(SHIM_COALESCE_ARGS)
 {
-	const struct shim_moderation moderation = {
-		.usecs = coalesce->rx_coalesce_usecs,
-		.frames = coalesce->rx_max_coalesced_frames,
-		.adaptive = coalesce->use_adaptive_rx_coalesce,
-	};
+	const struct shim_moderation moderation = from_coalesce(coalesce);
 
 	return ipoib_ethtool_set_moderation(dev, &moderation);
+}
+
+static int get_per_queue_coalesce(struct net_device *dev, u32 queue, struct ethtool_coalesce *coalesce)
+{
+	struct shim_moderation moderation;
+	int ret = ipoib_ethtool_get_queue_moderation(dev, queue, &moderation);
+
+	if (!ret)
+		to_coalesce(&moderation, coalesce);
+	return ret;
+}
+
+static int set_per_queue_coalesce(struct net_device *dev, u32 queue, struct ethtool_coalesce *coalesce)
+{
+	const struct shim_moderation moderation = from_coalesce(coalesce);
+
+	return ipoib_ethtool_set_queue_moderation(dev, queue, &moderation);
 }
 
 static void get_ringparam(SHIM_RINGPARAM_ARGS)
@@ -138,6 +165,8 @@ static const struct ethtool_ops ethtool_ops = {
 	.get_ethtool_stats = get_ethtool_stats,
 	.get_coalesce = get_coalesce,
 	.set_coalesce = set_coalesce,
+	.get_per_queue_coalesce = get_per_queue_coalesce,
+	.set_per_queue_coalesce = set_per_queue_coalesce,
 	.get_ringparam = get_ringparam,
 	.set_ringparam = set_ringparam,
 	.get_priv_flags = get_priv_flags,

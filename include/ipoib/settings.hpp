@@ -25,8 +25,10 @@ public:
     // Groups that user space joined directly are not joined for the stack.
     void set_umcast(bool umcast) TA_REQUIRES(kernel::rtnl);
     bool umcast() const { return umcast_.load_relaxed(); }
-    // Sets interrupt moderation. If adaptive, DIM adjusts it from these values on. -EINVAL: more than 65535.
+    // Set interrupt moderation of all receive queues, or of one. If adaptive, DIM adjusts it from these values on.
+    // -EINVAL: more than 65535; there is no such queue.
     kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
+    kernel::Status set_queue_moderation(unsigned int queue, Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
     // Rounds up to powers of two. A running interface gets another queue pair; see UdQueues::replace(). On failure the
     // sizes are unchanged. -EBUSY: the interface is a bond's slave.
     kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
@@ -45,6 +47,9 @@ private:
     // Makes a change to queues that are out of service.
     template <class Change>
     kernel::Status while_closed(Change change) TA_REQUIRES(kernel::rtnl);
+    // Sets the moderation of the receive queues from first to before end.
+    kernel::Status moderate(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
+        TA_REQUIRES(kernel::rtnl);
     kernel::Status change_mode(bool connected) TA_REQUIRES(kernel::rtnl);
     unsigned int transmit_queues_of(bool connected) const;
     void use_datagram_tx_queues() TA_REQUIRES(kernel::rtnl);

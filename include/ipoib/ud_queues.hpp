@@ -79,8 +79,9 @@ public:
     unsigned int select_sender(sk_buff* skb) const;
     // Sets the Q_Key of the queue pairs; a failure of a further one is logged only. CONTEXT: process, in service.
     kernel::Status set_qkey(std::uint32_t qkey);
-    // Sets the moderation of all receive queues, and whether DIM adjusts it. CONTEXT: process.
-    kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_EXCLUDES(lock_);
+    // Sets the moderation of the receive queues from first to before end, and whether DIM adjusts it. CONTEXT: process.
+    kernel::Status set_moderation(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
+        TA_EXCLUDES(lock_);
     // Moves queue pairs from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
 

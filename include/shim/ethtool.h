@@ -21,6 +21,11 @@ struct shim_moderation {
 };
 void ipoib_ethtool_get_moderation(const struct net_device *dev, struct shim_moderation *moderation);
 int ipoib_ethtool_set_moderation(struct net_device *dev, const struct shim_moderation *moderation);
+/* The same for one receive queue. -EINVAL: there is no queue of this number. */
+int ipoib_ethtool_get_queue_moderation(const struct net_device *dev, uint32_t queue,
+				       struct shim_moderation *moderation);
+int ipoib_ethtool_set_queue_moderation(struct net_device *dev, uint32_t queue,
+				       const struct shim_moderation *moderation);
 /* Slots of the rings, and their maxima. */
 struct shim_rings {
 	unsigned int sends, receives, max_sends, max_receives;

@@ -230,7 +230,10 @@ void Session::change_moderation()
     if (kind & 8 && world_.dim)
         world_.dim->apply(world_.dim->context, wanted.usecs & 0xff, wanted.frames);
     Rtnl rtnl;
-    (void)ipoib_ethtool_set_moderation(dev, &wanted);
+    if (kind & 32)
+        (void)ipoib_ethtool_set_queue_moderation(dev, kind >> 6, &wanted);
+    else
+        (void)ipoib_ethtool_set_moderation(dev, &wanted);
 }
 
 void Session::change_flags()

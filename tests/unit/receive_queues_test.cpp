@@ -135,6 +135,36 @@ TEST_F(ReceiveQueuesTest, moderation_applies_to_queues_that_exist_and_to_later_o
         EXPECT_EQ(std::pair(cq->usecs, cq->frames), std::pair(17U, 23U));
 }
 
+TEST_F(ReceiveQueuesTest, each_queue_has_its_own_moderation)
+{
+    const auto set = [&](unsigned int queue, unsigned int usecs) {
+        const shim_moderation wanted{usecs, 5, queue == 3};
+        world.rtnl = true;
+        const int error = ipoib_ethtool_set_queue_moderation(&world.dev(), queue, &wanted);
+        world.rtnl = false;
+        return error;
+    };
+    // One that exists, and one that does not yet.
+    ASSERT_EQ(queues_of(2).size(), 2U);
+    EXPECT_EQ(set(1, 11), 0);
+    EXPECT_EQ(set(3, 13), 0);
+    EXPECT_EQ(set(1, 0x10000), kernel::invalid);
+    EXPECT_EQ(set(4, 14), kernel::invalid);
+    EXPECT_TRUE(logged("receive queue %u, of %u, cannot be moderated"));
+    queues_of(4);
+    shim_moderation shown;
+    EXPECT_EQ(ipoib_ethtool_get_queue_moderation(&world.dev(), 4, &shown), kernel::invalid);
+    const unsigned int expected[] = {0, 11, 0, 13};
+    for (unsigned int i = 0; i < 4; ++i) {
+        EXPECT_EQ(ipoib_ethtool_get_queue_moderation(&world.dev(), i, &shown), 0);
+        EXPECT_EQ(shown.usecs, expected[i]);
+        EXPECT_EQ(shown.adaptive, i == 3);
+        EXPECT_EQ(interface().rx[i].cq()->usecs, expected[i]);
+    }
+    ipoib_ethtool_get_moderation(&world.dev(), &shown);
+    EXPECT_EQ(shown.usecs, 0U);
+}
+
 TEST_F(ReceiveQueuesTest, number_can_be_changed_under_way)
 {
     EXPECT_EQ(queues_of(4).size(), 4U);

@@ -66,6 +66,32 @@ test_each_queue_counts_its_packets() {
     [ $(($(statistic 1 rx_packets) + $(statistic 1 tx_packets) - all)) -ge "$sum" ]
 }
 
+# netdev-genl's statistics of queues, and of the device, in which those of former queues are contained.
+skippable_kernel_shows_the_queues_counters='the kernel has no statistics of queues before 6.10'
+test_kernel_shows_the_queues_counters() {
+    local direction queue packets bytes before after name lines=0
+    if [ "$DRIVER" = stock ] || ! printf '%s\n' 6.10 "$(uname -r)" | sort -CV; then return 77; fi
+    on 1 ethtool -L ib0 rx 2 tx 2
+    all_connect
+    before=$(on 1 ethtool -S ib0)
+    { on 1 python3 /test/qstats.py ib0; on 1 python3 /test/qstats.py ib0 device; } >/run/qstats
+    after=$(on 1 ethtool -S ib0)
+    value() { awk -v name="$1:" '$1 == name { print $2 }' <<<"$2"; }
+    while read -r direction queue packets bytes; do
+        name=${direction}${queue}_packets
+        [ "$queue" != - ] || name=${direction}_packets
+        echo "# $name: $packets, $bytes bytes"
+        [ "$packets" -ge "$(value "$name" "$before")" ]
+        [ "$packets" -le "$(value "$name" "$after")" ]
+        [ "$bytes" -ge "$(value "${name/packets/bytes}" "$before")" ]
+        [ "$bytes" -le "$(value "${name/packets/bytes}" "$after")" ]
+        lines=$((lines + 1))
+    done </run/qstats
+    [ "$lines" = 6 ]
+    on 1 ethtool -L ib0 rx 4 tx 4
+    all_connect
+}
+
 test_traffic_of_all_peers_arrives_at_once() {
     local host pids=()
     for host in 2 3 4 5; do
@@ -116,6 +142,19 @@ test_impossible_numbers_are_refused() {
         ! on 1 ethtool -L ib0 rx "$count" 2>/dev/null || return 1
         ! on 1 ethtool -L ib0 tx "$count" 2>/dev/null || return 1
     done
+}
+
+xfail_stock_receive_queues_are_moderated_apart='the in-tree driver has one queue'
+test_receive_queues_are_moderated_apart() {
+    on 1 ethtool -Q ib0 queue_mask 0x2 -C rx-usecs 20 rx-frames 8
+    on 1 ethtool -Q ib0 queue_mask 0x2 -c | says -E 'rx-usecs:\s+20'
+    on 1 ethtool -Q ib0 queue_mask 0x1 -c | says -E 'rx-usecs:\s+0'
+    on 1 ethtool -c ib0 | says -E 'rx-usecs:\s+0'
+    ! on 1 ethtool -Q ib0 queue_mask 0x100 -C rx-usecs 20 2>/dev/null || return 1
+    # Values that are shown already are not set.
+    on 1 ethtool -C ib0 rx-usecs 16 rx-frames 16
+    on 1 ethtool -C ib0 rx-usecs 0 rx-frames 0
+    on 1 ethtool -Q ib0 queue_mask 0x2 -c | says -E 'rx-usecs:\s+0'
 }
 
 completion_queues() { awk '/^cqs_on_vector/ { n += $2 } END { print n }' "$debug/0/counters"; } # Host 1's.
@@ -169,6 +208,8 @@ test_groups_are_sent_by_the_first_queue() {
 xfail_stock_queues_of_datagram_mode_change_under_traffic='the in-tree driver has one queue'
 test_queues_of_datagram_mode_change_under_traffic() {
     local count
+    # Events come by number and by time.
+    on 1 ethtool -C ib0 rx-usecs 20 rx-frames 8
     start_stream 1 2
     start_stream 3 1
     for count in 1 4 2 8 3 1 4; do
@@ -179,6 +220,7 @@ test_queues_of_datagram_mode_change_under_traffic() {
     done
     end_stream 2
     end_stream 1
+    on 1 ethtool -C ib0 rx-usecs 0 rx-frames 0
     for count in 2 3 4 5; do flood 1 "10.0.0.$count" 200; done
 }
 
