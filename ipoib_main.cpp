@@ -9,6 +9,7 @@
 #include <shim/client.h>
 #include <shim/ndo.h>
 #include <shim/netlink.h>
+#include <shim/queue_stats.h>
 
 namespace ipoib {
 
@@ -320,3 +321,25 @@ bool ipoib_offers_checksums(const net_device* dev)
     return !interface.settings.connected() || interface.settings.icrc_as_checksum();
 }
 void ipoib_ndo_get_stats(net_device* dev, shim_stats* stats) { Interface::of(dev).sum_statistics(*stats); }
+
+bool ipoib_queue_stats(const net_device* dev, shim_queue_direction direction, unsigned int first, unsigned int end,
+                       shim_queue_stats* stats)
+{
+    const Interface& interface = Interface::of(dev);
+    if (interface.rdma_netdev.present())
+        return false;
+    *stats = {};
+    const auto add = [stats](const auto& queue) {
+        stats->packets += queue.packets.value();
+        stats->bytes += queue.bytes.value();
+    };
+    for (unsigned int i = first; i < end; ++i) {
+        if (direction == SHIM_QUEUE_RX) {
+            add(interface.rx[i]);
+        } else {
+            add(interface.tx[i]);
+            stats->stops += interface.tx[i].stops.value();
+        }
+    }
+    return true;
+}

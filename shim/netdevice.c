@@ -17,6 +17,7 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->netdev_ops = &shim_netdev_ops;
 	dev->header_ops = &shim_header_ops;
 	shim_set_ethtool_ops(dev);
+	shim_set_stat_ops(dev);
 	dev->type = ARPHRD_INFINIBAND;
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HEADER_BYTES;

@@ -68,6 +68,7 @@ void shim_netdev_setup(struct net_device *dev);
  */
 int shim_link_use(struct net_device *dev, struct ib_device *ca, u32 port);
 void shim_set_ethtool_ops(struct net_device *dev);
+void shim_set_stat_ops(struct net_device *dev);
 /* Operations of netdevs, and of netdevs of a virtual function; of hard headers; sysfs attributes. */
 extern const struct net_device_ops shim_netdev_ops, shim_function_netdev_ops;
 extern const struct header_ops shim_header_ops;

@@ -3,6 +3,7 @@
 #include "driver_test.hpp"
 
 #include <shim/ethtool.h>
+#include <shim/queue_stats.h>
 
 namespace ipoib {
 namespace {
@@ -322,6 +323,8 @@ TEST_F(RdmaNetdevFilterTest, number_of_queues_is_the_rdma_netdevs)
     EXPECT_EQ(ipoib_ethtool_set_channels(&world.dev(), 1, 1), kernel::not_supported);
     world.rtnl = false;
     EXPECT_EQ(world.dev().tx_queues, 2U);
+    shim_queue_stats stats;
+    EXPECT_FALSE(ipoib_queue_stats(&world.dev(), SHIM_QUEUE_TX, 0, 2, &stats));
     // An HCA may have more queues than the interface has.
     ipoib_ndo_tx_timeout(&world.dev(), 12);
     world.run_work();

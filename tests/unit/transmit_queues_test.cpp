@@ -2,6 +2,8 @@
 // Several transmit queues for connections, on scripted fakes.
 #include "connected_test.hpp"
 
+#include <shim/queue_stats.h>
+
 namespace ipoib {
 namespace {
 
@@ -80,6 +82,26 @@ TEST_F(TransmitQueuesTest, packets_to_a_peer_go_by_the_queue_of_its_connection)
     }
     EXPECT_EQ(statistics().tx_packets, 44U);
     EXPECT_TRUE(shows("on 3"));
+}
+
+TEST_F(TransmitQueuesTest, statistics_of_queues_can_be_summed_up)
+{
+    connect_to(4);
+    const auto stats_of = [&](shim_queue_direction direction, unsigned int first, unsigned int end) {
+        shim_queue_stats stats;
+        EXPECT_TRUE(ipoib_queue_stats(&world.dev(), direction, first, end, &stats));
+        return stats;
+    };
+    while (!world.dev().transmit_queues[1].stopped)
+        world.transmit(world.packet(capable(2)));
+    world.complete_messages(*world.qps[2], world.qps[2]->outstanding.size());
+    const shim_queue_stats second = stats_of(SHIM_QUEUE_TX, 1, 2);
+    EXPECT_EQ(second.packets, packets_of(1));
+    EXPECT_EQ(second.bytes, interface().tx[1].bytes.value());
+    EXPECT_EQ(second.stops, 1U);
+    EXPECT_EQ(stats_of(SHIM_QUEUE_TX, 0, SHIM_MAX_TX_QUEUES).packets, statistics().tx_packets);
+    EXPECT_EQ(stats_of(SHIM_QUEUE_RX, 0, SHIM_MAX_RX_QUEUES).packets, statistics().rx_packets);
+    EXPECT_EQ(stats_of(SHIM_QUEUE_TX, 4, SHIM_MAX_TX_QUEUES).packets, 0U);
 }
 
 TEST_F(TransmitQueuesTest, datagrams_multicast_and_arp_go_by_the_first_queue)
