@@ -79,6 +79,7 @@ protected:
         this->world.run_work();
         return error;
     }
+    int set_transmit_queues(unsigned int count) { return set_channels(count, this->interface().rx.count()); }
     shim_channels channels()
     {
         shim_channels channels;

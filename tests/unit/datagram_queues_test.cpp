@@ -17,11 +17,10 @@ protected:
         world.run_work();
         meet(peer(1));
     }
-    int set_transmit_queues(unsigned int wanted) { return set_channels(wanted, interface().rx.count()); }
     // A packet of a flow that goes by this queue.
-    sk_buff* packet(unsigned int queue, std::size_t payload = 60)
+    sk_buff* packet(unsigned int queue, const HwAddr& to = peer(1))
     {
-        sk_buff* skb = world.packet(peer(1), 0x0800, payload);
+        sk_buff* skb = world.packet(to);
         skb->hash = 0xffffffff / count * queue + 10;
         return skb;
     }
@@ -87,11 +86,8 @@ TEST_F(DatagramQueuesTest, address_resolution_and_groups_are_sent_by_the_queue_p
 
 TEST_F(DatagramQueuesTest, packets_that_wait_for_a_path_are_sent_by_their_flows_queue)
 {
-    for (unsigned int i = 0; i < count; ++i) {
-        sk_buff* const skb = world.packet(peer(2));
-        skb->hash = 0xffffffff / count * i + 10;
-        world.transmit(skb);
-    }
+    for (unsigned int i = 0; i < count; ++i)
+        world.transmit(packet(i, peer(2)));
     world.answer_path();
     EXPECT_EQ(outstanding(), (std::vector<std::size_t>{1, 1, 1, 1}));
     complete_all();

@@ -9,7 +9,6 @@ namespace {
 
 class TransmitQueuesTest : public WithQueues<ConnectedTest> {
 protected:
-    int set_transmit_queues(unsigned int count) { return set_channels(count, interface().rx.count()); }
     std::vector<ib_qp*> connect_to(unsigned int peers)
     {
         std::vector<ib_qp*> qps;
