@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "scale.hpp"
-#include "scenario.hpp"
+#include "arguments.hpp"
 #include "watched.hpp"
 #include "world.hpp"
 
@@ -98,16 +97,6 @@ std::string reason(const Watched& told, int status)
         return std::string("crashed: ") + strsignal(WTERMSIG(status));
     return "ended with status " + std::to_string(WEXITSTATUS(status));
 }
-
-struct Arguments {
-    Scale scale;
-    std::uint64_t first = 1, seeds = 200;
-    // stop: end after the first failure.
-    bool single = false, shrink = true, stop = false;
-    unsigned int jobs = 1;
-    unsigned int minutes = 0;
-    Options options;
-};
 
 struct Failure {
     std::uint64_t seed;
@@ -431,53 +420,6 @@ int measure(const Arguments& arguments)
         std::printf("FAILED: %s\n", reason(*watched, status).c_str());
     std::printf("%d passed, %d failed, 0 skipped\n", status == 0, status != 0);
     return status != 0;
-}
-
-Arguments read_arguments(int count, char** words)
-{
-    Arguments arguments;
-    for (int i = 1; i + 1 < count; i += 2) {
-        const std::string name = words[i], value = words[i + 1];
-        if (value.empty())
-            continue;
-        if (name == "--seed") {
-            arguments.first = std::stoull(value);
-            arguments.single = true;
-        } else if (name == "--nodes") {
-            arguments.scale.nodes = static_cast<unsigned int>(std::stoul(value));
-        } else if (name == "--peers") {
-            arguments.scale.peers = static_cast<unsigned int>(std::stoul(value));
-        } else if (name == "--sa-us") {
-            arguments.scale.service = std::stoull(value) * microsecond;
-        } else if (name == "--seeds") {
-            arguments.seeds = std::stoull(value);
-        } else if (name == "--first") {
-            arguments.first = std::stoull(value);
-        } else if (name == "--hours") {
-            arguments.options.hours = std::stod(value);
-        } else if (name == "--jobs") {
-            arguments.jobs = static_cast<unsigned int>(std::stoul(value));
-        } else if (name == "--minutes") {
-            arguments.minutes = static_cast<unsigned int>(std::stoul(value));
-        } else if (name == "--stop") {
-            arguments.stop = value != "0";
-        } else if (name == "--shrink") {
-            arguments.shrink = value != "0";
-        } else if (name == "--salt") {
-            arguments.options.salt = std::stoull(value);
-        } else if (name == "--faults") {
-            arguments.options.some_only = true;
-            for (std::size_t at = 0; value != "none" && at < value.size();) {
-                std::size_t used = 0;
-                arguments.options.only.insert(std::stoul(value.substr(at), &used));
-                at += used + 1;
-            }
-        } else {
-            std::fprintf(stderr, "what is %s?\n", name.c_str());
-            std::exit(2);
-        }
-    }
-    return arguments;
 }
 
 } // namespace
