@@ -25,7 +25,8 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
     shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
     const unsigned int pages = (size_ + shape_.per_page - 1) / shape_.per_page;
-    pool_.reset(TRY(kernel::check(shim_page_pool_create(pages, shape_.page_order, shape_.is_piece()))));
+    pool_.reset(TRY(kernel::check(
+        shim_page_pool_create(interface_.dev(), queue_.napi().native(), pages, shape_.page_order, shape_.is_piece()))));
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;

@@ -127,6 +127,7 @@ void Interface::cancel_work()
     link.cancel();
     announcer.cancel();
     children.cancel();
+    queues.cancel();
 }
 
 // The netdev's operations

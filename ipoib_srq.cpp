@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <ipoib/interface.hpp>
+#include <ipoib/rx_queue.hpp>
 #include <ipoib/shared_receive_queue.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
@@ -67,7 +68,8 @@ kernel::Status SharedReceiveQueue::fill()
         const MessageBuffer shape = buffer();
         const unsigned int per_page = shim_page_size() / shape.piece_bytes;
         const unsigned int pages = std::min(receives_ * shape.pieces, 8192U) / per_page;
-        pool_.reset(TRY(kernel::check(shim_page_pool_create(pages, 0, per_page > 1))));
+        pool_.reset(TRY(
+            kernel::check(shim_page_pool_create(interface_.dev(), queue_.napi().native(), pages, 0, per_page > 1))));
     }
     if (!srq_ || ring.created())
         return {};

@@ -140,6 +140,7 @@ kernel::Status UdQueues::use(RxQueue& queue)
     (void)queue.moderate(queue.moderation()).ok();
     queue.napi().add(interface_.dev(), queue, kernel::Direction::receive);
     queue.start();
+    associate_.queue();
     return {};
 }
 
@@ -293,6 +294,7 @@ kernel::Status UdQueues::open()
         close();
         return status;
     }
+    associate_napis();
     return {};
 }
 
@@ -335,6 +337,17 @@ void UdQueues::destroy_further_queues()
         qps_[i].reset();
     destroy(interface_.rx);
     destroy(interface_.tx);
+    associate_napis();
+}
+
+void UdQueues::associate_napis()
+{
+    if (interface_.rdma_netdev.present())
+        return;
+    kernel::Guard guard(lock_);
+    for (unsigned int i = 0; i < max_receive_queues(); ++i)
+        shim_netif_queue_set_napi(interface_.dev(), i,
+                                  interface_.rx[i].cq() ? interface_.rx[i].napi().native() : nullptr);
 }
 
 void UdQueues::empty()

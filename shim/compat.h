@@ -49,6 +49,13 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_POOL_IN_PIECES 0
 #endif
 
+/* A page pool's netdev and NAPI context. */
+#ifdef HAVE_PAGE_POOL_NETDEV
+#define SHIM_POOL_OWNER(dev_, napi_) .netdev = (dev_), .napi = (napi_)
+#else
+#define SHIM_POOL_OWNER(dev_, napi_) .dev = NULL
+#endif
+
 /* The sample that net_dim() takes. */
 #ifdef HAVE_DIM_SAMPLE_POINTER
 #define SHIM_DIM_SAMPLE(sample) (&(sample))
@@ -100,6 +107,13 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_NAPI_ADD(dev, napi, poll) netif_napi_add(dev, napi, poll, NAPI_POLL_WEIGHT)
 #define SHIM_NAPI_ADD_TX(dev, napi, poll)                                                                              \
 	(set_bit(NAPI_STATE_NO_BUSY_POLL, &(napi)->state), SHIM_NAPI_ADD(dev, napi, poll))
+#endif
+
+/* A receive queue's NAPI context. */
+#ifdef HAVE_NETIF_QUEUE_SET_NAPI
+#define SHIM_QUEUE_SET_NAPI(dev, queue, napi) netif_queue_set_napi(dev, queue, NETDEV_QUEUE_TYPE_RX, napi)
+#else
+#define SHIM_QUEUE_SET_NAPI(dev, queue, napi) ((void)(napi))
 #endif
 
 /* Maximum segments of a GSO packet. */

@@ -30,6 +30,12 @@ SHIM void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi,
 }
 
 SHIM void shim_netif_napi_del(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
+
+SHIM void shim_netif_queue_set_napi(struct net_device *dev, unsigned int queue, struct shim_napi *napi)
+{
+	SHIM_QUEUE_SET_NAPI(dev, queue, napi ? &napi->napi : NULL);
+}
+
 SHIM void shim_napi_enable(struct shim_napi *napi) { napi_enable(&napi->napi); }
 SHIM void shim_napi_disable(struct shim_napi *napi) { napi_disable(&napi->napi); }
 SHIM void shim_napi_schedule(struct shim_napi *napi) { napi_schedule(&napi->napi); }

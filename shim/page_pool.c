@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Receive buffers: page pools, and single pages. helpers/page_pool.c has what takes buffers out of a pool. */
 #include "compat.h"
+#include "objects.h"
 #include <linux/mm.h>
 #include <shim/page_pool.h>
 
 #if SHIM_HAS_PAGE_POOLS
-SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
+SHIM struct page_pool *shim_page_pool_create(struct net_device *dev, struct shim_napi *napi, unsigned int pages,
+					     unsigned int order, bool in_pieces)
 {
 	const struct page_pool_params parameters = {
 		.flags = in_pieces ? SHIM_POOL_IN_PIECES : 0,
 		.order = order,
 		.pool_size = pages,
 		.nid = NUMA_NO_NODE,
+		SHIM_POOL_OWNER(dev, &napi->napi),
 	};
 
 	return page_pool_create(&parameters);
@@ -24,7 +27,8 @@ SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, boo
 	page_pool_put_full_page(pool, virt_to_head_page(buffer), in_poll);
 }
 #else
-SHIM struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces)
+SHIM struct page_pool *shim_page_pool_create(struct net_device *dev, struct shim_napi *napi, unsigned int pages,
+					     unsigned int order, bool in_pieces)
 {
 	return (struct page_pool *)plain_pages_create(order);
 }

@@ -19,7 +19,10 @@ class RxQueue;
 // CONTEXT, if not said otherwise: process, one at a time.
 class SharedReceiveQueue {
 public:
-    SharedReceiveQueue(Interface& interface, RxQueue& queue) : ring(interface, queue), interface_(interface) {}
+    SharedReceiveQueue(Interface& interface, RxQueue& queue)
+        : ring(interface, queue), interface_(interface), queue_(queue)
+    {
+    }
 
     // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
     // the HCA grants an SRQ.
@@ -54,6 +57,7 @@ private:
     void drop();
 
     Interface& interface_;
+    RxQueue& queue_;
     kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;
     // The HCA granted an SRQ. There is none for a while after it broke.
     bool granted_ = false;

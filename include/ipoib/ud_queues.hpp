@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include <ipoib/fabric_events.hpp>
 #include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
@@ -34,7 +35,8 @@ struct RingSizes {
 class UdQueues {
 public:
     // vector: completion vector of the first receive queue, modulo the HCA's number of vectors.
-    UdQueues(Interface& interface, unsigned int vector) : interface_(interface), first_vector_(vector), recover_(*this)
+    UdQueues(Interface& interface, unsigned int vector)
+        : interface_(interface), first_vector_(vector), recover_(*this), associate_(*this, flush_queue)
     {
     }
 
@@ -84,6 +86,8 @@ public:
         TA_EXCLUDES(lock_);
     // Moves queue pairs from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
+    // Afterwards only recover() has work. CONTEXT: process.
+    void cancel() TA_EXCLUDES(kernel::rtnl) { associate_.cancel(); }
 
 private:
     static kernel::LockClass lock_class_;
@@ -113,6 +117,8 @@ private:
     // Waits until all that was posted is completed.
     void drain() TA_REQUIRES(kernel::rtnl);
     void run_recovery();
+    // Associates the netdev's receive queues with the NAPI contexts of those that exist, for netdev-genl.
+    void associate_napis() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(lock_);
 
     Interface& interface_;
     // Held while further queues are created, and while settings of all receive queues are changed.
@@ -126,6 +132,8 @@ private:
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};
     kernel::Work<&UdQueues::run_recovery> recover_;
+    // Further receive queues are created without RTNL.
+    kernel::RtnlWork<&UdQueues::associate_napis> associate_;
 };
 
 } // namespace ipoib

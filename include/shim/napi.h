@@ -18,6 +18,8 @@ void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi, int 
 			    void *context);
 /* CONTEXT: process, may sleep; disabled. */
 void shim_netif_napi_del(struct shim_napi *napi);
+/* Associates a receive queue of the netdev with a context, or with none (NULL), for netdev-genl. CONTEXT: RTNL. */
+void shim_netif_queue_set_napi(struct net_device *dev, unsigned int queue, struct shim_napi *napi);
 /* CONTEXT: process. */
 void shim_napi_enable(struct shim_napi *napi);
 /* Waits for the poll to end. CONTEXT: process, may sleep. */

@@ -4,14 +4,21 @@
 #include <shim/base.h>
 SHIM_BEGIN
 
+struct net_device;
 struct page_pool;
+struct shim_napi;
 
 /*
- * Creates a pool of whole pages of an order, or of pieces (fragments) of them. Buffers are addresses; a page returns to
- * the pool when all packets in it are freed. An error pointer on failure. CONTEXT: process, may sleep.
+ * Creates a pool of whole pages of an order, or of pieces (fragments) of them, for a NAPI context that was added: pages
+ * that are freed in its poll return without a lock. Buffers are addresses; a page returns to the pool when all packets
+ * in it are freed. An error pointer on failure. CONTEXT: process, may sleep.
  */
-struct page_pool *shim_page_pool_create(unsigned int pages, unsigned int order, bool in_pieces);
-/* Destroys the pool; buffers that the stack holds are freed when they return. CONTEXT: process. */
+struct page_pool *shim_page_pool_create(struct net_device *dev, struct shim_napi *napi, unsigned int pages,
+					unsigned int order, bool in_pieces);
+/*
+ * Destroys the pool; buffers that the stack holds are freed when they return. CONTEXT: process; the NAPI context is
+ * disabled.
+ */
 void shim_page_pool_destroy(struct page_pool *pool);
 /* Take a page, or a piece of bytes. NULL: no memory. CONTEXT: process before the NAPI poll is enabled, or that poll. */
 void *shim_helper_page_pool_alloc(struct page_pool *pool);

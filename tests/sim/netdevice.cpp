@@ -88,6 +88,8 @@ void start_poll(shim_napi* napi)
 
 } // namespace
 
+bool sim::may_poll(const shim_napi* napi) { return !napi->disabling; }
+
 // NAPI
 
 void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
@@ -110,6 +112,12 @@ void shim_netif_napi_del(shim_napi* napi)
     SIM_CHECK(napi->held->empty(), "a NAPI context is removed with packets that GRO holds");
     delete napi->held;
     napi->magic = 0;
+}
+void shim_netif_queue_set_napi(net_device* dev, unsigned int, shim_napi* napi)
+{
+    need_rtnl("netif_queue_set_napi");
+    SIM_CHECK(!napi || (napi->magic == napi_magic && napi->dev == dev), "a queue of %s has a NAPI context that is none",
+              dev->name.c_str());
 }
 void shim_napi_enable(shim_napi* napi)
 {

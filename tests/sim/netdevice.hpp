@@ -17,6 +17,7 @@
 #include "skbuff.hpp"
 
 struct ib_device;
+struct shim_napi;
 
 namespace sim {
 
@@ -42,6 +43,9 @@ struct TransmitQueue {
 
     bool xoff() const { return stopped || limited; }
 };
+
+// The NAPI context is neither disabled nor removed.
+bool may_poll(const shim_napi* napi);
 
 } // namespace sim
 

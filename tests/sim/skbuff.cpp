@@ -365,19 +365,20 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next)
 
 // Pages
 
-page_pool* shim_page_pool_create(unsigned int, unsigned int order, bool)
+page_pool* shim_page_pool_create(net_device*, shim_napi* napi, unsigned int, unsigned int order, bool)
 {
     may_sleep("page_pool_create");
     SIM_CHECK(order <= max_order, "pages of order %u", order);
     if (world->memory.fails())
         return reinterpret_cast<page_pool*>(std::intptr_t(-12));
     world->memory.hold("page pool", 1);
-    return new page_pool{order};
+    return new page_pool{order, napi};
 }
 void shim_page_pool_destroy(page_pool* pool)
 {
     may_sleep("page_pool_destroy");
     SIM_CHECK(!pool->destroyed && !pool->in_use, "a page pool is destroyed in use");
+    SIM_CHECK(!may_poll(pool->napi), "a page pool is destroyed whose poll may run");
     pool->destroyed = true;
     if (pool->outside == 0) {
         world->memory.hold("page pool", -1);

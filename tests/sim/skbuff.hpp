@@ -10,6 +10,7 @@ struct net_device;
 
 struct page_pool {
     unsigned int order;
+    const shim_napi* napi;
     // Pages that were not returned yet.
     long outside = 0;
     bool destroyed = false;

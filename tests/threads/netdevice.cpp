@@ -193,6 +193,7 @@ void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*,
 {
     shim_netif_napi_add(dev, napi, poll, context);
 }
+void shim_netif_queue_set_napi(net_device*, unsigned int, shim_napi*) {}
 void shim_netif_napi_del(shim_napi* napi)
 {
     contexts[napi->place].store(nullptr);
@@ -334,7 +335,7 @@ void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 
 struct page_pool {};
 
-page_pool* shim_page_pool_create(unsigned int, unsigned int, bool) { return new page_pool; }
+page_pool* shim_page_pool_create(net_device*, shim_napi*, unsigned int, unsigned int, bool) { return new page_pool; }
 void shim_page_pool_destroy(page_pool* pool) { delete pool; }
 void* shim_helper_page_pool_alloc(page_pool*) { return shim_get_free_page(); }
 // Pages have 4 KiB and links an MTU of 2048: buffers do not share pages.

@@ -90,6 +90,7 @@ struct page_pool {
     unsigned int size;
     unsigned int order;
     bool in_pieces;
+    const shim_napi* napi;
     std::set<page*> pages{};
     bool destroyed = false;
     // Page that pieces are cut from, also in use by the pool, and how much of it is given out.
@@ -114,6 +115,8 @@ struct net_device {
     std::uint16_t lower_pkey_index = 0;
     // Transmit queues in use, and receive queues; 0: unchanged. Bits of shim_feature.
     unsigned int tx_queues = 0, rx_queues = 0, features = 0;
+    // NAPI contexts of the receive queues.
+    std::array<const shim_napi*, 8> napis{};
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, up = false, ours = true, child = false;

@@ -225,6 +225,11 @@ void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*,
 {
     shim_netif_napi_add(dev, napi, poll, context);
 }
+void shim_netif_queue_set_napi(net_device* dev, unsigned int queue, shim_napi* napi)
+{
+    EXPECT_TRUE(world->rtnl);
+    dev->napis.at(queue) = napi;
+}
 void shim_netif_napi_del(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
 void shim_napi_enable(shim_napi* napi)
 {

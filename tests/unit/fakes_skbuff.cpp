@@ -213,12 +213,12 @@ void shim_put_page(void* address)
     drop_page(one);
 }
 
-page_pool* shim_page_pool_create(unsigned int size, unsigned int order, bool in_pieces)
+page_pool* shim_page_pool_create(net_device*, shim_napi* napi, unsigned int size, unsigned int order, bool in_pieces)
 {
     allocates("pool_create");
     if (world->refuses("pool_create"))
         return error_pointer<page_pool>(-12);
-    auto* pool = new page_pool{size, order, in_pieces};
+    auto* pool = new page_pool{size, order, in_pieces, napi};
     world->pools.insert(pool);
     return pool;
 }
@@ -229,6 +229,7 @@ static void close_page(page_pool* pool)
 }
 void shim_page_pool_destroy(page_pool* pool)
 {
+    EXPECT_FALSE(pool->napi->enabled) << "a page pool is destroyed whose poll may run";
     close_page(pool);
     pool->destroyed = true;
 }

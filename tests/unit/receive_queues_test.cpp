@@ -100,6 +100,19 @@ TEST_F(ReceiveQueuesTest, further_queues_exist_from_their_first_connection_until
     EXPECT_EQ(queues_of(4).size(), 4U);
 }
 
+TEST_F(ReceiveQueuesTest, kernel_knows_the_napi_contexts_of_the_queues_that_exist)
+{
+    const auto& shown = world.dev().napis;
+    EXPECT_EQ(shown[0], interface().rx[0].napi().native());
+    queues_of(2);
+    world.run_work();
+    EXPECT_EQ(shown[1], interface().rx[1].napi().native());
+    EXPECT_EQ(shown[2], nullptr);
+    close();
+    EXPECT_NE(shown[0], nullptr);
+    EXPECT_EQ(shown[1], nullptr);
+}
+
 TEST_F(ReceiveQueuesTest, further_queues_share_the_buffers_of_a_ring)
 {
     queues_of(4);

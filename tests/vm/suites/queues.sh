@@ -53,8 +53,9 @@ xfail_stock_each_queue_counts_its_packets='the in-tree driver has one queue'
 test_each_queue_counts_its_packets() {
     local host direction queue before=() sum all counters=()
     for direction in rx tx; do for queue in 0 1 2 3; do counters+=("$direction${queue}_packets"); done; done
-    for queue in "${!counters[@]}"; do before[queue]=$(statistic_of 1 "${counters[queue]}"); done
+    # The sums are read first, and last: other packets may be counted meanwhile.
     all=$(($(statistic 1 rx_packets) + $(statistic 1 tx_packets))) sum=0
+    for queue in "${!counters[@]}"; do before[queue]=$(statistic_of 1 "${counters[queue]}"); done
     for host in 2 3 4 5; do flood "$host" 10.0.0.1 200; done
     for queue in "${!counters[@]}"; do
         before[queue]=$(($(statistic_of 1 "${counters[queue]}") - before[queue]))
@@ -66,15 +67,18 @@ test_each_queue_counts_its_packets() {
     [ $(($(statistic 1 rx_packets) + $(statistic 1 tx_packets) - all)) -ge "$sum" ]
 }
 
+genl() { on 1 python3 /test/netdev_genl.py ib0 "$1"; } # DUMP
+lacks_genl_of() { [ "$DRIVER" = stock ] || ! printf '%s\n' "$1" "$(uname -r)" | sort -CV; } # KERNEL
+
 # netdev-genl's statistics of queues, and of the device, in which those of former queues are contained.
 skippable_kernel_shows_the_queues_counters='the kernel has no statistics of queues before 6.10'
 test_kernel_shows_the_queues_counters() {
     local direction queue packets bytes before after name lines=0
-    if [ "$DRIVER" = stock ] || ! printf '%s\n' 6.10 "$(uname -r)" | sort -CV; then return 77; fi
+    if lacks_genl_of 6.10; then return 77; fi
     on 1 ethtool -L ib0 rx 2 tx 2
     all_connect
     before=$(on 1 ethtool -S ib0)
-    { on 1 python3 /test/qstats.py ib0; on 1 python3 /test/qstats.py ib0 device; } >/run/qstats
+    { genl qstats; genl total; } >/run/qstats
     after=$(on 1 ethtool -S ib0)
     value() { awk -v name="$1:" '$1 == name { print $2 }' <<<"$2"; }
     while read -r direction queue packets bytes; do
@@ -90,6 +94,26 @@ test_kernel_shows_the_queues_counters() {
     [ "$lines" = 6 ]
     on 1 ethtool -L ib0 rx 4 tx 4
     all_connect
+}
+
+# Each receive queue has a NAPI context of its own. The first receive queue has a page pool for datagrams and one for messages,
+# the others have one each.
+skippable_kernel_shows_napi_contexts_and_page_pools='the kernel shows neither before 6.8'
+test_kernel_shows_napi_contexts_and_page_pools() {
+    if lacks_genl_of 6.8; then return 77; fi
+    on 1 ethtool -L ib0 rx 3 tx 2
+    all_connect
+    wait_for 5 napis_are_shown 3
+    genl pools >/run/pools
+    sed 's/^/# /' /run/napis /run/pools
+    [ "$(awk 'NR == FNR { queue[$3] = $2; next } { print $2 in queue ? queue[$2] : "none" }' \
+        /run/napis /run/pools | sort | tr '\n' ' ')" = '0 0 1 2 ' ]
+    on 1 ethtool -L ib0 rx 4 tx 4
+    all_connect
+}
+napis_are_shown() { # QUEUES
+    genl napis >/run/napis
+    [ "$(awk '$3 > 0 { print $3 }' /run/napis | sort -u | wc -l)" = "$1" ]
 }
 
 test_traffic_of_all_peers_arrives_at_once() {
