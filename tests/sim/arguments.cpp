@@ -2,6 +2,7 @@
 #include "arguments.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <getopt.h>
@@ -68,11 +69,12 @@ constexpr option options[] = {{"seeds", required_argument, nullptr, seeds},
     std::exit(2);
 }
 
-std::uint64_t number(const std::string& text)
+template <class Number = std::uint64_t>
+Number number(const std::string& text)
 {
-    std::size_t used = 0;
-    const std::uint64_t value = std::stoull(text, &used);
-    if (used != text.size())
+    Number value{};
+    const char* const end = text.data() + text.size();
+    if (const auto [at, error] = std::from_chars(text.data(), end, value); error != std::errc() || at != end)
         throw std::invalid_argument(text);
     return value;
 }
@@ -89,7 +91,6 @@ void select_faults(Options& options, const std::string& list)
 
 void set(Arguments& arguments, int name, const std::string& value)
 {
-    const auto small = [&value] { return static_cast<unsigned int>(number(value)); };
     switch (name) {
     case seed:
         arguments.single = true;
@@ -101,7 +102,9 @@ void set(Arguments& arguments, int name, const std::string& value)
         arguments.seeds = number(value);
         break;
     case hours:
-        arguments.options.hours = std::stod(value);
+        arguments.options.hours = number<double>(value);
+        if (!(arguments.options.hours > 0 && arguments.options.hours < 1e6))
+            throw std::invalid_argument(value);
         break;
     case faults:
         select_faults(arguments.options, value);
@@ -110,10 +113,10 @@ void set(Arguments& arguments, int name, const std::string& value)
         arguments.options.salt = number(value);
         break;
     case jobs:
-        arguments.jobs = small();
+        arguments.jobs = number<unsigned int>(value);
         break;
     case minutes:
-        arguments.minutes = small();
+        arguments.minutes = number<unsigned int>(value);
         break;
     case stop:
         arguments.stop = number(value);
@@ -122,10 +125,10 @@ void set(Arguments& arguments, int name, const std::string& value)
         arguments.shrink = number(value);
         break;
     case nodes:
-        arguments.scale.nodes = small();
+        arguments.scale.nodes = number<unsigned int>(value);
         break;
     case peers:
-        arguments.scale.peers = small();
+        arguments.scale.peers = number<unsigned int>(value);
         break;
     case sa_us:
         arguments.scale.service = number(value) * microsecond;
