@@ -335,9 +335,10 @@ void UdQueues::destroy_further_queues()
     };
     for (unsigned int i = 1; i < SHIM_MAX_TX_QUEUES; ++i)
         qps_[i].reset();
+    for (unsigned int i = 1; i < max_receive_queues(); ++i)
+        shim_netif_queue_set_napi(interface_.dev(), i, nullptr);
     destroy(interface_.rx);
     destroy(interface_.tx);
-    associate_napis();
 }
 
 void UdQueues::associate_napis()

@@ -86,7 +86,7 @@ public:
         TA_EXCLUDES(lock_);
     // Moves queue pairs from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
-    // Afterwards only recover() has work. CONTEXT: process.
+    // Cancels the work item that associates NAPI contexts. CONTEXT: process, out of service.
     void cancel() TA_EXCLUDES(kernel::rtnl) { associate_.cancel(); }
 
 private:
@@ -132,7 +132,7 @@ private:
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};
     kernel::Work<&UdQueues::run_recovery> recover_;
-    // Further receive queues are created without RTNL.
+    // Further receive queues are created without RTNL, which associating them needs.
     kernel::RtnlWork<&UdQueues::associate_napis> associate_;
 };
 

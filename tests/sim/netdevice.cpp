@@ -2,6 +2,7 @@
 // include/shim/netdevice.h: one field or one step of the kernel each.
 #include "netdevice.hpp"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -107,17 +108,20 @@ void shim_netif_napi_del(shim_napi* napi)
     check(napi);
     SIM_CHECK(napi->disabling && napi->scheduled && !napi->running, "a NAPI context is removed while enabled");
     std::erase(napi->dev->napis, napi);
+    SIM_CHECK(!napi->dev->registered || std::ranges::count(napi->dev->queue_napis, napi) == 0,
+              "a NAPI context is removed that a queue is associated with");
     // The tail of a poll may still run.
     synchronize_rcu();
     SIM_CHECK(napi->held->empty(), "a NAPI context is removed with packets that GRO holds");
     delete napi->held;
     napi->magic = 0;
 }
-void shim_netif_queue_set_napi(net_device* dev, unsigned int, shim_napi* napi)
+void shim_netif_queue_set_napi(net_device* dev, unsigned int queue, shim_napi* napi)
 {
     need_rtnl("netif_queue_set_napi");
-    SIM_CHECK(!napi || (napi->magic == napi_magic && napi->dev == dev), "a queue of %s has a NAPI context that is none",
-              dev->name.c_str());
+    SIM_CHECK(!napi || (napi->magic == napi_magic && napi->dev == dev),
+              "a queue of %s is associated with a NAPI context that was removed", dev->name.c_str());
+    dev->queue_napis.at(queue) = napi;
 }
 void shim_napi_enable(shim_napi* napi)
 {

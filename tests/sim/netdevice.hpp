@@ -61,6 +61,8 @@ struct net_device {
     // and stop.
     bool registered = false, up = false, running = false, carrier = true;
     bool by_netlink = false;
+    // NAPI contexts that the receive queues are associated with.
+    std::array<const shim_napi*, 8> queue_napis{};
     std::vector<ipoib::HwAddr> multicast;
 
     // active: linkwatch has seen a carrier.

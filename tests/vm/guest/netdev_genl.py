@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """netdev_genl.py INTERFACE DUMP: what netdev-genl reports of an interface, as lines:
 qstats: statistics of its queues, "rx 0 PACKETS BYTES"; total: those of the whole, "rx - PACKETS BYTES";
-napis: its receive queues' NAPI contexts, "rx 0 NAPI"; pools: its page pools' contexts and pages in use, "pool NAPI PAGES"."""
+napis: its receive queues' NAPI contexts, "rx 0 NAPI"; pools: its page pools' contexts and pages in use,
+"pool NAPI PAGES"."""
 import socket
 import struct
 import sys
@@ -22,7 +23,7 @@ class Queue:
 
 
 class PagePool:
-    ID, IFINDEX, NAPI, PAGES = 1, 2, 3, 4
+    ID, IFINDEX, NAPI, PAGES, DETACHED = 1, 2, 3, 4, 6
 
 
 def attribute(kind, value):
@@ -76,7 +77,9 @@ def show_queue(queue):
 
 
 def show_pool(pool):
-    print("pool", number(pool.get(PagePool.NAPI, b"")), number(pool[PagePool.PAGES]))
+    # A destroyed pool is reported until its last page returns.
+    if PagePool.DETACHED not in pool:
+        print("pool", number(pool.get(PagePool.NAPI, b"")), number(pool[PagePool.PAGES]))
 
 
 # Command, attributes of the request, the interface's attribute in a response, and what prints it.

@@ -96,7 +96,7 @@ test_kernel_shows_the_queues_counters() {
     all_connect
 }
 
-# Each receive queue has a NAPI context of its own. The first receive queue has a page pool for datagrams and one for messages,
+# Each receive queue has a NAPI context of its own. The first one has a page pool for datagrams and one for messages,
 # the others have one each.
 skippable_kernel_shows_napi_contexts_and_page_pools='the kernel shows neither before 6.8'
 test_kernel_shows_napi_contexts_and_page_pools() {

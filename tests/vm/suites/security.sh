@@ -90,7 +90,8 @@ test_container_root_controls_only_its_own_interface() {
 # Some tests stop OpenSM.
 before_each() { ensure_opensm; }
 
-paths_of_host_2() { awk '/^GID/ { n++ } END { print n + 0 }' /sys/kernel/debug/ipoib/ib1_path; }
+entries_of_host_2() { awk '/^GID/ { n++ } END { print n + 0 }' "/sys/kernel/debug/ipoib/ib1_$1"; } # path|mcg
+paths_of_host_2() { entries_of_host_2 path; }
 storm() { ./arp_requests.py --count "$1" --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99; } # COUNT
 
 # Checks the memory taken since BEFORE, by COUNT entries: 2 KiB each at most, with the waiting packet.
@@ -117,7 +118,7 @@ test_arp_requests_from_unused_addresses_take_little_memory() {
     [ "$paths" -ge 1000 ] || fail "hardly any request arrived"
 }
 
-groups_of_host_2() { awk '/^GID/ { n++ } END { print n + 0 }' /sys/kernel/debug/ipoib/ib1_mcg; }
+groups_of_host_2() { entries_of_host_2 mcg; }
 
 # IPv6 looks up each address by a group of its own: requests from ever new addresses make this host send to as many
 # groups.
