@@ -260,10 +260,10 @@ TEST_F(ConnectedThreadTest, connections_end_under_traffic)
 TEST_F(ConnectedThreadTest, flows_move_under_traffic)
 {
     connect(1);
-    const auto several = [this] { return interface().connections.active.established.value() >= 2; };
+    const auto both_used = [this] { return interface().tx[0].packets.value() && interface().tx[1].packets.value(); };
     std::atomic<bool> over{false};
     std::thread user([&] {
-        EXPECT_TRUE(comes(several));
+        EXPECT_TRUE(comes(both_used));
         shim_msleep(200);
         over.store(true);
     });
@@ -273,8 +273,6 @@ TEST_F(ConnectedThreadTest, flows_move_under_traffic)
         EXPECT_TRUE(send_message(0));
     });
     user.join();
-    EXPECT_NE(interface().tx[0].packets.value(), 0U);
-    EXPECT_NE(interface().tx[1].packets.value(), 0U);
 }
 
 } // namespace ipoib
