@@ -182,14 +182,19 @@ TEST_F(DatagramQueuesTest, flows_share_the_queues_that_could_be_created)
 
 TEST_F(DatagramQueuesTest, queues_that_could_be_created_serve_without_the_others)
 {
-    for (unsigned int further = 0; further < count; ++further) {
+    const auto expect_with = [this](const char* refused, unsigned int granted, unsigned int further) {
         close();
-        world.refused = "cq_create";
-        world.granted = further;
+        world.refused = refused;
+        world.granted = granted;
         open();
         world.refused.clear();
         EXPECT_EQ(world.qps.size(), 1 + further);
         EXPECT_EQ(interface().queues.senders(), 1 + further);
+    };
+    for (unsigned int further = 0; further < count; ++further) {
+        expect_with("cq_create", further, further);
+        // The queue pair of the address is the first to be moved to RTS.
+        expect_with("qp_to_rts", 1 + further, further);
     }
 }
 

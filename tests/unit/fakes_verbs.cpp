@@ -287,6 +287,8 @@ int shim_qp_to_rtr(ib_qp* qp)
 }
 int shim_qp_to_rts(ib_qp* qp)
 {
+    if (world->refuses("qp_to_rts"))
+        return -22;
     qp->state = "rts";
     return 0;
 }
