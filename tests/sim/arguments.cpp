@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace sim {
 
@@ -30,128 +31,99 @@ Runs the driver on a simulated kernel and fabric; one seed determines a run.
   --sa-us N     time that its SA takes for a request, in us (40)
 )";
 
-enum Option : int {
-    seeds = 1,
-    first,
-    seed,
-    hours,
-    faults,
-    salt,
-    jobs,
-    minutes,
-    stop,
-    shrink,
-    nodes,
-    peers,
-    sa_us,
-    help
-};
-
-constexpr option options[] = {{"seeds", required_argument, nullptr, seeds},
-                              {"first", required_argument, nullptr, first},
-                              {"seed", required_argument, nullptr, seed},
-                              {"hours", required_argument, nullptr, hours},
-                              {"faults", required_argument, nullptr, faults},
-                              {"salt", required_argument, nullptr, salt},
-                              {"jobs", required_argument, nullptr, jobs},
-                              {"minutes", required_argument, nullptr, minutes},
-                              {"stop", required_argument, nullptr, stop},
-                              {"shrink", required_argument, nullptr, shrink},
-                              {"nodes", required_argument, nullptr, nodes},
-                              {"peers", required_argument, nullptr, peers},
-                              {"sa-us", required_argument, nullptr, sa_us},
-                              {"help", no_argument, nullptr, help},
-                              {}};
-
 [[noreturn]] void refuse(const std::string& why)
 {
     std::fprintf(stderr, "%s%s", why.c_str(), usage);
     std::exit(2);
 }
 
-template <class Number = std::uint64_t>
-Number number(const std::string& text)
+template <class Number>
+void read(Number& number, const std::string& text)
 {
-    Number value{};
     const char* const end = text.data() + text.size();
-    if (const auto [at, error] = std::from_chars(text.data(), end, value); error != std::errc() || at != end)
+    if (const auto [at, error] = std::from_chars(text.data(), end, number); error != std::errc() || at != end)
         throw std::invalid_argument(text);
-    return value;
 }
 
-void select_faults(Options& options, const std::string& list)
+void read(bool& flag, const std::string& text)
+{
+    unsigned int number;
+    read(number, text);
+    flag = number != 0;
+}
+
+void read_hours(double& hours, const std::string& text)
+{
+    read(hours, text);
+    if (!(hours > 0 && hours < 1e6))
+        throw std::invalid_argument(text);
+}
+
+void read_seed(Arguments& arguments, const std::string& text)
+{
+    arguments.single = true;
+    read(arguments.first, text);
+}
+
+void read_service(Time& service, const std::string& text)
+{
+    read(service, text);
+    service *= microsecond;
+}
+
+void read_faults(Options& options, const std::string& list)
 {
     options.some_only = true;
     for (std::size_t at = 0; list != "none" && at < list.size();) {
         const std::size_t comma = std::min(list.find(',', at), list.size());
-        options.only.insert(number(list.substr(at, comma - at)));
+        std::size_t fault;
+        read(fault, list.substr(at, comma - at));
+        options.only.insert(fault);
         at = comma + 1;
     }
 }
 
-void set(Arguments& arguments, int name, const std::string& value)
-{
-    switch (name) {
-    case seed:
-        arguments.single = true;
-        [[fallthrough]];
-    case first:
-        arguments.first = number(value);
-        break;
-    case seeds:
-        arguments.seeds = number(value);
-        break;
-    case hours:
-        arguments.options.hours = number<double>(value);
-        if (!(arguments.options.hours > 0 && arguments.options.hours < 1e6))
-            throw std::invalid_argument(value);
-        break;
-    case faults:
-        select_faults(arguments.options, value);
-        break;
-    case salt:
-        arguments.options.salt = number(value);
-        break;
-    case jobs:
-        arguments.jobs = number<unsigned int>(value);
-        break;
-    case minutes:
-        arguments.minutes = number<unsigned int>(value);
-        break;
-    case stop:
-        arguments.stop = number(value);
-        break;
-    case shrink:
-        arguments.shrink = number(value);
-        break;
-    case nodes:
-        arguments.scale.nodes = number<unsigned int>(value);
-        break;
-    case peers:
-        arguments.scale.peers = number<unsigned int>(value);
-        break;
-    case sa_us:
-        arguments.scale.service = number(value) * microsecond;
-        break;
-    }
-}
+constexpr struct {
+    const char* name;
+    void (*read)(Arguments& arguments, const std::string& text);
+} known[] = {
+    {"seeds", [](Arguments& all, const std::string& text) { read(all.seeds, text); }},
+    {"first", [](Arguments& all, const std::string& text) { read(all.first, text); }},
+    {"seed", read_seed},
+    {"hours", [](Arguments& all, const std::string& text) { read_hours(all.options.hours, text); }},
+    {"faults", [](Arguments& all, const std::string& text) { read_faults(all.options, text); }},
+    {"salt", [](Arguments& all, const std::string& text) { read(all.options.salt, text); }},
+    {"jobs", [](Arguments& all, const std::string& text) { read(all.jobs, text); }},
+    {"minutes", [](Arguments& all, const std::string& text) { read(all.minutes, text); }},
+    {"stop", [](Arguments& all, const std::string& text) { read(all.stop, text); }},
+    {"shrink", [](Arguments& all, const std::string& text) { read(all.shrink, text); }},
+    {"nodes", [](Arguments& all, const std::string& text) { read(all.scale.nodes, text); }},
+    {"peers", [](Arguments& all, const std::string& text) { read(all.scale.peers, text); }},
+    {"sa-us", [](Arguments& all, const std::string& text) { read_service(all.scale.service, text); }},
+};
 
 } // namespace
 
 Arguments read_arguments(int count, char** words)
 {
+    std::vector<option> options;
+    for (const auto& one : known)
+        options.push_back({one.name, required_argument, nullptr, 0});
+    options.push_back({"help", no_argument, nullptr, 'h'});
+    options.push_back({});
     Arguments arguments;
-    for (int name; (name = getopt_long(count, words, "", options, nullptr)) != -1;) {
-        if (name == help) {
+    int index;
+    for (int found; (found = getopt_long(count, words, "", options.data(), &index)) != -1;) {
+        if (found == 'h') {
             std::fputs(usage, stdout);
             std::exit(0);
         }
         // getopt_long() has said what is wrong.
-        if (name == '?')
+        if (found == '?')
             refuse("");
         try {
             if (*optarg)
-                set(arguments, name, optarg);
+                known[index].read(arguments, optarg);
         } catch (const std::logic_error&) {
             refuse(std::string("not a number: ") + optarg + "\n");
         }
