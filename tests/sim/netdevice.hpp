@@ -62,7 +62,7 @@ struct net_device {
     bool registered = false, up = false, running = false, carrier = true;
     bool by_netlink = false;
     // NAPI contexts that the receive queues are associated with.
-    std::array<const shim_napi*, 8> queue_napis{};
+    std::array<const shim_napi*, SHIM_MAX_RX_QUEUES> queue_napis{};
     std::vector<ipoib::HwAddr> multicast;
 
     // active: linkwatch has seen a carrier.

@@ -116,7 +116,7 @@ struct net_device {
     // Transmit queues in use, and receive queues; 0: unchanged. Bits of shim_feature.
     unsigned int tx_queues = 0, rx_queues = 0, features = 0;
     // NAPI contexts of the receive queues.
-    std::array<const shim_napi*, 8> napis{};
+    std::array<const shim_napi*, SHIM_MAX_RX_QUEUES> napis{};
     std::array<std::uint8_t, 20> address{}, broadcast{};
     unsigned int mtu = 0;
     bool registered = false, carrier = false, up = false, ours = true, child = false;
