@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The shared receive queue of connections: created with the queues, filled for the first connection, replaced after a
-// failed post.
+// The shared receive queue of connections: created with the queues, filled for the first connection, dropped with its
+// buffers when the interface closes.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>
@@ -20,7 +20,7 @@ unsigned int SharedReceiveQueue::max_mtu() const
 
 unsigned int SharedReceiveQueue::elements() const
 {
-    return srq_ ? shim_ib_max_srq_sge(interface_.ca()) : RcReceiveRing::own_elements;
+    return granted_ ? shim_ib_max_srq_sge(interface_.ca()) : RcReceiveRing::own_elements;
 }
 
 MessageBuffer SharedReceiveQueue::buffer() const { return MessageBuffer::of(shim_page_size(), elements()); }
@@ -28,7 +28,7 @@ MessageBuffer SharedReceiveQueue::buffer() const { return MessageBuffer::of(shim
 unsigned int SharedReceiveQueue::completions(unsigned int ring_size) const
 {
     constexpr unsigned int drains = PassiveConnections::max_draining;
-    if (srq_)
+    if (granted_)
         return ring_size + drains;
     return static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp) *
                std::min(ring_size, PassiveConnections::max_own_buffers) +
@@ -86,22 +86,18 @@ void SharedReceiveQueue::broke()
     interface_.state.restart_queues();
 }
 
-void SharedReceiveQueue::drop_if_broken()
+void SharedReceiveQueue::stop()
 {
-    if (broken_.load())
-        drop();
-}
-
-void SharedReceiveQueue::drop()
-{
-    broken_.store(false);
-    srq_.reset();
-    ring.empty();
+    // The pool exists since the first connection.
+    if (pool_)
+        destroy();
 }
 
 void SharedReceiveQueue::destroy()
 {
-    drop();
+    broken_.store(false);
+    srq_.reset();
+    ring.empty();
     pool_.reset();
 }
 

@@ -319,7 +319,7 @@ void UdQueues::close()
     recover_.cancel();
     shim_netif_tx_disable(interface_.dev());
     empty();
-    interface_.rx[0].receives.drop_if_broken();
+    interface_.rx[0].receives.stop();
     destroy_further_queues();
 }
 

@@ -27,15 +27,16 @@ public:
     // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
     // the HCA grants an SRQ.
     void create(unsigned int receives);
+    // CONTEXT: no polls, and no connections, also for stop().
     void destroy();
-    // Creates the SRQ again if it was dropped.
+    // Creates the SRQ again if stop() destroyed it.
     kernel::Status start();
+    // Destroys an SRQ that was used, its buffers and their page pool.
+    void stop();
     // Creates the page pool, and fills and posts the ring, when the first connection needs them.
     kernel::Status fill();
     // Posting to the SRQ failed: schedules a restart of the queues, which creates another. CONTEXT: any.
     void broke();
-    // CONTEXT: no polls, and no connections.
-    void drop_if_broken();
 
     // nullptr: the HCA has none.
     ib_srq* srq() const { return srq_.get(); }
@@ -54,12 +55,11 @@ public:
 
 private:
     kernel::Status create_srq();
-    void drop();
 
     Interface& interface_;
     RxQueue& queue_;
     kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;
-    // The HCA granted an SRQ. There is none for a while after it broke.
+    // The HCA granted an SRQ. There may be none while the interface is closed.
     bool granted_ = false;
     kernel::Handle<page_pool, shim_page_pool_destroy> pool_;
     kernel::Published<bool> broken_;

@@ -37,6 +37,21 @@ TEST_F(PassiveTest, first_connection_allocates_the_shared_buffers)
         EXPECT_TRUE(before.count(const_cast<page_pool*>(pool)) || pool->size == 256 * 17);
 }
 
+TEST_F(PassiveTest, closing_frees_the_shared_buffers)
+{
+    accept(1, 0x100);
+    close();
+    // The kernel lists the pools of a netdev that is moved to another network namespace as those of lo.
+    for (const page_pool* pool : world.pools)
+        EXPECT_TRUE(pool->destroyed);
+    EXPECT_TRUE(world.loose_pages.empty());
+    EXPECT_TRUE(world.srqs.empty());
+    open();
+    EXPECT_EQ(world.srqs.size(), 1U);
+    accept(1, 0x100);
+    EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
+}
+
 TEST_F(PassiveTest, messages_of_all_sizes_arrive_whole) { receive_all_sizes(accept(1, 0x100), 4096 - 64 - 20 - 320); }
 
 TEST_F(PassiveTest, ring_wraps_around)
