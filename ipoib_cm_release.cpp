@@ -86,7 +86,7 @@ ActiveRelease::Action ActiveConnections::poll_release(ActiveConnection& connecti
     const bool flushing = connection.release.state() == ActiveRelease::State::flushing;
     const std::uint32_t outstanding = connection.sent.load() - connection.completed.load();
     if (outstanding && !kernel::reached(connection.deadline, now)) {
-        connection.check_at = now + (flushing ? 1 : kernel::milliseconds(Connections::check_interval_ms));
+        connection.check_at = now + kernel::milliseconds(Connections::check_interval_ms);
         return ActiveRelease::Action::none;
     }
     if (outstanding && flushing)

@@ -298,6 +298,14 @@ TEST_F(PassiveTest, idle_connection_is_closed_after_512_seconds)
     EXPECT_EQ(connections(), 1U);
     run_for(6000);
     EXPECT_EQ(connections(), 0U);
+    accept(1, 0x100);
+    for (const bool idle : {false, true}) {
+        world.now += idle ? 1 : kernel::seconds(512);
+        interface().connections.passive.collect_garbage();
+        world.run_work();
+        run_for(idle ? 10 : 0);
+        EXPECT_EQ(connections(), idle ? 0U : 1U);
+    }
 }
 
 TEST_F(PassiveTest, connection_that_receives_during_garbage_collection_is_kept)

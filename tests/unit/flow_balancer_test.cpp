@@ -101,6 +101,17 @@ TEST_F(FlowBalancerTest, second_busy_flow_gets_a_connection_of_its_own)
     EXPECT_EQ(statistics().tx_dropped, 0U);
 }
 
+TEST_F(FlowBalancerTest, one_queue_needs_no_flow_table)
+{
+    const auto allocations = [this](unsigned int queues) {
+        EXPECT_EQ(set_channels(queues, 1), 0);
+        const std::size_t before = world.memory.size();
+        connect(capable(1));
+        return world.memory.size() - before;
+    };
+    EXPECT_EQ(allocations(1) + 1, allocations(4));
+}
+
 TEST_F(FlowBalancerTest, many_flows_use_all_queues_evenly)
 {
     for (int i = 0; i < 60; ++i) {

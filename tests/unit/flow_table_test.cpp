@@ -92,6 +92,14 @@ TEST_F(FlowTableTest, rare_looks_see_no_old_load)
     }
 }
 
+TEST_F(FlowTableTest, load_after_a_rare_look_is_counted_from_one)
+{
+    for (unsigned int i = 1; i < FlowTable::patience; ++i)
+        EXPECT_FALSE(interval(0, 15).another);
+    now_ += 1000;
+    EXPECT_TRUE(intervals(0, 15, FlowTable::busy_units * 8).another);
+}
+
 TEST_F(FlowTableTest, bytes_count_as_packets_do)
 {
     FlowTable::Plan plan;
@@ -154,6 +162,8 @@ TEST_F(FlowTableTest, difference_of_one_moves_nothing)
     EXPECT_EQ(flows_of(1, 0, 2), 1U);
     now_ += 1000;
     EXPECT_EQ(interval(0, 2).move.flows, 0U);
+    // That look does not delay a move.
+    EXPECT_NE(interval(0, 3).move.flows, 0U);
 }
 
 TEST_F(FlowTableTest, nothing_moves_during_a_move)
@@ -216,6 +226,9 @@ TEST_F(FlowTableTest, connection_without_flows_is_unused_after_half_a_minute)
     EXPECT_EQ(interval(3, 3, 1).unused, 0U);
     now_ += FlowTable::max_unused_s * 1000 / tick_ms;
     EXPECT_EQ(interval(3, 3, 1).unused, 0b0010U);
+    now_ += kernel::seconds(FlowTable::max_unused_s);
+    EXPECT_EQ(table_.plan(open_, max_open_, may_move_, now_).unused, 0b0010U);
+    EXPECT_EQ(table_.plan(open_, max_open_, may_move_, now_ + 1).unused, 0b0110U);
 }
 
 } // namespace
