@@ -25,6 +25,19 @@ constexpr std::uint8_t responder_resources = 4, cm_response_timeout = 20, max_cm
 
 ActiveConnection::~ActiveConnection() = default;
 
+unsigned long ActiveConnection::next_request_at() const
+{
+    return spaced_until -
+           (ActiveConnections::max_requests_at_once - 1) * kernel::milliseconds(ActiveConnections::request_interval_ms);
+}
+
+void ActiveConnection::back_off()
+{
+    stales = 0;
+    const unsigned int doubled = 1U << std::min(refusals - 1, 6U);
+    check_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
+}
+
 ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& path)
 {
     if (neighbour.attempt)
@@ -135,12 +148,14 @@ void ActiveConnections::perform(ActiveConnection& connection, ActiveLife::Step s
     case Action::back_off:
     case Action::resume:
         // The peer's first connection serves; FlowBalancer may request another one later.
-        if (connection.further)
+        if (connection.further) {
             abandon(connection, ready);
-        else if (step.action == Action::back_off)
-            back_off(connection);
-        else
+        } else if (step.action == Action::back_off) {
+            connection.back_off();
+            work.queue_now();
+        } else {
             resume(connection, ready);
+        }
         break;
     case Action::close:
         close(connection, ready);
@@ -191,15 +206,6 @@ void ActiveConnections::resume(ActiveConnection& connection, kernel::PacketQueue
     interface_.paths.publish(*connection.neighbour);
     if (!connection.waiting.empty())
         perform(connection, step(connection, ActiveLife::Event::needed), ready);
-}
-
-void ActiveConnections::back_off(ActiveConnection& connection)
-{
-    connection.stales = 0;
-    const unsigned int doubled = 1U << std::min(connection.refusals - 1, 6U);
-    connection.check_at =
-        shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
-    work.queue_now();
 }
 
 void ActiveConnections::close(ActiveConnection& connection, kernel::PacketQueue& ready)
@@ -257,16 +263,17 @@ void ActiveConnections::send_requests()
 {
     const unsigned long now = shim_jiffies();
     while (ActiveConnection* connection = next_to_connect()) {
-        connect(*connection);
+        requests_sent.add();
+        if (const kernel::Status status = send_request(*connection); !status.ok()) {
+            log_warning(interface_.dev(), "failed to send a REQ to %pI6, error %d", connection->peer.gid().bytes,
+                        status.code());
+            requests_failed.add();
+            report(*connection, ActiveLife::Event::failed);
+        }
         // Thousands may be wanted when the mode changes; the other work of the queue must not wait until all are sent.
         if (shim_jiffies() != now)
             break;
     }
-}
-
-unsigned long ActiveConnections::next_request_at(const ActiveConnection& connection)
-{
-    return connection.spaced_until - (max_requests_at_once - 1) * kernel::milliseconds(request_interval_ms);
 }
 
 ActiveConnection* ActiveConnections::next_to_connect()
@@ -275,7 +282,7 @@ ActiveConnection* ActiveConnections::next_to_connect()
     PathTable::Guard guard(interface_.paths);
     for (ActiveConnection& connection : list_)
         if (connection.life.state() == ActiveLife::State::wanted && !connection.release.started() &&
-            kernel::reached(next_request_at(connection), now)) {
+            kernel::reached(connection.next_request_at(), now)) {
             (void)step(connection, ActiveLife::Event::requested);
             connection.since = now;
             connection.spaced_until = kernel::reached(connection.spaced_until, now) ? now : connection.spaced_until;
@@ -283,17 +290,6 @@ ActiveConnection* ActiveConnections::next_to_connect()
             return &connection;
         }
     return nullptr;
-}
-
-void ActiveConnections::connect(ActiveConnection& connection)
-{
-    requests_sent.add();
-    if (const kernel::Status status = send_request(connection); !status.ok()) {
-        log_warning(interface_.dev(), "failed to send a REQ to %pI6, error %d", connection.peer.gid().bytes,
-                    status.code());
-        requests_failed.add();
-        report(connection, ActiveLife::Event::failed);
-    }
 }
 
 kernel::Status ActiveConnections::assign_queue(ActiveConnection& connection)
@@ -304,7 +300,7 @@ kernel::Status ActiveConnections::assign_queue(ActiveConnection& connection)
         if (connection.first)
             others = FlowBalancer::open(*connection.first);
     }
-    TxQueue& queue = interface_.queues.choose_transmit_queue(others);
+    TxQueue& queue = interface_.further_queues.choose_transmit(others);
     if (others >> queue.index() & 1)
         return kernel::no_memory;
     PathTable::Guard guard(interface_.paths);

@@ -171,7 +171,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const std::uint32_t psn = shim_get_random_u32() & 0xffffff;
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
-        RxQueue& queue = interface_.queues.choose_receive_queue();
+        RxQueue& queue = interface_.further_queues.choose_receive();
         TRY(queue.receives.fill());
         connection =
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);

@@ -7,6 +7,18 @@
 
 namespace ipoib {
 
+ActiveRelease::Action ActiveConnection::continue_release(unsigned long now)
+{
+    const bool sending = outstanding() != 0;
+    if (sending && !kernel::reached(deadline, now)) {
+        check_at = now + kernel::milliseconds(Connections::check_interval_ms);
+        return ActiveRelease::Action::none;
+    }
+    const auto step = release.on(sending ? ActiveRelease::Event::timed_out : ActiveRelease::Event::completed);
+    deadline = now + kernel::milliseconds(step.limit_ms);
+    return step.action;
+}
+
 void ActiveConnections::start_release(ActiveConnection& connection, ActiveRelease::Event why)
 {
     (void)connection.release.on(why);
@@ -46,7 +58,7 @@ unsigned long ActiveConnections::next_check(unsigned long now, unsigned long del
         if (connection.release.wants_grace_period())
             sooner(1);
         else if (connection.life.state() == ActiveLife::State::wanted)
-            sooner(kernel::reached(next_request_at(connection), now) ? 1 : next_request_at(connection) - now);
+            sooner(kernel::reached(connection.next_request_at(), now) ? 1 : connection.next_request_at() - now);
         else if (!connection.release.started() && !retries)
             continue;
         else if (!kernel::reached(connection.check_at, now))
@@ -68,32 +80,22 @@ ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
 
 void ActiveConnections::release(ActiveConnection& connection, unsigned long now)
 {
-    ActiveRelease::Action action;
-    while ((action = poll_release(connection, now)) != ActiveRelease::Action::none) {
-        if (action == ActiveRelease::Action::destroy) {
-            destroy(connection);
-            return;
+    for (;;) {
+        ActiveRelease::Action action;
+        {
+            PathTable::Guard guard(interface_.paths);
+            action = connection.continue_release(now);
         }
+        if (action == ActiveRelease::Action::none)
+            return;
+        if (action == ActiveRelease::Action::destroy)
+            break;
         if (connection.qp)
             (void)shim_qp_to_error(connection.qp.get());
     }
-}
-
-ActiveRelease::Action ActiveConnections::poll_release(ActiveConnection& connection, unsigned long now)
-{
-    using Event = ActiveRelease::Event;
-    PathTable::Guard guard(interface_.paths);
-    const bool flushing = connection.release.state() == ActiveRelease::State::flushing;
-    const std::uint32_t outstanding = connection.sent.load() - connection.completed.load();
-    if (outstanding && !kernel::reached(connection.deadline, now)) {
-        connection.check_at = now + kernel::milliseconds(Connections::check_interval_ms);
-        return ActiveRelease::Action::none;
-    }
-    if (outstanding && flushing)
+    if (const std::uint32_t outstanding = connection.outstanding())
         log_warning(interface_.dev(), "timing out; %u sends not completed", outstanding);
-    const auto step = connection.release.on(outstanding ? Event::timed_out : Event::completed);
-    connection.deadline = now + kernel::milliseconds(step.limit_ms);
-    return step.action;
+    destroy(connection);
 }
 
 void ActiveConnections::destroy(ActiveConnection& connection)

@@ -162,7 +162,7 @@ TA_REQUIRES(path_lock) ConnectionRow row_of(const ActiveConnection& connection)
             .peer = connection.peer.gid(),
             .qpn = connection.peer.qpn(),
             .mtu = connection.max_message ? ip_mtu(connection.max_message) : 0,
-            .queue = connection.waiting.length() + connection.sent.load() - connection.completed.load(),
+            .queue = connection.waiting.length() + connection.outstanding(),
             .since = connection.since,
             .index = connection.queue ? connection.queue->index() : 0,
             .without_checksums = connection.without_checksums};

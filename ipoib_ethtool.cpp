@@ -222,8 +222,8 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_rings(net_device* dev, unsigned 
 void ipoib_ethtool_get_channels(const net_device* dev, shim_channels* channels)
 {
     const Interface& interface = Interface::of(dev);
-    *channels = {interface.settings.transmit_queues(), interface.rx.count(), interface.queues.max_transmit_queues(),
-                 interface.queues.max_receive_queues()};
+    *channels = {interface.settings.transmit_queues(), interface.rx.count(), interface.further_queues.max_transmit(),
+                 interface.further_queues.max_receive()};
 }
 
 TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_channels(net_device* dev, unsigned int transmits, unsigned int receives)

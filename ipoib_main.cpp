@@ -18,13 +18,13 @@ constinit kernel::WorkQueue flush_queue, reap_queue;
 // Birth and death
 
 Interface::Interface(net_device* dev, Hca& hca, std::uint32_t port)
-    : dev_(dev), hca_(hca), identity(dev, hca, port), queues(*this, hca.take_vector())
+    : dev_(dev), hca_(hca), identity(dev, hca, port), further_queues(*this, hca.take_vector())
 {
 }
 
 Interface::Interface(net_device* dev, Interface& parent, PKey pkey)
     : dev_(dev), hca_(parent.hca_), parent_(&parent), identity(dev, parent.identity, pkey),
-      queues(*this, parent.hca_.take_vector())
+      further_queues(*this, parent.hca_.take_vector())
 {
 }
 
@@ -53,8 +53,8 @@ kernel::Status Interface::prepare()
     } else {
         // The netdev was allocated with as many queues as an rdma_netdev may need.
         TRY(shim_netif_set_real_num_tx_queues(dev_, 1));
-        tx.set_count(queues.default_queues(queues.max_transmit_queues()));
-        TRY(set_receive_queues(queues.default_queues(queues.max_receive_queues())));
+        tx.set_count(further_queues.default_count(further_queues.max_transmit()));
+        TRY(set_receive_queues(further_queues.default_count(further_queues.max_receive())));
         if (SHIM_HAS_TSO && features & SHIM_FEATURE_SG && !(features & SHIM_FEATURE_TSO))
             features |= SHIM_FEATURE_DRIVER_TSO;
     }
@@ -127,7 +127,7 @@ void Interface::cancel_work()
     link.cancel();
     announcer.cancel();
     children.cancel();
-    queues.cancel();
+    further_queues.cancel();
 }
 
 // The netdev's operations

@@ -23,6 +23,11 @@ void touch(T& used)
         used.last_used.store(now);
 }
 
+bool goes_by_datagram(const Settings& settings, const Neighbour& neighbour) TA_REQUIRES(path_lock)
+{
+    return !settings.connected() || !neighbour.key().connected_capable() || neighbour.refused;
+}
+
 } // namespace
 
 kernel::Status PathTable::create()
@@ -97,7 +102,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour,
     dropped.add(path->waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
     const bool requested = request(*path);
     if (path->life.usable()) {
-        if (neighbour && !goes_by_datagram(*neighbour))
+        if (neighbour && !goes_by_datagram(interface_.settings, *neighbour))
             interface_.connections.active.send(skb, *neighbour, *path, queue);
         else
             send_datagram(skb, to, path->handle->get(), queue);
@@ -121,14 +126,9 @@ void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah, TxQueue
     queue.ring.send(skb, ah, qpn);
 }
 
-bool PathTable::goes_by_datagram(const Neighbour& neighbour) const
-{
-    return !interface_.settings.connected() || !neighbour.key().connected_capable() || neighbour.refused;
-}
-
 void PathTable::publish(Neighbour& neighbour)
 {
-    neighbour.ah.store(goes_by_datagram(neighbour) ? neighbour.path.ah.load() : nullptr);
+    neighbour.ah.store(goes_by_datagram(interface_.settings, neighbour) ? neighbour.path.ah.load() : nullptr);
 }
 
 bool PathTable::allows(unsigned int count, unsigned int max, const char* what)

@@ -85,8 +85,8 @@ kernel::Status Settings::set_queues(unsigned int transmits, unsigned int receive
 {
     if (transmits == transmit_queues() && receives == interface_.rx.count())
         return {};
-    if (interface_.rdma_netdev.present() || transmits > interface_.queues.max_transmit_queues() ||
-        receives > interface_.queues.max_receive_queues())
+    if (interface_.rdma_netdev.present() || transmits > interface_.further_queues.max_transmit() ||
+        receives > interface_.further_queues.max_receive())
         return kernel::not_supported;
     return while_closed([&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
         TRY(interface_.set_receive_queues(receives));
@@ -129,7 +129,7 @@ kernel::Status Settings::moderate(unsigned int first, unsigned int end, Moderati
     }
     if (!interface_.has_queues())
         return kernel::not_supported;
-    return interface_.queues.set_moderation(first, end, wanted, adaptive);
+    return interface_.further_queues.set_moderation(first, end, wanted, adaptive);
 }
 
 kernel::Status Settings::set_ring_sizes(RingSizes wanted)

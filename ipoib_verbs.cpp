@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The UD queue pairs and the life of all queues, from creation to destruction. All under RTNL.
+// The UD queue pairs and the queues that exist with them, from creation to destruction. All under RTNL.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>
@@ -10,13 +10,9 @@
 
 namespace ipoib {
 
-constinit kernel::LockClass UdQueues::lock_class_;
-
 namespace {
 
 constexpr unsigned int drain_timeout_seconds = 5;
-// Receive buffers of a further receive queue, unless the rings are smaller.
-constexpr unsigned int min_further_receives = 64;
 
 } // namespace
 
@@ -69,100 +65,12 @@ void UdQueues::uninit()
     destroy();
 }
 
-unsigned int UdQueues::receive_vector(unsigned int queue) const
-{
-    return (first_vector_ + queue) % std::max(shim_ib_num_comp_vectors(interface_.ca()), 1U);
-}
-
-unsigned int UdQueues::transmit_vector(unsigned int queue) const
-{
-    // Half of the vectors away from that of the receives, which raise most events. The receives of successive
-    // interfaces use successive vectors.
-    return receive_vector(queue + shim_ib_num_comp_vectors(interface_.ca()) / 2);
-}
-
-unsigned int UdQueues::max_receive_queues() const
-{
-    if (interface_.rdma_netdev.present() || !shim_ib_max_srq_sge(interface_.ca()))
-        return 1;
-    return std::min(interface_.rx.max, shim_netdev_num_rx_queues(interface_.dev()));
-}
-
-unsigned int UdQueues::max_transmit_queues() const
-{
-    if (interface_.rdma_netdev.present() || !SHIM_HAS_SELECT_QUEUE)
-        return 1;
-    return std::min(interface_.tx.max, shim_netdev_num_tx_queues(interface_.dev()));
-}
-
-unsigned int UdQueues::default_queues(unsigned int max) const
-{
-    return std::clamp(std::min(shim_num_online_cpus(), shim_ib_num_comp_vectors(interface_.ca())), 1U, max);
-}
-
-template <class Queues>
-auto& UdQueues::choose(Queues& queues, unsigned int others, const char* direction)
-{
-    decltype(&queues[0]) fewest = nullptr;
-    {
-        PathTable::Guard guard(interface_.paths);
-        for (unsigned int i = 0; i < queues.count(); ++i)
-            if (!(others >> i & 1) && (!fewest || queues[i].connections < fewest->connections))
-                fewest = &queues[i];
-    }
-    if (!fewest)
-        return queues[0];
-    kernel::Guard guard(lock_);
-    if (const kernel::Status status = use(*fewest); !status.ok()) {
-        log_warning(interface_.dev(), "failed to create %s queue %u, error %d", direction, fewest->index(),
-                    status.code());
-        return queues[0];
-    }
-    return *fewest;
-}
-
-RxQueue& UdQueues::choose_receive_queue() { return choose(interface_.rx, 0, "receive"); }
-TxQueue& UdQueues::choose_transmit_queue(unsigned int others) { return choose(interface_.tx, others, "transmit"); }
-
-kernel::Status UdQueues::use(RxQueue& queue)
-{
-    if (queue.cq())
-        return {};
-    // Each serves a part of the connections.
-    const unsigned int share = std::max(sizes_.receives / interface_.rx.count(), min_further_receives);
-    kernel::Status status = queue.create(0, std::min(share, sizes_.receives), receive_vector(queue.index()));
-    if (status.ok() && !queue.receives.srq())
-        status = kernel::no_memory;
-    if (!status.ok()) {
-        queue.destroy();
-        return status;
-    }
-    (void)queue.moderate(queue.moderation()).ok();
-    queue.napi().add(interface_.dev(), queue, kernel::Direction::receive);
-    queue.start();
-    associate_.queue();
-    return {};
-}
-
-kernel::Status UdQueues::use(TxQueue& queue)
-{
-    if (queue.cq())
-        return {};
-    const kernel::Status status = queue.create(0, sizes_.sends, send_sges(), transmit_vector(queue.index()));
-    if (!status.ok()) {
-        queue.destroy();
-        return status;
-    }
-    queue.napi().add(interface_.dev(), queue, kernel::Direction::transmit);
-    queue.start();
-    return {};
-}
-
 unsigned int UdQueues::create_senders()
 {
     if (interface_.settings.connected())
         return 1;
-    const unsigned int wanted = std::min(interface_.settings.datagram_queues(), max_transmit_queues());
+    const unsigned int wanted =
+        std::min(interface_.settings.datagram_queues(), interface_.further_queues.max_transmit());
     for (unsigned int i = 1; i < wanted; ++i) {
         TxQueue& queue = interface_.tx[i];
         if (const kernel::Status status = create_sender(queue); !status.ok()) {
@@ -179,7 +87,7 @@ unsigned int UdQueues::create_senders()
 kernel::Status UdQueues::create_sender(TxQueue& queue)
 {
     const unsigned int sends = sizes_.sends, sges = send_sges();
-    TRY(queue.create(sends, 0, sges, transmit_vector(queue.index())));
+    TRY(queue.create(sends, 0, sges, interface_.further_queues.transmit_vector(queue.index())));
     TRY(queue.ring.create(sends, sges));
     auto& qp = qps_[queue.index()];
     qp.reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), queue.cq(), interface_.rx[0].cq(), sends, 0, sges,
@@ -202,22 +110,12 @@ kernel::Status UdQueues::set_qkey(std::uint32_t qkey)
     return shim_qp_set_qkey(qp(), qkey);
 }
 
-kernel::Status UdQueues::set_moderation(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
-{
-    kernel::Guard guard(lock_);
-    for (unsigned int i = first; i < end; ++i) {
-        TRY(interface_.rx[i].moderate(wanted));
-        interface_.rx[i].set_adaptive(adaptive);
-    }
-    return {};
-}
-
 kernel::Status UdQueues::create()
 {
     const auto [sends, receives] = sizes_;
     const unsigned int sges = send_sges();
-    TRY(interface_.rx[0].create(receives, receives, receive_vector(0)));
-    TRY(interface_.tx[0].create(sends, sends, sges, transmit_vector(0)));
+    TRY(interface_.rx[0].create(receives, receives, interface_.further_queues.receive_vector(0)));
+    TRY(interface_.tx[0].create(sends, sends, sges, interface_.further_queues.transmit_vector(0)));
     TRY(interface_.tx[0].ring.create(sends, sges));
     qps_[0].reset(TRY(kernel::check(shim_ib_create_ud_qp(pd(), interface_.tx[0].cq(), interface_.rx[0].cq(), sends,
                                                          receives, sges, create_flags()))));
@@ -294,7 +192,7 @@ kernel::Status UdQueues::open()
         close();
         return status;
     }
-    associate_napis();
+    interface_.further_queues.associate_napis();
     return {};
 }
 
@@ -320,35 +218,9 @@ void UdQueues::close()
     shim_netif_tx_disable(interface_.dev());
     empty();
     interface_.rx[0].receives.stop();
-    destroy_further_queues();
-}
-
-void UdQueues::destroy_further_queues()
-{
-    const auto destroy = [](auto& queues) {
-        for (auto& queue : queues) {
-            if (queue.index() == 0 || !queue.cq())
-                continue;
-            queue.napi().remove();
-            queue.destroy();
-        }
-    };
     for (unsigned int i = 1; i < SHIM_MAX_TX_QUEUES; ++i)
         qps_[i].reset();
-    for (unsigned int i = 1; i < max_receive_queues(); ++i)
-        shim_netif_queue_set_napi(interface_.dev(), i, nullptr);
-    destroy(interface_.rx);
-    destroy(interface_.tx);
-}
-
-void UdQueues::associate_napis()
-{
-    if (interface_.rdma_netdev.present())
-        return;
-    kernel::Guard guard(lock_);
-    for (unsigned int i = 0; i < max_receive_queues(); ++i)
-        shim_netif_queue_set_napi(interface_.dev(), i,
-                                  interface_.rx[i].cq() ? interface_.rx[i].napi().native() : nullptr);
+    interface_.further_queues.destroy();
 }
 
 void UdQueues::empty()

@@ -90,6 +90,14 @@ public:
     kernel::Published<bool> post_failed;
 
     sa_path_rec* path() { return path_.get(); }
+    // Sends that are not completed.
+    std::uint32_t outstanding() const { return sent.load() - completed.load(); }
+    // The time, in jiffies, from which on the next REQ may be sent.
+    unsigned long next_request_at() const TA_REQUIRES(path_lock);
+    // Sets check_at to the end of the back-off after the last refusal.
+    void back_off() TA_REQUIRES(path_lock);
+    // Returns what the release does now, which waits for the outstanding sends up to a deadline. now: jiffies.
+    ActiveRelease::Action continue_release(unsigned long now) TA_REQUIRES(path_lock);
 
 private:
     kernel::Opaque<sa_path_rec> path_{};
@@ -152,7 +160,6 @@ private:
 
     void fall_back(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     void resume(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
-    void back_off(ActiveConnection& connection) TA_REQUIRES(path_lock);
     void close(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // The connection carries packets, or none any more.
     void publish(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
@@ -160,19 +167,15 @@ private:
 
     // Moves the state machine and performs its action.
     void report(ActiveConnection& connection, ActiveLife::Event event) TA_EXCLUDES(path_lock);
-    void connect(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     // A further connection is never in a queue in which its peer has one: then the function fails.
     kernel::Status assign_queue(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     kernel::Status send_request(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     void handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
         TA_EXCLUDES(path_lock);
     void handle_reject(ActiveConnection& connection, unsigned int reason) TA_EXCLUDES(path_lock);
-    // The time, in jiffies, from which on its next REQ may be sent.
-    static unsigned long next_request_at(const ActiveConnection& connection) TA_REQUIRES(path_lock);
     ActiveConnection* next_to_connect() TA_EXCLUDES(path_lock);
     ActiveConnection* next_to_release(unsigned long now) TA_EXCLUDES(path_lock);
     void release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
-    ActiveRelease::Action poll_release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
     void destroy(ActiveConnection& connection) TA_EXCLUDES(path_lock);
     // Has service() release the connection.
     void start_release(ActiveConnection& connection, ActiveRelease::Event why) TA_REQUIRES(path_lock);

@@ -2,9 +2,9 @@
 // One IPoIB interface: an "ib%d" netdev on one port of an HCA, and the objects that make it up. The netdev owns it.
 //
 // Lock order: RTNL; the netdev's ops lock if its rdma_netdev has one; one of the mutexes of GroupSet, of
-// PassiveConnections, of the connections' work items and of Hca; the netdev's address list lock or transmit lock;
-// GroupSet's or PathTable's lock (which is the connections' too); Reaper's lock or PmtuNotifier's. Work items that take
-// RTNL are on the flush queue, and cancelled where it is not held.
+// PassiveConnections, of the connections' work items and of Hca; that of FurtherQueues; the netdev's address list lock
+// or transmit lock; GroupSet's or PathTable's lock (which is the connections' too); Reaper's lock or PmtuNotifier's.
+// Work items that take RTNL are on the flush queue, and cancelled where it is not held.
 #pragma once
 #include <cstdint>
 
@@ -14,6 +14,7 @@
 #include <ipoib/connected.hpp>
 #include <ipoib/debug_files.hpp>
 #include <ipoib/fabric_events.hpp>
+#include <ipoib/further_queues.hpp>
 #include <ipoib/hca.hpp>
 #include <ipoib/interface_state.hpp>
 #include <ipoib/link.hpp>
@@ -109,7 +110,8 @@ public:
     kernel::OpsLock ops_lock{dev_};
     kernel::WorkQueue work_queue;
     PortIdentity identity;
-    UdQueues queues;
+    UdQueues queues{*this};
+    FurtherQueues further_queues;
     Reaper reaper{*this};
     QueueArray<TxQueue, SHIM_MAX_TX_QUEUES> tx{*this};
     QueueArray<RxQueue, SHIM_MAX_RX_QUEUES> rx{*this};

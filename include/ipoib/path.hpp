@@ -136,7 +136,6 @@ private:
 
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour, TxQueue& queue)
         TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
-    bool goes_by_datagram(const Neighbour& neighbour) const TA_REQUIRES(path_lock);
     // Returns false, and counts, if the limit is reached.
     bool allows(unsigned int count, unsigned int max, const char* what);
     bool may_query() TA_REQUIRES(path_lock);

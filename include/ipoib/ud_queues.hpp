@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface's UD queue pairs and protection domain, and the life of all its queues: created and destroyed, put in
-// and out of service. The first queue pair has the QPN of the hardware address, receives all datagrams and sends those
-// to groups. Further ones send unicast datagrams only, one for each further transmit queue of datagram mode.
+// An interface's protection domain, its UD queue pairs and their queues: created and destroyed, put in and out of
+// service. The first queue pair has the QPN of the hardware address, receives all datagrams and sends those to groups.
+// Further ones send unicast datagrams only, one for each further transmit queue of datagram mode.
 #pragma once
 #include <cstdint>
 
-#include <ipoib/fabric_events.hpp>
-#include <ipoib/path_lock.hpp>
 #include <kernel/handle.hpp>
-#include <kernel/lock.hpp>
 #include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
@@ -21,8 +18,6 @@
 namespace ipoib {
 
 class Interface;
-struct Moderation;
-class RxQueue;
 class TxQueue;
 
 // Slots of the send ring and the receive ring.
@@ -34,11 +29,7 @@ struct RingSizes {
 
 class UdQueues {
 public:
-    // vector: completion vector of the first receive queue, modulo the HCA's number of vectors.
-    UdQueues(Interface& interface, unsigned int vector)
-        : interface_(interface), first_vector_(vector), recover_(*this), associate_(*this, flush_queue)
-    {
-    }
+    explicit UdQueues(Interface& interface) : interface_(interface), recover_(*this) {}
 
     ib_pd* pd() const { return pd_.get(); }
     // The queue pair of the hardware address.
@@ -64,16 +55,6 @@ public:
     // Creates other queues for rings of these sizes. The QPN and so the hardware address change, which is announced to
     // neighbours (Announcer). On failure there are no queues. CONTEXT: out of service.
     kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
-    // Maximum number of queues: 1 with an rdma_netdev; 1 for receives without shared receive queues.
-    unsigned int max_receive_queues() const;
-    unsigned int max_transmit_queues() const;
-    // One for each processor, and for each completion vector of the HCA, if that is less; up to max.
-    unsigned int default_queues(unsigned int max) const;
-    // Return the queue with the fewest connections, of those that are not in the bits others; the first one if that
-    // queue cannot be created, or there is none. close() destroys further queues. CONTEXT: process, one at a time,
-    // while connections are accepted or made.
-    RxQueue& choose_receive_queue() TA_EXCLUDES(lock_, path_lock);
-    TxQueue& choose_transmit_queue(unsigned int others) TA_EXCLUDES(lock_, path_lock);
     // Transmit queues that send datagrams: the first ones. CONTEXT: any.
     unsigned int senders() const { return senders_.load(); }
     // Returns the number of the transmit queue for a datagram to a neighbour: the same for all packets of a flow.
@@ -81,26 +62,11 @@ public:
     unsigned int select_sender(sk_buff* skb) const;
     // Sets the Q_Key of the queue pairs; a failure of a further one is logged only. CONTEXT: process, in service.
     kernel::Status set_qkey(std::uint32_t qkey);
-    // Sets the moderation of the receive queues from first to before end, and whether DIM adjusts it. CONTEXT: process.
-    kernel::Status set_moderation(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
-        TA_EXCLUDES(lock_);
     // Moves queue pairs from SQE to RTS, from the work queue. CONTEXT: any.
     void recover();
-    // Cancels the work item that associates NAPI contexts. CONTEXT: process, out of service.
-    void cancel() TA_EXCLUDES(kernel::rtnl) { associate_.cancel(); }
 
 private:
-    static kernel::LockClass lock_class_;
-
     std::uint32_t create_flags() const;
-    template <class Queues>
-    auto& choose(Queues& queues, unsigned int others, const char* direction) TA_EXCLUDES(lock_, path_lock);
-    // Creates and starts a further queue, unless it exists.
-    kernel::Status use(RxQueue& queue) TA_REQUIRES(lock_);
-    kernel::Status use(TxQueue& queue) TA_REQUIRES(lock_);
-    // Completion vectors of queues, by their numbers.
-    unsigned int receive_vector(unsigned int queue) const;
-    unsigned int transmit_vector(unsigned int queue) const;
     kernel::Status create() TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
     // Creates the further queues that datagram mode has, up to the first that cannot be created, with queue pairs in
@@ -109,21 +75,14 @@ private:
     kernel::Status create_sender(TxQueue& queue) TA_REQUIRES(kernel::rtnl);
     // Attributes that all queue pairs have in common.
     kernel::Status move_to_init(ib_qp* qp) TA_REQUIRES(kernel::rtnl);
-    // CONTEXT: they are stopped.
-    void destroy_further_queues() TA_REQUIRES(kernel::rtnl);
     kernel::Status move_to_rts() TA_REQUIRES(kernel::rtnl);
     // Moves the queue pairs to RESET and frees all posted buffers: the HCA does not access them afterwards.
     void empty() TA_REQUIRES(kernel::rtnl);
     // Waits until all that was posted is completed.
     void drain() TA_REQUIRES(kernel::rtnl);
     void run_recovery();
-    // Associates the netdev's receive queues with the NAPI contexts of those that exist, for netdev-genl.
-    void associate_napis() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(lock_);
 
     Interface& interface_;
-    // Held while further queues are created, and while settings of all receive queues are changed.
-    kernel::Mutex lock_ TA_ACQUIRED_AFTER(kernel::rtnl){lock_class_, "ipoib_queues"};
-    const unsigned int first_vector_;
     kernel::Handle<ib_pd, shim_ib_dealloc_pd> pd_;
     // By transmit queue.
     kernel::Handle<ib_qp, shim_ib_destroy_qp> qps_[SHIM_MAX_TX_QUEUES];
@@ -132,8 +91,6 @@ private:
     RingSizes sizes_{static_cast<unsigned int>(shim_parameters.send_queue_size),
                      static_cast<unsigned int>(shim_parameters.recv_queue_size)};
     kernel::Work<&UdQueues::run_recovery> recover_;
-    // Further receive queues are created without RTNL, which associating them needs.
-    kernel::RtnlWork<&UdQueues::associate_napis> associate_;
 };
 
 } // namespace ipoib
