@@ -10,6 +10,7 @@
 #include <ipoib/trace.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
+#include <kernel/rcu.hpp>
 #include <kernel/time.hpp>
 #include <shim/ndo.h>
 

@@ -6,6 +6,7 @@
 #include <ipoib/path.hpp>
 #include <ipoib/trace.hpp>
 #include <kernel/log.hpp>
+#include <kernel/rcu.hpp>
 #include <kernel/time.hpp>
 
 namespace ipoib {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <shim/device.h>
 
 namespace ipoib {

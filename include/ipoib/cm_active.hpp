@@ -7,12 +7,13 @@
 #include <ipoib/active_release.hpp>
 #include <ipoib/address.hpp>
 #include <ipoib/path_lock.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/cm.h>

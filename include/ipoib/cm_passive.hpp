@@ -7,11 +7,12 @@
 #include <ipoib/passive_life.hpp>
 #include <ipoib/path_lock.hpp>
 #include <ipoib/rc_receive_ring.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/opaque.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/cm.h>

@@ -11,7 +11,7 @@
 #include <ipoib/cm_private_data.hpp>
 #include <ipoib/flow_balancer.hpp>
 #include <ipoib/path_lock.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/result.hpp>
 
 namespace ipoib {

@@ -11,7 +11,7 @@
 #include <ipoib/path_lock.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/packet_queue.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 
 namespace ipoib {
 

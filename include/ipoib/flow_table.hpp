@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <ipoib/path_lock.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/time.hpp>
 #include <shim/netdevice.h>
 

@@ -31,6 +31,7 @@
 #include <ipoib/settings.hpp>
 #include <ipoib/tx_queue.hpp>
 #include <ipoib/ud_queues.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>

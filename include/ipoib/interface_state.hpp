@@ -3,7 +3,7 @@
 #pragma once
 #include <ipoib/fabric_events.hpp>
 #include <ipoib/interface_life.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <ipoib/fabric_events.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/sa.h>

@@ -7,7 +7,7 @@
 
 #include <ipoib/encapsulation.hpp>
 #include <kernel/lock.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 
 namespace ipoib {

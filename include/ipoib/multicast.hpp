@@ -7,10 +7,11 @@
 #include <ipoib/address.hpp>
 #include <ipoib/group_join.hpp>
 #include <ipoib/reaper.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/hash_table.hpp>
 #include <kernel/packet_queue.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/work.hpp>
 #include <shim/sa.h>
 

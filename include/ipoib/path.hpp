@@ -8,10 +8,11 @@
 #include <ipoib/path_life.hpp>
 #include <ipoib/path_lock.hpp>
 #include <ipoib/reaper.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/hash_table.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/packet_queue.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <shim/sa.h>
 
 namespace ipoib {

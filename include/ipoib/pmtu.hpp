@@ -4,7 +4,7 @@
 #pragma once
 #include <ipoib/deferred_packets.hpp>
 #include <ipoib/encapsulation.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/counter.hpp>
 
 namespace ipoib {
 

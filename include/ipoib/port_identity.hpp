@@ -6,7 +6,7 @@
 
 #include <ipoib/address.hpp>
 #include <ipoib/hca.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <shim/device.h>
 #include <shim/netdevice.h>

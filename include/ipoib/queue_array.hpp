@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include <kernel/rcu.hpp>
+#include <kernel/counter.hpp>
+#include <kernel/published.hpp>
 
 namespace ipoib {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 
 #include <ipoib/mapped_packet.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
-#include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/ring.hpp>
 

@@ -10,7 +10,6 @@
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
-#include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/ah.h>

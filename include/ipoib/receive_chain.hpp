@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <shim/wr.h>
 
 namespace ipoib {

@@ -9,11 +9,12 @@
 #include <ipoib/segment_merger.hpp>
 #include <ipoib/shared_receive_queue.hpp>
 #include <ipoib/ud_receive_ring.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/napi.hpp>
 #include <kernel/opaque.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <shim/cq.h>
 #include <shim/dim.h>

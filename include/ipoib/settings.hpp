@@ -3,7 +3,7 @@
 #pragma once
 #include <ipoib/rx_queue.hpp>
 #include <ipoib/ud_queues.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 
 namespace ipoib {

@@ -6,7 +6,7 @@
 #include <ipoib/rc_receive_ring.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <shim/page_pool.h>
 #include <shim/srq.h>

@@ -9,10 +9,11 @@
 #include <ipoib/path_lock.hpp>
 #include <ipoib/rc_send_pool.hpp>
 #include <ipoib/ud_send_ring.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/napi.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/cq.h>

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <kernel/handle.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/work.hpp>
 #include <shim/device.h>

@@ -11,7 +11,6 @@
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
-#include <kernel/rcu.hpp>
 #include <kernel/result.hpp>
 #include <shim/cq.h>
 #include <shim/page_pool.h>

@@ -6,9 +6,10 @@
 
 #include <ipoib/mapped_packet.hpp>
 #include <ipoib/segmenter.hpp>
+#include <kernel/counter.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <kernel/ring.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // A rate limit for messages that a peer or a program can provoke.
 #pragma once
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 #include <kernel/time.hpp>
 #include <shim/sync.h>
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstdint>
 
-#include <kernel/rcu.hpp>
+#include <kernel/published.hpp>
 
 namespace kernel {
 
