@@ -21,7 +21,6 @@ PrivateData Connections::private_data() const
 
 kernel::Status Connections::start()
 {
-    TRY(interface_.rx[0].receives.start());
     const kernel::Status status = passive.start();
     if (!status.ok()) {
         log_warning(interface_.dev(), "failed to listen for connections, error %d", status.code());

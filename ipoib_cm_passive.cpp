@@ -130,7 +130,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
-    const bool shared = interface_.rx[0].receives.srq() != nullptr;
+    const bool shared = interface_.rx[0].receives.shared();
     const unsigned int max_count =
         shared ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
     // Buffers of its own make a connection dear: the last half is for first ones.
@@ -208,7 +208,7 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
     const shim_cm_reply rep{
         .qpn = shim_ib_qp_num(connection.qp.get()),
         .psn = psn,
-        .srq = connection.queue.receives.srq() != nullptr,
+        .srq = connection.queue.receives.shared(),
         .rnr_retries = rnr_retries,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(connection.without_checksums),
@@ -222,7 +222,7 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
 kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
 {
     RxQueue& queue = connection.queue;
-    const bool shared = queue.receives.srq() != nullptr;
+    const bool shared = queue.receives.shared();
     const unsigned int own = shared ? 0 : std::min(queue.receives.receives(), max_own_buffers);
     const shim_rc_qp wanted{
         // The drain's completion must come after those of all receives: one completion queue for both.
@@ -286,7 +286,7 @@ void PassiveConnections::received(const shim_wc* wc, RxQueue& queue)
         work.queue_now();
         return;
     }
-    (queue.receives.srq() ? queue.receives.ring : connection.ring).complete(wc, connection);
+    (queue.receives.shared() ? queue.receives.ring : connection.ring).complete(wc, connection);
 }
 
 void PassiveConnections::flushed(PassiveConnection& connection)

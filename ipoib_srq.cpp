@@ -20,7 +20,7 @@ unsigned int SharedReceiveQueue::max_mtu() const
 
 unsigned int SharedReceiveQueue::elements() const
 {
-    return granted_ ? shim_ib_max_srq_sge(interface_.ca()) : RcReceiveRing::own_elements;
+    return shared_ ? shim_ib_max_srq_sge(interface_.ca()) : RcReceiveRing::own_elements;
 }
 
 MessageBuffer SharedReceiveQueue::buffer() const { return MessageBuffer::of(shim_page_size(), elements()); }
@@ -28,7 +28,7 @@ MessageBuffer SharedReceiveQueue::buffer() const { return MessageBuffer::of(shim
 unsigned int SharedReceiveQueue::completions(unsigned int ring_size) const
 {
     constexpr unsigned int drains = PassiveConnections::max_draining;
-    if (granted_)
+    if (shared_)
         return ring_size + drains;
     return static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp) *
                std::min(ring_size, PassiveConnections::max_own_buffers) +
@@ -39,7 +39,7 @@ void SharedReceiveQueue::create(unsigned int receives)
 {
     receives_ = receives;
     // An HCA that has SRQs and does not grant one is used as if it had none.
-    granted_ = create_srq().ok();
+    shared_ = create_srq().ok();
 }
 
 kernel::Status SharedReceiveQueue::create_srq()
@@ -56,12 +56,6 @@ kernel::Status SharedReceiveQueue::create_srq()
     return srq.status();
 }
 
-kernel::Status SharedReceiveQueue::start()
-{
-    // Without an SRQ, connections would need rings, for which the completion queue has no entries.
-    return granted_ && !srq_ ? create_srq() : kernel::Status();
-}
-
 kernel::Status SharedReceiveQueue::fill()
 {
     if (!pool_) {
@@ -71,8 +65,10 @@ kernel::Status SharedReceiveQueue::fill()
         pool_.reset(TRY(
             kernel::check(shim_page_pool_create(interface_.dev(), queue_.napi().native(), pages, 0, per_page > 1))));
     }
-    if (!srq_ || ring.created())
+    if (!shared_ || ring.created())
         return {};
+    if (!srq_)
+        TRY(create_srq());
     TRY(ring.create(receives_, elements()));
     const kernel::Status status = ring.post_to(srq(), nullptr);
     if (!status.ok())
@@ -80,11 +76,7 @@ kernel::Status SharedReceiveQueue::fill()
     return status;
 }
 
-void SharedReceiveQueue::broke()
-{
-    broken_.store(true);
-    interface_.state.restart_queues();
-}
+void SharedReceiveQueue::broke() { interface_.state.restart_queues(); }
 
 void SharedReceiveQueue::stop()
 {
@@ -95,7 +87,6 @@ void SharedReceiveQueue::stop()
 
 void SharedReceiveQueue::destroy()
 {
-    broken_.store(false);
     srq_.reset();
     ring.empty();
     pool_.reset();

@@ -6,7 +6,6 @@
 #include <ipoib/rc_receive_ring.hpp>
 #include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
-#include <kernel/published.hpp>
 #include <kernel/result.hpp>
 #include <shim/page_pool.h>
 #include <shim/srq.h>
@@ -27,18 +26,19 @@ public:
     // Creates the SRQ. receives: buffers. Call before creating the completion queues: completions() depends on whether
     // the HCA grants an SRQ.
     void create(unsigned int receives);
-    // CONTEXT: no polls, and no connections, also for stop().
-    void destroy();
-    // Creates the SRQ again if stop() destroyed it.
-    kernel::Status start();
-    // Destroys an SRQ that was used, its buffers and their page pool.
-    void stop();
-    // Creates the page pool, and fills and posts the ring, when the first connection needs them.
+    // Creates the page pool, and fills and posts the ring, when the first connection needs them; the SRQ too, after
+    // stop().
     kernel::Status fill();
+    // Destroys what fill() created, and the SRQ. CONTEXT: no polls, and no connections.
+    void stop();
+    // Destroys everything. CONTEXT: as stop().
+    void destroy();
     // Posting to the SRQ failed: schedules a restart of the queues, which creates another. CONTEXT: any.
     void broke();
 
-    // nullptr: the HCA has none.
+    // False if each connection has a ring of its own: the HCA granted no SRQ.
+    bool shared() const { return shared_; }
+    // nullptr: not shared, or not filled since stop().
     ib_srq* srq() const { return srq_.get(); }
     page_pool* pool() const { return pool_.get(); }
     // The number of buffers that create() was given.
@@ -59,10 +59,8 @@ private:
     Interface& interface_;
     RxQueue& queue_;
     kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;
-    // The HCA granted an SRQ. There may be none while the interface is closed.
-    bool granted_ = false;
+    bool shared_ = false;
     kernel::Handle<page_pool, shim_page_pool_destroy> pool_;
-    kernel::Published<bool> broken_;
     unsigned int receives_ = 0;
 };
 

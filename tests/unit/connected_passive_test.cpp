@@ -47,8 +47,11 @@ TEST_F(PassiveTest, closing_frees_the_shared_buffers)
     EXPECT_TRUE(world.loose_pages.empty());
     EXPECT_TRUE(world.srqs.empty());
     open();
-    EXPECT_EQ(world.srqs.size(), 1U);
-    accept(1, 0x100);
+    world.refuse_srq = true;
+    EXPECT_EQ(accept(1, 0x100), nullptr);
+    EXPECT_TRUE(logged("failed to allocate SRQ, error %d"));
+    world.refuse_srq = false;
+    ASSERT_NE(accept(1, 0x100), nullptr);
     EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
 }
 
