@@ -222,6 +222,26 @@ TEST_F(EthtoolTest, new_address_is_announced_again_after_link_flaps)
     EXPECT_GE(world.dev().announcements, before + 2);
 }
 
+TEST_F(EthtoolTest, new_address_is_not_announced_without_carrier)
+{
+    open();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 1024, 512), 0);
+    world.rtnl = false;
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    const unsigned int before = world.dev().announcements;
+    EXPECT_EQ(before, 1U);
+    world.ca.port.active = false;
+    world.event(SHIM_IB_EVENT_PORT_ERR);
+    world.run_work();
+    EXPECT_FALSE(world.dev().carrier);
+    world.advance(10 * shim_hz());
+    world.run_work();
+    EXPECT_EQ(world.dev().announcements, before);
+}
+
 TEST_F(EthtoolTest, ring_change_of_a_bond_port_is_refused)
 {
     open();

@@ -91,6 +91,7 @@ void shim_unregister_netdevice_queue(net_device* dev, void* batch)
     ipoib_ndo_stop(dev);
     shim_netdev_unlock_ops(dev);
     ipoib_ndo_uninit(dev);
+    EXPECT_TRUE(dev->lower.empty() || dev->lower.back() == "uninit");
     dev->registered = false;
     std::erase(world->netdevs, dev);
     world->going.push_back(dev);

@@ -27,6 +27,25 @@ TEST_F(InterfaceTest, carrier_comes_with_the_broadcast_group)
     EXPECT_EQ(world.qp().qkey, 0xb1bU);
 }
 
+TEST_F(InterfaceTest, broadcast_group_with_an_invalid_mtu_brings_no_carrier)
+{
+    world.rtnl = true;
+    ipoib_ndo_open(&world.dev());
+    world.rtnl = false;
+    world.run_work();
+    for (const std::uint8_t code : {0, 6}) {
+        world.answer_broadcast(0, code);
+        world.run_work();
+        EXPECT_FALSE(world.dev().carrier);
+        EXPECT_TRUE(logged("the broadcast group's MTU code %u is invalid"));
+        world.advance(20 * shim_hz());
+        world.run_work();
+    }
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_TRUE(world.dev().carrier);
+}
+
 TEST_F(InterfaceTest, omni_paths_mtus_bring_the_carrier)
 {
     world.ca.omni_path = true;

@@ -155,6 +155,18 @@ TEST_F(DriverTsoTest, large_packet_that_cannot_be_mapped_is_dropped_whole)
     world.complete_sends(3);
 }
 
+TEST_F(DriverTsoTest, large_packet_on_a_queue_that_waits_for_its_restart_is_dropped)
+{
+    world.sends_until_failure = 0;
+    world.transmit(world.packet(peer(1)));
+    ASSERT_TRUE(world.dev().stopped);
+    world.sends_until_failure = -1;
+    const std::size_t sent = world.sent.size();
+    world.transmit(large(3000, 700, 1000));
+    EXPECT_EQ(world.sent.size(), sent);
+    EXPECT_EQ(world.drops, 1U);
+}
+
 TEST_F(DriverTsoTest, segment_of_too_many_fragments_is_linearized)
 {
     // The first segment has few fragments, the second too many.
