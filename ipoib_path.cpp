@@ -356,8 +356,6 @@ void PathTable::flush()
                 shim_ib_sa_cancel_query(path.query_id, path.query);
         }
         wait = waiting_for_queries_ = open_queries_ != 0;
-        if (wait)
-            no_open_queries_.reset();
     }
     if (wait)
         no_open_queries_.wait();

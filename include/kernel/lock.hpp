@@ -110,13 +110,12 @@ private:
     Lock& lock_;
 };
 
-// An event to wait for.
+// An event to wait for. Each wait() needs a complete() of its own.
 class Completion {
 public:
     Completion() { shim_init_completion(native()); }
     Completion(const Completion&) = delete;
     Completion& operator=(const Completion&) = delete;
-    void reset() { shim_init_completion(native()); }
     void complete() { shim_complete(native()); }
     void wait() { shim_wait_for_completion(native()); }
 

@@ -20,7 +20,12 @@ TEST_F(DebugfsTest, paths_are_listed_in_order_of_gid)
     open();
     meet(peer(2), 0x22);
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(show(IPOIB_DEBUG_PATH), "GID: fe80:0:0:0:0:0:0:1\n"
+    const Gid far{{0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8}};
+    world.transmit(world.packet(HwAddr::of(0, 0x100, far)));
+    EXPECT_EQ(show(IPOIB_DEBUG_PATH), "GID: 1:2:3:4:5:6:7:8\n"
+                                      "  complete:     no\n"
+                                      "\n"
+                                      "GID: fe80:0:0:0:0:0:0:1\n"
                                       "  complete:     no\n"
                                       "\n"
                                       "GID: fe80:0:0:0:0:0:0:2\n"

@@ -90,7 +90,7 @@ void shim_wait_for_completion(shim_completion* completion)
 {
     may_sleep();
     world->answer_cancelled_paths();
-    EXPECT_TRUE(completion->done) << "waits for what never comes";
+    EXPECT_TRUE(std::exchange(completion->done, false)) << "waits for what never comes";
 }
 void shim_rcu_read_lock() { ++world->reading; }
 void shim_rcu_read_unlock() { EXPECT_GE(--world->reading, 0) << "an RCU read section is left twice"; }
