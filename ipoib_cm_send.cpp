@@ -141,7 +141,7 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
 
 void RcSendPool::reclaim(ActiveConnection& connection)
 {
-    if (connection.sent.load() == connection.completed.load())
+    if (connection.outstanding() == 0)
         return;
     queue_.napi().disable();
     kernel::transmit_poll.assume_excluded();

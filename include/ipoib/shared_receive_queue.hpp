@@ -5,7 +5,6 @@
 #include <ipoib/pieces.hpp>
 #include <ipoib/rc_receive_ring.hpp>
 #include <kernel/handle.hpp>
-#include <kernel/lock.hpp>
 #include <kernel/result.hpp>
 #include <shim/page_pool.h>
 #include <shim/srq.h>

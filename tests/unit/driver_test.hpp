@@ -69,6 +69,16 @@ protected:
         ipoib_ndo_stop(&world.dev());
         world.rtnl = false;
     }
+    // Closes the interface while an item of its work queue takes long. Returns whether items are queued afterwards.
+    bool close_leaves_work()
+    {
+        workqueue_struct* const queue = interface().work_queue.native();
+        world.busy_queues.push_back(queue);
+        close();
+        world.busy_queues.clear();
+        return std::any_of(world.queued.begin(), world.queued.end(),
+                           [queue](const auto& item) { return item.queue == queue; });
+    }
 
     World world;
 };
