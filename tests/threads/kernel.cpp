@@ -50,7 +50,8 @@ void shim_init_completion(shim_completion* completion) { new (completion) shim_c
 void shim_complete(shim_completion* completion) { completion->done.store(true); }
 void shim_wait_for_completion(shim_completion* completion)
 {
-    while (!completion->done.load())
+    // Each wait consumes what one shim_complete() left.
+    while (!completion->done.exchange(false))
         std::this_thread::yield();
 }
 
