@@ -323,7 +323,8 @@ void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
     shim_local_bh_enable();
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
-std::uint32_t shim_skb_get_hash(sk_buff* skb) { return skb->len; }
+// Each length is a flow.
+std::uint32_t shim_skb_get_hash(sk_buff* skb) { return skb->len * 0x9e3779b1; }
 void shim_skb_dst_update_pmtu(sk_buff*, unsigned int) {}
 void shim_helper_icmp_too_big(sk_buff* skb, net_device*, unsigned int) { free_packet(skb); }
 void shim_skb_set_cb(sk_buff* skb, unsigned int note) { skb->note = note; }

@@ -61,6 +61,44 @@ protected:
             thread.join();
     }
 
+    void set_transmit_queues(unsigned int count)
+    {
+        shim_rtnl_lock();
+        EXPECT_TRUE(interface().settings.set_queues(count, interface().rx.count()).ok());
+        shim_rtnl_unlock();
+    }
+    // Makes changes, each after a few packets of sixteen flows. They have the address from before the first change,
+    // some of which give the queue pair another number.
+    template <class Change>
+    void change_under_traffic(Change change)
+    {
+        const HwAddr to = peer(1, HwAddr::flag_rc);
+        std::atomic<bool> over{false};
+        std::atomic<unsigned int> sent{0};
+        std::thread user([&, this] {
+            for (unsigned int n = 0; n < 20; ++n) {
+                const unsigned int before = sent.load();
+                EXPECT_TRUE(comes([&] { return sent.load() - before >= 10; })) << n;
+                shim_rtnl_lock();
+                EXPECT_TRUE(change(n).ok()) << n;
+                shim_rtnl_unlock();
+            }
+            over.store(true);
+        });
+        on_threads(2, 1, [&, this](unsigned int, unsigned int) {
+            for (unsigned int n = 0; !over.load(); ++n) {
+                sk_buff* const skb = make_packet(machine.dev(), to, 60 + n / 8 % 16);
+                if (transmit(skb, n % 8 != 7)) {
+                    sent.fetch_add(1);
+                } else {
+                    free_packet(skb);
+                    std::this_thread::yield();
+                }
+            }
+        });
+        user.join();
+    }
+
     Machine machine;
 };
 
@@ -136,34 +174,40 @@ TEST_F(ThreadTest, neighbours_are_removed_under_traffic)
     forgetful.join();
 }
 
+// The packets of a batch are those of a flow, since each queue has a doorbell of its own.
+TEST_F(ThreadTest, flows_are_sent_by_several_queue_pairs)
+{
+    set_transmit_queues(4);
+    on_threads(2, 8000, [this](unsigned int, unsigned int n) {
+        const unsigned int flow = n / 8 % 16;
+        EXPECT_TRUE(
+            transmit_soon(make_packet(machine.dev(), peer(static_cast<std::uint8_t>(flow)), 60 + flow), n % 8 != 7));
+    });
+    for (unsigned int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(comes([&] { return interface().tx[i].outstanding() == 0; })) << i;
+        EXPECT_NE(interface().tx[i].packets.value(), 0U) << i;
+    }
+}
+
 TEST_F(ThreadTest, rings_change_under_traffic)
 {
-    // Address from before the ring change, which changes the queue pair number.
-    const HwAddr to = peer(1);
-    std::atomic<bool> over{false};
-    std::atomic<unsigned int> sent{0};
-    std::thread user([&, this] {
-        for (unsigned int n = 0; n < 20; ++n) {
-            const unsigned int before = sent.load();
-            EXPECT_TRUE(comes([&] { return sent.load() - before >= 10; })) << n;
-            shim_rtnl_lock();
-            EXPECT_TRUE(interface().settings.set_ring_sizes({n % 2 ? 128U : 256U, 64}).ok());
-            shim_rtnl_unlock();
-        }
-        over.store(true);
+    change_under_traffic([this](unsigned int n) TA_REQUIRES(kernel::rtnl) {
+        return interface().settings.set_ring_sizes({n % 2 ? 128U : 256U, 64});
     });
-    on_threads(2, 1, [&, this](unsigned int, unsigned int) {
-        for (unsigned int n = 0; !over.load(); ++n) {
-            sk_buff* const skb = make_packet(machine.dev(), to);
-            if (transmit(skb, n % 8 != 7)) {
-                sent.fetch_add(1);
-            } else {
-                free_packet(skb);
-                std::this_thread::yield();
-            }
-        }
+}
+
+TEST_F(ThreadTest, number_of_queues_changes_under_traffic)
+{
+    change_under_traffic([this](unsigned int n) TA_REQUIRES(kernel::rtnl) {
+        return interface().settings.set_queues(n % 2 ? 1 : 4, interface().rx.count());
     });
-    user.join();
+}
+
+TEST_F(ThreadTest, mode_changes_under_traffic)
+{
+    set_transmit_queues(4);
+    change_under_traffic([this](unsigned int n)
+                             TA_REQUIRES(kernel::rtnl) { return interface().settings.set_connected(n % 2 == 0); });
 }
 
 // One side fills a ring and posts it; the other adds completed receives again before the post has returned.
