@@ -144,6 +144,20 @@ TEST_F(DatagramQueuesTest, queue_pairs_exist_while_the_interface_is_open_in_data
     EXPECT_EQ(world.dev().tx_queues, 1U);
 }
 
+TEST_F(DatagramQueuesTest, packet_whose_queue_was_selected_before_the_mode_changed_is_sent)
+{
+    sk_buff* const skb = packet(3);
+    EXPECT_EQ(ipoib_ndo_select_queue(skb, &world.dev()), 3);
+    EXPECT_EQ(world.store(&world.dev(), IPOIB_ATTRIBUTE_MODE, "connected", 9), 9);
+    world.run_work();
+    meet(peer(1));
+    world.transmit_on(3, skb);
+    world.run_work();
+    EXPECT_EQ(sender(0).outstanding.size(), 1U);
+    EXPECT_EQ(statistics().tx_dropped, 0U);
+    complete_all();
+}
+
 TEST_F(DatagramQueuesTest, each_queue_has_counters)
 {
     ASSERT_EQ(set_transmit_queues(1), 0);

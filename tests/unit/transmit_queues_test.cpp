@@ -146,6 +146,19 @@ TEST_F(TransmitQueuesTest, packet_on_another_queue_is_transmitted_on_the_right_o
     world.complete_sends(3);
 }
 
+TEST_F(TransmitQueuesTest, packet_whose_queue_was_selected_before_the_mode_changed_is_sent)
+{
+    connect_to(2);
+    set_mode("datagram");
+    world.run_work();
+    meet(capable(2));
+    world.transmit_on(1, world.packet(capable(2)));
+    world.run_work();
+    EXPECT_EQ(world.qp().outstanding.size(), 1U);
+    EXPECT_EQ(statistics().tx_dropped, 0U);
+    world.complete_sends(1);
+}
+
 TEST_F(TransmitQueuesTest, packets_on_another_queue_are_bounded_and_dropped_when_the_interface_goes)
 {
     connect_to(1);
