@@ -254,10 +254,9 @@ bool FlowBalancer::settled(ActiveConnection& first, unsigned long now)
     PeerFlows& flows = *first.flows;
     if (!flows.move.flows || !flows.known)
         return false;
-    if (kernel::elapsed(flows.begun, now) > kernel::milliseconds(max_move_ms))
-        return true;
-    // The stack may have packets of these flows in the former queue.
-    if (shim_netif_xmit_stopped(interface_.dev(), flows.move.from)) {
+    // The stack may have packets of these flows in the former queue. A queue that is always stopped does not tell.
+    if (shim_netif_xmit_stopped(interface_.dev(), flows.move.from) &&
+        kernel::elapsed(flows.begun, now) <= kernel::milliseconds(max_stopped_ms)) {
         flows.quiet_since = now;
         return false;
     }

@@ -48,9 +48,9 @@ static_assert(sizeof(PeerFlows) < 2048);
 class FlowBalancer {
 public:
     // Time for the peer to receive what has completed.
-    static constexpr unsigned int settle_ms = 10;
-    // A move ends after this time, whatever has completed.
-    static constexpr unsigned int max_move_ms = 500;
+    static constexpr unsigned int settle_ms = 20;
+    // Time to wait for a moment in which the former queue is not stopped.
+    static constexpr unsigned int max_stopped_ms = 500;
     // Packets that are held back, of all flows of a move; more wait in the stack.
     static constexpr unsigned int max_held = 64;
     // Interval of looks at peers with further connections, if there is no traffic.

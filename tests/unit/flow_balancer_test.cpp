@@ -189,12 +189,27 @@ TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_while_the_former_queue_is
     complete_all();
 }
 
-TEST_F(FlowBalancerTest, move_ends_after_half_a_second_whatever_has_completed)
+TEST_F(FlowBalancerTest, move_waits_half_a_second_for_a_queue_that_is_always_stopped)
+{
+    const unsigned int flow = begin_move();
+    world.dev().transmit_queues[world.moves[0].from].stopped = true;
+    world.transmit(packet(flow, 101));
+    run_for(45);
+    EXPECT_TRUE(second_->outstanding.empty());
+    run_for(10);
+    EXPECT_EQ(second_->outstanding.size(), 1U);
+    complete_all();
+}
+
+TEST_F(FlowBalancerTest, move_waits_for_sends_of_a_slow_connection)
 {
     const unsigned int flow = begin_move();
     world.transmit_on(world.moves[0].from, packet(flow, 100));
     world.transmit(packet(flow, 101));
-    run_for(60);
+    run_for(100);
+    EXPECT_TRUE(second_->outstanding.empty()) << "it would overtake the earlier one";
+    world.complete_messages(*first_, 1);
+    run_for(5);
     EXPECT_EQ(second_->outstanding.size(), 1U);
     complete_all();
 }
