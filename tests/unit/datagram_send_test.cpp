@@ -335,6 +335,19 @@ TEST_F(DatagramTest, send_during_the_end_of_a_poll_is_reaped)
     EXPECT_EQ(interface().tx[0].outstanding(), 0U);
 }
 
+TEST_F(DatagramTest, netpoll_reaps_one_send_and_receives_nothing)
+{
+    for (int i = 0; i < 3; ++i)
+        world.transmit(world.packet(peer(1)));
+    world.finish_sends(3);
+    EXPECT_EQ(interface().tx[0].poll(0), 0);
+    EXPECT_EQ(interface().tx[0].outstanding(), 2U);
+    EXPECT_EQ(interface().rx[0].poll(0), 0);
+    world.advance(2);
+    world.run_polls();
+    EXPECT_EQ(interface().tx[0].outstanding(), 0U);
+}
+
 TEST_F(DatagramTest, header_create_without_a_destination_writes_nothing)
 {
     sk_buff* skb = world.packet(peer(1));

@@ -110,9 +110,18 @@ TEST_F(DebugfsTest, drops_have_reasons)
     EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_QUEUEFULL));
     world.answer_path(-22);
     EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_FAILED));
-    world.transmit(world.packet(peer(1), 0x0800, 3000));
+    for (int i = 0; i < 100; ++i)
+        world.transmit(world.packet(peer(1), 0x0800, 3000));
     world.run_work();
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_PKT_TOO_BIG));
+    sk_buff* const shortest = world.packet(peer(1), 0x0800, 0);
+    shortest->bytes.pop_back();
+    world.transmit(shortest);
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_HDR_TRUNC));
+    world.sa_unknown = true;
+    world.transmit(world.packet(peer(4)));
     close();
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_DEAD));
     world.transmit(world.packet(peer(1)));
     EXPECT_TRUE(world.reasons.contains(SHIM_DROP_DEV_READY));
 }

@@ -140,13 +140,17 @@ TEST_F(EthtoolTest, moderation_is_set_on_the_queue_and_read_back)
 TEST_F(EthtoolTest, adaptive_moderation_follows_the_traffic)
 {
     open();
-    EXPECT_TRUE(world.dim_looks.empty());
+    EXPECT_TRUE(world.dim_samples.empty());
     const shim_moderation on{0, 0, true};
     EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &on), 0);
-    const auto before = interface().rx[0].packets.value();
-    ASSERT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
-    ASSERT_FALSE(world.dim_looks.empty());
-    EXPECT_EQ(world.dim_looks.back().second, before + 1);
+    const auto packets = interface().rx[0].packets.value(), bytes = interface().rx[0].bytes.value();
+    for (unsigned int n = 1; n <= 2; ++n) {
+        ASSERT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
+        const auto events = static_cast<std::uint16_t>(interface().rx[0].events.value());
+        ASSERT_EQ(world.dim_samples.size(), n);
+        EXPECT_EQ(world.dim_samples.back(), (World::DimSample{events, packets + n, bytes + 3 * n}));
+    }
+    EXPECT_EQ(world.dim_samples[1].events, world.dim_samples[0].events + 1);
     ASSERT_NE(world.dim, nullptr);
     world.dim->apply(world.dim->context, 64, 256);
     shim_moderation now;

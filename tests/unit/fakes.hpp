@@ -438,7 +438,12 @@ public:
     // Value of the next random number, in percent of its range.
     std::uint32_t chance = 50;
     // Samples passed to the DIM library, and the object that passed them.
-    std::vector<std::pair<std::uint16_t, std::uint64_t>> dim_looks;
+    struct DimSample {
+        std::uint16_t events;
+        std::uint64_t packets, bytes;
+        bool operator==(const DimSample&) const = default;
+    };
+    std::vector<DimSample> dim_samples;
     shim_dim* dim = nullptr;
     bool more = false;
     int spinning = 0;

@@ -267,9 +267,9 @@ void shim_dim_init(shim_dim* dim, void (*apply)(void*, unsigned int, unsigned in
 {
     *dim = {apply, context};
 }
-void shim_helper_net_dim(shim_dim* dim, std::uint16_t events, std::uint64_t packets, std::uint64_t)
+void shim_helper_net_dim(shim_dim* dim, std::uint16_t events, std::uint64_t packets, std::uint64_t bytes)
 {
-    world->dim_looks.push_back({events, packets});
+    world->dim_samples.push_back({events, packets, bytes});
     world->dim = dim;
 }
 void shim_dim_cancel(shim_dim*)
