@@ -248,7 +248,8 @@ ib_qp* create_qp(ib_cq* send_cq, ib_cq* recv_cq, ib_srq* srq, void* context);
 // A packet as the stack hands it over.
 sk_buff* make_packet(net_device& dev, const ipoib::HwAddr& to, unsigned int payload = 60);
 void free_packet(sk_buff* skb);
-// As dev_hard_start_xmit() does; false: the queue is stopped, and the packet is the caller's.
+// As dev_hard_start_xmit() does; false: the queue is stopped, and the packet is the caller's. more: this thread
+// transmits another packet next, on the same queue.
 bool transmit(sk_buff* skb, bool more = false);
 // Transmits the packet as soon as the queue runs; false: the queue stays stopped for seconds.
 bool transmit_soon(sk_buff* skb, bool more = false);

@@ -127,27 +127,35 @@ unsigned int shim_tx_queue_idle_ms(const net_device*, unsigned int)
     return 0;
 }
 
-// Returns false if the queue is stopped; the packet remains the caller's.
-static bool transmit_on(TransmitQueue& queue, unsigned int number, sk_buff* skb, bool more)
+// Transmits under the queue's lock. Returns false if the queue is stopped; the packet remains the caller's.
+static bool transmit_on(unsigned int queue, sk_buff* skb, bool more)
 {
-    std::lock_guard guard(queue.lock);
-    if (shim_netif_tx_queue_stopped(skb->dev, number))
+    if (shim_netif_tx_queue_stopped(skb->dev, queue))
         return false;
-    skb->tx_queue = number;
+    skb->tx_queue = queue;
     more_follow = more;
     ipoib_ndo_start_xmit(skb, skb->dev);
     more_follow = false;
     return true;
 }
 
+// The packets of a batch are sent on the queue of the first one, whose lock is held meanwhile.
 bool transmit(sk_buff* skb, bool more)
 {
+    constexpr int none = -1;
+    static thread_local int batch = none;
     net_device& dev = *skb->dev;
-    shim_local_bh_disable();
-    const int selected = dev.real_queues.load() > 1 ? ipoib_ndo_select_queue(skb, &dev) : 0;
-    const unsigned int number = selected < 0 ? 0 : static_cast<unsigned int>(selected);
-    const bool sent = transmit_on(dev.queues[number], number, skb, more);
-    shim_local_bh_enable();
+    if (batch == none) {
+        shim_local_bh_disable();
+        batch = dev.real_queues.load() > 1 ? std::max(ipoib_ndo_select_queue(skb, &dev), 0) : 0;
+        dev.queues[batch].lock.lock();
+    }
+    const auto number = static_cast<unsigned int>(batch);
+    const bool sent = transmit_on(number, skb, more);
+    if (!more || shim_netif_tx_queue_stopped(&dev, number)) {
+        dev.queues[std::exchange(batch, none)].lock.unlock();
+        shim_local_bh_enable();
+    }
     return sent;
 }
 
@@ -318,7 +326,8 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
 void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
 {
     shim_local_bh_disable();
-    if (!transmit_on(skb->dev->queues[queue], queue, skb, false))
+    std::lock_guard guard(skb->dev->queues[queue].lock);
+    if (!transmit_on(queue, skb, false))
         free_packet(skb);
     shim_local_bh_enable();
 }

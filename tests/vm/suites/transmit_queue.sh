@@ -80,6 +80,16 @@ test_stalled_sends_recover_with_a_stopped_queue() {
     [ "$DRIVER" = stock ] || [ "$(timeouts)" -gt "$before" ]
 }
 
+both_connected() { for host in 1 2; do set_mode $host connected; done; }
+both_datagram() { for host in 1 2; do set_mode $host datagram; done; }
+xfail_stock_stalled_messages_recover=$xfail_stock_stalled_sends_recover_with_a_stopped_queue
+test_stalled_messages_recover() {
+    both_connected
+    times_out_and_recovers -s 60000
+    [ "$DRIVER" = stock ] || ping_ok 2 10.0.0.1 -s 60000
+    both_datagram
+}
+
 # 19
 test_threaded_napi_stops_and_wakes_the_queue() {
     local host stops
@@ -95,6 +105,17 @@ test_threaded_napi_stops_and_wakes_the_queue() {
     [ "$DRIVER" = stock ] || [ "$(statistic_of 1 tx_queue_stopped)" -gt "$stops" ] || fail "the ring was never full"
     flood 1 10.0.0.2 1000
     for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
+    both_work
+}
+
+test_threaded_napi_receives_messages() {
+    local host
+    both_connected
+    for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
+    iperf 1 2 -n 40M --bidir -P 4
+    ping_ok 2 10.0.0.1 -s 60000
+    for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
+    both_datagram
     both_work
 }
 
