@@ -82,11 +82,12 @@ test_stalled_sends_recover_with_a_stopped_queue() {
 
 both_connected() { for host in 1 2; do set_mode $host connected; done; }
 both_datagram() { for host in 1 2; do set_mode $host datagram; done; }
-xfail_stock_stalled_messages_recover=$xfail_stock_stalled_sends_recover_with_a_stopped_queue
 test_stalled_messages_recover() {
+    # The in-tree driver does not recover in this mode, whether the interface is closed or the mode changes.
+    [ "$DRIVER" = ours ] || return 77
     both_connected
     times_out_and_recovers -s 60000
-    [ "$DRIVER" = stock ] || ping_ok 2 10.0.0.1 -s 60000
+    ping_ok 2 10.0.0.1 -s 60000
     both_datagram
 }
 
