@@ -87,7 +87,7 @@ coverage: ## lines of the driver that unit tests and simulator execute, in build
 	@tests/vm/need g++ libgtest-dev gcovr
 	@scripts/coverage "$(SEEDS)" "$(HOURS)"
 
-mutants: ## break the driver in one place at a time; a test must fail; TESTS=word JOBS=n, SIMULATOR=1: the simulator alone
+mutants: ## break the driver in one place at a time; a test must fail; TESTS="word..." JOBS=n, SIMULATOR=1: the simulator alone
 	@tests/vm/need g++ libgtest-dev python3
 	@JOBS=$(jobs) SEEDS=$(SEEDS) HOURS=$(HOURS) tests/mutants/run $(if $(SIMULATOR),--simulator) $(TESTS)
 
