@@ -80,8 +80,8 @@ test_stalled_sends_recover_with_a_stopped_queue() {
     [ "$DRIVER" = stock ] || [ "$(timeouts)" -gt "$before" ]
 }
 
-both_connected() { for host in 1 2; do set_mode $host connected; done; }
-both_datagram() { for host in 1 2; do set_mode $host datagram; done; }
+both_connected() { set_mode 1 connected && set_mode 2 connected; }
+both_datagram() { set_mode 1 datagram && set_mode 2 datagram; }
 test_stalled_messages_recover() {
     # The in-tree driver does not recover in this mode, whether the interface is closed or the mode changes.
     [ "$DRIVER" = ours ] || return 77
