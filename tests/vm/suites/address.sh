@@ -294,7 +294,7 @@ test_new_subnet_prefix_is_followed_and_a_set_guid_kept() {
 
 test_new_subnet_prefix_is_followed_in_connected_mode() {
     local host
-    for host in 1 2; do set_mode $host connected; done
+    MODE=connected set_modes
     wait_for 20 reaches 1 10.0.0.2
     restart_opensm_with_prefix fec0000000000007
     for host in 1 2; do wait_for 30 prefix_is $host fe:c0:00:00:00:00:00:07; done
@@ -305,7 +305,7 @@ test_new_subnet_prefix_is_followed_in_connected_mode() {
     for host in 1 2; do wait_for 30 prefix_is $host fe:80:00:00:00:00:00:00; done
     wait_for 20 reaches 1 10.0.0.2
     ping_ok 2 10.0.0.1 -s 60000
-    for host in 1 2; do set_mode $host datagram; done
+    MODE=datagram set_modes
     wait_for 30 all_are_members
 }
 

@@ -135,10 +135,10 @@ lid_change_is_followed() { # FIRST LID
 test_lid_change_is_followed() { lid_change_is_followed 0x20; }
 test_lid_change_is_followed_in_connected_mode() {
     local host
-    for host in 1 2 3; do set_mode $host connected; done
+    MODE=connected set_modes
     for host in 2 3; do wait_for 20 reaches 1 10.0.0.$host; done
     lid_change_is_followed 0x30
-    for host in 1 2 3; do set_mode $host datagram; done
+    MODE=datagram set_modes
     wait_for 20 reaches 1 10.0.0.2
 }
 

@@ -80,21 +80,24 @@ test_stalled_sends_recover_with_a_stopped_queue() {
     [ "$DRIVER" = stock ] || [ "$(timeouts)" -gt "$before" ]
 }
 
-both_connected() { set_mode 1 connected && set_mode 2 connected; }
-both_datagram() { set_mode 1 datagram && set_mode 2 datagram; }
 test_stalled_messages_recover() {
     # The in-tree driver does not recover in this mode, whether the interface is closed or the mode changes.
     [ "$DRIVER" = ours ] || return 77
-    both_connected
+    MODE=connected set_modes
     times_out_and_recovers -s 60000
     ping_ok 2 10.0.0.1 -s 60000
-    both_datagram
+    MODE=datagram set_modes
+}
+
+set_threaded() { # 0|1
+    on 1 sh -c "echo $1 >/sys/class/net/$(interface_of 1)/threaded"
+    on 2 sh -c "echo $1 >/sys/class/net/$(interface_of 2)/threaded"
 }
 
 # 19
 test_threaded_napi_stops_and_wakes_the_queue() {
-    local host stops
-    for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
+    local stops
+    set_threaded 1
     iperf 1 2 -n 40M --bidir -P 4
     [ "$DRIVER" = stock ] || stops=$(statistic_of 1 tx_queue_stopped)
     # Small packets fill the ring before the byte queue limits. The HCA delays them, or a slow sender would not fill it.
@@ -105,18 +108,17 @@ test_threaded_napi_stops_and_wakes_the_queue() {
     grep receiver /run/iperf.out | says -E '\(([0-9]|[1-5][0-9])(\.[0-9]+)?%\)'
     [ "$DRIVER" = stock ] || [ "$(statistic_of 1 tx_queue_stopped)" -gt "$stops" ] || fail "the ring was never full"
     flood 1 10.0.0.2 1000
-    for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
+    set_threaded 0
     both_work
 }
 
 test_threaded_napi_receives_messages() {
-    local host
-    both_connected
-    for host in 1 2; do on $host sh -c "echo 1 >/sys/class/net/$(interface_of $host)/threaded"; done
+    MODE=connected set_modes
+    set_threaded 1
     iperf 1 2 -n 40M --bidir -P 4
     ping_ok 2 10.0.0.1 -s 60000
-    for host in 1 2; do on $host sh -c "echo 0 >/sys/class/net/$(interface_of $host)/threaded"; done
-    both_datagram
+    set_threaded 0
+    MODE=datagram set_modes
     both_work
 }
 
