@@ -130,7 +130,7 @@ bool directed_smp(struct fabric& f, unsigned int ingress, const fabric_headers& 
     return route.hcas || route.to_trunk;
 }
 
-// Counts at one end.
+// Sets the state of one end of a cable, and counts a disconnection.
 void set_cable(Port& port, bool up)
 {
     port.set_port_state(up ? PortState::initialise : PortState::down);
@@ -139,7 +139,7 @@ void set_cable(Port& port, bool up)
         ++port.counters.link_downed;
 }
 
-// Without a cable.
+// Constructs a switch, no port of which has a cable.
 void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, std::uint8_t mtu)
 {
     node.type = NodeType::switch_;

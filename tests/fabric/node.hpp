@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by core.cpp and the
-// unit tests.
+// Nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by the C++ files of
+// the fabric and their unit tests.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace soft_ib {
 
-enum class PortState : std::uint8_t { no_change = 0, down = 1, initialise = 2, armed = 3, active = 4 };
+enum class PortState : std::uint8_t { down = 1, initialise = 2, armed = 3, active = 4 };
 inline constexpr std::uint8_t link_up = 5, polling = 2;
 inline constexpr std::uint64_t default_subnet_prefix = 0xfe80000000000000;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * /sys/kernel/debug/soft_ib/capture: every packet on the wire, as an ERF file. Opening the file starts the capture,
- * closing it stops the capture, a write ends the file for its reader. README.md has an example.
+ * /sys/kernel/debug/soft_ib/capture: every packet on the wire, as an ERF file. Opening the file for reading starts the
+ * capture, closing that stops it; any write ends the file for its reader. README.md describes it.
  */
 #include "compat.h"
 #include "engine.h"

@@ -12,7 +12,8 @@ static bool cq_event_wanted(struct soft_cq *cq, bool solicited)
 		return false;
 	if (cq->moderation_count <= 1 || !cq->moderation_us || cq->unreported >= cq->moderation_count)
 		return true;
-	if (!hrtimer_active(&cq->timer))
+	/* The callback of a timer that has expired may have missed this entry. */
+	if (!hrtimer_is_queued(&cq->timer))
 		hrtimer_start(&cq->timer, ns_to_ktime((u64)cq->moderation_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
 	return false;
 }

@@ -34,7 +34,7 @@ static int link_get(void *data, u64 *value)
 {
 	struct soft_slot *slot = data;
 
-	*value = fabric_hca_port(soft_fabric, slot->index)->state != 1;
+	*value = fabric_hca_port(soft_fabric, slot->index)->state != IB_PORT_DOWN;
 	return 0;
 }
 

@@ -32,7 +32,7 @@ void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum i
 
 	if (status == IB_WC_SUCCESS && !qp->signal_all && !(send->flags & IB_SEND_SIGNALED))
 		return;
-	if (unlikely(send->wr_id == SOFT_OWN_SEND))
+	if (unlikely(send->wr_id == SOFT_OWN_SEND && !qp->user))
 		return;
 	soft_cq_push(to_cq(qp->ib.send_cq), &wc, false, &burst->due);
 }
@@ -221,7 +221,8 @@ static void at_switch(unsigned int ingress, const struct frame *frame, struct bu
 	fan_out(&route, &answer, burst);
 }
 
-void soft_send_traps(void)
+/* Returns false if no trap can be sent. */
+static bool send_trap(void)
 {
 	struct fabric_headers headers;
 	u8 mad[FABRIC_MAD_BYTES];
@@ -235,13 +236,20 @@ void soft_send_traps(void)
 	send = fabric_switch_trap(soft_fabric, &headers, mad, &route);
 	spin_unlock_irq(&soft_fabric_lock);
 	if (!send)
-		return;
+		return false;
 	local_bh_disable();
 	soft_burst_start(&burst);
 	soft_capture(&frame, true);
 	fan_out(&route, &frame, &burst);
 	soft_burst_end(&burst);
 	local_bh_enable();
+	return true;
+}
+
+void soft_send_traps(void)
+{
+	while (send_trap()) {
+	}
 }
 
 void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, const void *payload)
@@ -419,7 +427,7 @@ void soft_engine_kick(struct soft_qp *qp)
 	spin_unlock_irqrestore(&hca->active_lock, flags);
 	if (!delay_us)
 		tasklet_schedule(&hca->engine);
-	else if (!hrtimer_active(&hca->delay))
+	else if (!hrtimer_is_queued(&hca->delay))
 		hrtimer_start(&hca->delay, ns_to_ktime((u64)delay_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
 }
 

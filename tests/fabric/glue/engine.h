@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Frames in flight, for engine.c (datagrams, routing), rc.c and rdma.c (connections), memory.c (user space). CONTEXT of
- * all: softirq, under RCU.
+ * Frames in flight. CONTEXT: softirq, or bottom halves off; under RCU from soft_burst_start() to soft_burst_end().
  */
 #pragma once
 #include "glue.h"
@@ -35,9 +34,9 @@ struct frame {
 
 /* Sends a frame of the slot's HCA: to the switch, to other HCAs, to its own queue pairs. */
 void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst *burst);
-/* Index of the P_Key that matches the frame's, or -1, which is counted. */
+/* Checks the queue pair's state, P_Key and Q_Key. Returns the index of the P_Key, or -1, and counts the drop. */
 int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h);
-/* Writes the frame's payload to the address. */
+/* Writes the frame's payload to elements at kernel addresses, from their offset on. */
 void soft_place(const struct elements *to, const struct frame *frame);
 /*
  * Writes a datagram into a receive that has space for it, with the GRH or the space for it before; corrupt: the last

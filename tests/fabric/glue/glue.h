@@ -157,7 +157,7 @@ struct soft_srq {
 	/* Guards the members below. */
 	spinlock_t lock;
 	struct soft_recv *ring;
-	u32 size, head, tail;
+	u32 size, max_sge, head, tail;
 	/* 0: not armed. */
 	u32 limit;
 };
@@ -363,7 +363,7 @@ void soft_engine_stop(struct soft_hca *hca);
 void soft_engine_kick(struct soft_qp *qp);
 /* Delivers a frame as if from the switch. CONTEXT: process. */
 void soft_inject(struct soft_slot *to, const struct fabric_headers *headers, const void *payload);
-/* Sends the switch's traps, if any. CONTEXT: process. */
+/* Sends the pending traps of all switches. CONTEXT: process. */
 void soft_send_traps(void);
 
 /* capture.c */

@@ -77,8 +77,6 @@ static void stop(void)
 	}
 	mutex_unlock(&soft_plug_lock);
 	soft_bus_stop();
-	/* Waits for the release of detached groups. */
-	rcu_barrier();
 	kfree(soft_slots);
 	vfree(soft_fabric);
 }

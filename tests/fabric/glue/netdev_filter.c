@@ -71,16 +71,19 @@ static u32 qpn_in_address(const struct net_device *dev)
 	return dev->dev_addr[1] << 16 | dev->dev_addr[2] << 8 | dev->dev_addr[3];
 }
 
+/* Warns and returns false if the netdev's address has another queue pair. */
+static bool check_address(struct net_device *dev)
+{
+	u32 qpn = qpn_in_address(dev), expected = filter_of(dev)->qpn;
+
+	return !WARN(qpn != expected, "soft_ib: the address of %s has queue pair 0x%06x, not 0x%06x\n", dev->name, qpn,
+		     expected);
+}
+
 /* The client's UD queue pair. CONTEXT: RTNL, or a client that does not destroy it meanwhile. */
 static struct soft_qp *find_qp(struct net_device *dev)
 {
-	struct soft_filter *filter = filter_of(dev);
-	struct soft_qp *qp = xa_load(&hca_of(dev)->qps, qpn_in_address(dev));
-
-	if (WARN(qpn_in_address(dev) != filter->qpn, "soft_ib: the address of %s has queue pair 0x%06x, not 0x%06x\n",
-		 dev->name, qpn_in_address(dev), filter->qpn))
-		return NULL;
-	return qp;
+	return check_address(dev) ? xa_load(&hca_of(dev)->qps, qpn_in_address(dev)) : NULL;
 }
 
 /* Sending */
@@ -307,7 +310,7 @@ static void filter_uninit(struct net_device *dev)
 {
 	struct soft_filter *filter = filter_of(dev);
 
-	find_qp(dev);
+	check_address(dev);
 	filter->qpn = 0;
 	filter->client->ndo_uninit(dev);
 }

@@ -125,6 +125,8 @@ static void qp_reset(struct soft_qp *qp)
 {
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp_retire(qp);
+	/* An engine that used it may have moved it to ERROR. */
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	soft_cq_purge(qp->ib.send_cq, qp);
 	soft_cq_purge(qp->ib.recv_cq, qp);
 	qp->sq_head = qp->sq_tail = qp->rq_head = qp->rq_tail = 0;
@@ -145,6 +147,8 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 {
 	struct soft_qp *qp = to_qp(ib);
 
+	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != READ_ONCE(qp->state))
+		return -EINVAL;
 	if ((mask & IB_QP_STATE) && !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state,
 							attr->qp_state, ib->qp_type, mask))
 		return -EINVAL;

@@ -12,6 +12,7 @@ static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct i
 		return -EOPNOTSUPP;
 	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MAX_QUEUE)
 		return -EINVAL;
+	srq->max_sge = init->attr.max_sge;
 	srq->size = roundup_pow_of_two(max(init->attr.max_wr, 1U));
 	srq->ring = soft_vzalloc(array_size(srq->size, sizeof(*srq->ring)));
 	if (!srq->ring)
@@ -39,7 +40,7 @@ static int query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 	struct soft_srq *srq = to_srq(ib);
 
 	attr->max_wr = srq->size;
-	attr->max_sge = soft_srq_sges;
+	attr->max_sge = srq->max_sge;
 	attr->srq_limit = srq->limit;
 	return 0;
 }
@@ -60,7 +61,7 @@ static int post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr, const s
 	COUNT(slot, post_recv);
 	spin_lock_irqsave(&srq->lock, flags);
 	for (; wr; wr = wr->next) {
-		if (wr->num_sge > soft_srq_sges)
+		if (wr->num_sge > srq->max_sge)
 			ret = -EINVAL;
 		else if (srq->head - srq->tail == srq->size)
 			ret = -ENOMEM;

@@ -18,7 +18,7 @@ extern "C" {
 #include <linux/types.h>
 #endif
 
-/* Limits of tables at compile time. */
+/* constexpr in C++, which computes tables from these functions at compile time. */
 #ifdef __cplusplus
 #define FABRIC_INLINE constexpr
 #else
@@ -210,7 +210,10 @@ ENTRY bool fabric_hca_mad(struct fabric *fabric, unsigned int hca, const uint8_t
  */
 ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct fabric_headers *headers, uint8_t *mad,
 			     struct fabric_route *route);
-/* Returns a trap of a switch for its subnet manager, as above; false: none is pending. */
+/*
+ * Returns a trap of a switch for its subnet manager, as above; false: none can be sent now; one that cannot be
+ * forwarded remains pending.
+ */
 ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
 			      struct fabric_route *route);
 
@@ -227,7 +230,8 @@ ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int
 /* Routes a frame that arrived by the trunk. Counts it. */
 ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, const struct fabric_headers *headers);
 /*
- * True if the HCA's link is up, the frame's DLID is its own, a group's or permissive, and so is the DGID if it has one.
+ * True if the HCA's link is up, and the DLID is a group's; or it is permissive or the port's own, and so is the DGID,
+ * if there is one.
  */
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 /* Counts a frame that arrived by cable, at both ends. */
@@ -309,7 +313,7 @@ struct fabric_responder {
 enum fabric_verdict {
 	/* The packet changes nothing and gets no answer. */
 	FABRIC_DISCARD,
-	/* The packet is answered with the AETH, for PSN answer_psn, and not accepted. */
+	/* The packet is answered, and not accepted: AETH and PSN are in struct fabric_answer. */
 	FABRIC_ANSWER,
 	/* The peer broke the protocol: answered as above, and the connection ends. */
 	FABRIC_REFUSE,
