@@ -13,6 +13,7 @@ suite_has() { suite_matches "$1" "^$2()"; } # file function
 has_two_machines() { suite_matches "$here/suites/$1.sh" '^MACHINES=2$'; } # suite
 processors_of() { # suite
     local number
+    if [ "${QUEUES:-}" = 4 ]; then echo 4; return; fi
     for number in 2 4; do
         if suite_matches "$here/suites/$1.sh" "^PROCESSORS=$number\$"; then echo $number; return; fi
     done

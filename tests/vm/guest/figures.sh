@@ -6,6 +6,9 @@
 interface_kib=1635
 # Documentation/performance.md: a connection, both ends, with the queues that the HCA has for it.
 connection_kib=87
+# Documentation/performance.md: what connections add on the first queue of each direction, and on a further one.
+first_queue_kib=19000
+further_queue_kib=4550
 # Documentation/security.md: 49151 paths and as many neighbours take some 32 MB.
 path_and_neighbour_bytes=$((32 * 1000 * 1000 / 49151))
 

@@ -178,7 +178,7 @@ stop_opensm() {
 load_fabric() { # parameters
     modprobe -a ib_umad ib_uverbs
     # shellcheck disable=SC2086
-    insmod /test/soft_ib.ko mtu="${MTU:-2048}" ${FABRIC:-} "$@"
+    insmod /test/soft_ib.ko mtu="${MTU:-2048}" ${FABRIC:-} ${QUEUES:+vectors=$QUEUES} "$@"
 }
 start_fabric() {
     if two_machines; then
@@ -294,6 +294,9 @@ set_modes() {
     local i
     for i in $(seq 1 "$PORTS"); do [ -z "${MODE:-}" ] || set_mode "$i" "$MODE" || return 1; done
 }
+take_down() { on "$1" ip link set "$(interface_of "$1")" down; }                  # HOST
+attribute() { on "$1" cat "/sys/class/net/$2/$3"; }                               # HOST INTERFACE FILE
+file() { cat "/sys/class/net/$1/$2"; }                                            # INTERFACE FILE, outside of the hosts
 link_local() { on "$1" ip -6 -o addr show dev "$(interface_of "$1")" scope link | sed -nE 's,.* inet6 ([^/]+)/.*,\1,p'; }
 
 # Echo requests that a host sent and that the kernel has seen no reply to.
@@ -342,6 +345,7 @@ pings_arrive() { # HOST [COUNT]
 }
 pinged_more_than() { [ "$(stack_counter "$1" IcmpInEchos)" -gt "$2" ]; }
 reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
+here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; } # ADDRESS, outside of the hosts
 # Hosts 1 and 2 get all their addresses and carrier, in whatever state they were, and lose nothing between them.
 both_work() {
     on 1 ip addr replace fd00::1/64 dev ib0
@@ -426,12 +430,13 @@ four_pairs_of_iperf() {
 # udev, which knows the initial namespace only.
 start_networkd() { # HOST
     mkdir -p "/run/network.$1"
+    : >"/run/networkd.$1.log"
     [ -s /etc/machine-id ] || echo 000102030405060708090a0b0c0d0e0f >/etc/machine-id
     on "$1" sh -c "mount --bind /run/network.$1 /etc/systemd/network
         mount -o remount,ro /sys
         mkdir -p /run/systemd
         mount -t tmpfs tmpfs /run/systemd
-        exec /lib/systemd/systemd-networkd" >>"/run/networkd.$1.log" 2>&1 &
+        exec /lib/systemd/systemd-networkd" >"/run/networkd.$1.log" 2>&1 &
     wait_for 10 grep -q 'Enumeration completed' "/run/networkd.$1.log"
 }
 networkd_is_gone() { ! pgrep -x systemd-network >/dev/null; }

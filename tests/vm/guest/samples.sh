@@ -26,6 +26,14 @@ settled() { # COMMAND...
     done
     echo "$now"
 }
+# Memory not in use by the kernel: free, on the processors' lists of free pages, or of programs, whose heaps are pages
+# of 2 MiB at times.
+free_now_kib() {
+    sync
+    echo 3 >/proc/sys/vm/drop_caches
+    awk '/^(MemFree|AnonPages):/ { kib += $2 } /^ +count:/ { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
+}
+free_kib() { settled free_now_kib; }
 slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 0 }' /proc/slabinfo; } # NAME
 verbs_objects() { # one line for each kind
     rdma resource show | awk '{ for (i = 3; i < NF; i += 2) n[$i] += $(i + 1) } END { for (i in n) print "verbs_" i, n[i] }' | sort

@@ -13,7 +13,6 @@ other=0x0002c9030000ef01
 bytes_of() { sed 's/../:&/g; s/^:0x://' <<<"$1"; }                                # GUID
 with_guid() { echo "${1:0:36}$(bytes_of "$2")"; }                                 # ADDRESS GUID
 guid_is() { case $(lladdr "$1" "$3") in *:"$(bytes_of "$2")") ;; *) return 1 ;; esac; } # HOST GUID INTERFACE
-down() { on "$1" ip link set "$(interface_of "$1")" down; }
 up() {
     on "$1" ip link set "$(interface_of "$1")" up
     on "$1" ip addr replace "fd00::$1/64" dev "$(interface_of "$1")"
@@ -112,7 +111,7 @@ test_address_change_of_a_running_interface_is_refused() {
 
 test_only_the_guid_can_be_set() {
     local address wrong
-    down 2
+    take_down 2
     address=$(lladdr 2)
     for wrong in "$(with_guid "$address" 0x0000000000000000)" "81${address:2}" "${address:0:9}aa${address:11}" \
         "${address:0:12}fe:81${address:17}" "$(with_guid 00:ff:ff:ff:ff:12:40:1b:ff:ff:00:00: $alias)"; do
@@ -129,7 +128,7 @@ test_only_the_guid_can_be_set() {
 port_is_unknown() { ! saquery NR | says "$(guid "$1")"; } # HOST
 # Gives host 2 the alias as its address, which its port does not have.
 use_unknown_alias() {
-    down 2
+    take_down 2
     # A subnet manager that sees the port go down loses the requested alias, and does not set it again.
     knob 2 link 0
     wait_for 20 port_is_unknown 2
@@ -143,7 +142,7 @@ use_unknown_alias() {
 # Gives host 2 the alias as its address, and joins with it.
 use_alias() {
     case $(lladdr 2) in *:"$(bytes_of $alias)") ! carrier 2 || return 0 ;; esac
-    down 2
+    take_down 2
     set_guid 2 $alias
     gid_is 2 1 "$(gid_of $alias)" || ask_for_alias 2 1 $alias
     up 2
@@ -154,7 +153,7 @@ use_alias() {
 test_guid_absent_from_the_port_prevents_carrier() {
     use_unknown_alias
     # Longer than a join takes.
-    down 1
+    take_down 1
     up 1
     wait_for 20 carrier 1
     no_carrier 2
@@ -162,7 +161,7 @@ test_guid_absent_from_the_port_prevents_carrier() {
     # Another alias does not help either.
     knob 2 alias_guid "5 $other"
     wait_for 5 gid_is 2 5 "$(gid_of $other)"
-    down 1
+    take_down 1
     up 1
     wait_for 20 carrier 1
     no_carrier 2
@@ -205,7 +204,7 @@ test_set_guid_survives_table_changes() {
     knob 2 alias_guid "6 0"
     wait_for 5 gid_is 2 6 $no_gid
     guid_is 2 $alias ib1
-    down 2
+    take_down 2
     up 2
     wait_for 20 carrier 2
     guid_is 2 $alias ib1
@@ -227,7 +226,7 @@ test_children_get_their_parents_guid() {
     use_alias
     on 2 ip link add link ib1 name blue type ipoib pkey 0x8001
     guid_is 2 $alias blue
-    down 2
+    take_down 2
     set_guid 2 "$(guid 2)"
     guid_is 2 "$(guid 2)" ib1
     guid_is 2 "$(guid 2)" blue
@@ -270,7 +269,7 @@ restart_opensm_with_prefix() { # HEXADECIMAL
 
 test_new_subnet_prefix_is_followed_and_a_set_guid_kept() {
     local prefix=fe:c0:00:00:00:00:00:05
-    down 2
+    take_down 2
     set_guid 2 $alias
     up 2
     wait_for 20 carrier 2
@@ -284,7 +283,7 @@ test_new_subnet_prefix_is_followed_and_a_set_guid_kept() {
     wait_for 30 prefix_is 1 fe:80:00:00:00:00:00:00
     wait_for 30 prefix_is 2 fe:80:00:00:00:00:00:00
     guid_is 2 $alias ib1
-    down 2
+    take_down 2
     set_guid 2 "$(guid 2)"
     up 2
     wait_for 30 carrier 1

@@ -9,7 +9,7 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-# The subnet manager makes a host's port reregister again and again, until calm.
+# Makes a host's port reregister (reregister.py) again and again, until calm.
 storm() { # HOST
     expect_missing_gids
     /test/reregister.py $(($1 - 1)) 1000000 0.03 2>/run/storm.err >/dev/null &

@@ -66,12 +66,17 @@ test_sixteen_flows_use_all_queues_in_order() {
     on 1 tc qdisc del dev ib0 root
 }
 
+# Waits until host 1 has sent 500 packets more.
+flows_go_on() {
+    wait_for 20 eval "[ \$(statistic 1 tx_packets) -ge $(($(statistic 1 tx_packets) + 500)) ]"
+}
+
 test_queues_change_under_sixteen_flows() {
     local count
     serve_iperf 2
     on 1 iperf3 -c 10.0.0.2 -P 16 -t 15 >/run/flows.iperf 2>&1 &
     for count in 4 2 3 1 4; do
-        sleep 2
+        flows_go_on
         [ "$DRIVER" = stock ] || on 1 ethtool -L ib0 tx $count
     done
     wait $! || fail "$(tail -n 3 /run/flows.iperf)"
@@ -81,7 +86,8 @@ test_queues_change_under_sixteen_flows() {
 test_link_flaps_under_sixteen_flows() {
     serve_iperf 2
     on 1 iperf3 -c 10.0.0.2 -P 16 -t 12 >/run/flows.iperf 2>&1 &
-    sleep 4
+    flows_go_on
+    [ "$DRIVER" = stock ] || wait_for 20 are_connections 1 4
     on 2 ip link set "$(interface_of 2)" down
     on 2 ip link set "$(interface_of 2)" up
     wait $! || fail "$(tail -n 3 /run/flows.iperf)"

@@ -105,16 +105,14 @@ test_flag_changes_under_traffic() {
     [ "$DRIVER" = ours ] || return 77
     local i
     both_trust
-    serve_iperf 2
-    on 1 timeout $((60 * patience)) iperf3 -c 10.0.0.2 -t 10 >/run/iperf.out &
+    start_stream 1 2
     for i in off on off on; do
         trust 1 $i
-        sleep 1
+        stream_goes_on 2
         trust 2 $i
-        sleep 1
+        stream_goes_on 2
     done
-    wait $!
-    says ' MBytes .*receiver' </run/iperf.out
+    end_stream 2
     [ "$(wrong_checksums)" = 0 ]
     both_work
 }

@@ -30,9 +30,7 @@ iface ib0.8001 inet static
     address 10.1.0.1/24
 STANZAS
 }
-file() { cat "/sys/class/net/$1/$2"; }                       # INTERFACE FILE
 is_up() { [ "$(file "$1" carrier 2>/dev/null)" = 1 ]; }      # INTERFACE
-here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
 up() { timeout $((60 * patience)) ifup "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
 down() { timeout $((60 * patience)) ifdown "$@" >/run/ifup.out 2>&1 || { sed 's/^/# /' /run/ifup.out; return 1; }; }
 peer_child() { # NAME PKEY ADDRESS

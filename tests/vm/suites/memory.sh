@@ -14,15 +14,6 @@ PARTITIONS=$(for key in $(seq 16); do printf 'p%d=0x%04x, ipoib : ALL=full;\n' "
 # shellcheck source=/dev/null
 . ./samples.sh
 
-# Memory not in use by the kernel: free, on the processors' lists of free pages, or of programs, whose heaps are pages
-# of 2 MiB at times.
-free_now_kib() {
-    sync
-    echo 3 >/proc/sys/vm/drop_caches
-    awk '/^(MemFree|AnonPages):/ { kib += $2 } /^ +count:/ { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
-}
-free_kib() { settled free_now_kib; }
-
 test_interface_takes_the_documented_memory() {
     [ "$DRIVER" = ours ] || return 77
     local before taken i count=16

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# NetworkManager configures ib1, in the initial namespace: it needs udev, which knows only that one. Host 1 is the peer.
+# NetworkManager and udev configure ib1, in the initial namespace, the only one that udev knows. Host 1 is the peer.
 PORTS=2
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
@@ -34,13 +34,20 @@ connection() { # NAME INTERFACE METHOD ADDRESS [KEY=VALUE...]
     } >"$file"
     chmod 600 "$file"
 }
+# Settings of ethtool, by udev when the interface appears, and by a connection.
+write_link_file() {
+    mkdir -p /etc/systemd/network
+    printf '%s\n' '[Match]' OriginalName=ib1 '[Link]' RxBufferSize=512 TxBufferSize=256 RxChannels=2 TxChannels=3 \
+        >/etc/systemd/network/50-ib1.link
+}
+current_are() { # ETHTOOL-OPTION RX TX
+    ethtool "$1" ib1 | awk '/^Current/ { now = 1 } now && /^[RT]X:/ { print $2 }' | xargs | says -x "$2 $3"
+}
 # A connection is up with one of its addresses.
 up() { nmcli --wait 40 connection up "$1" >/run/nmcli.out 2>&1 || { tail -n 20 /run/nmcli.out /run/nm.log | sed 's/^/# /'; return 1; }; }
 down() { nmcli --wait 40 connection down "$1" >/run/nmcli.out 2>&1 || { sed 's/^/# /' /run/nmcli.out; return 1; }; }
-file() { cat "/sys/class/net/$1/$2"; }                        # INTERFACE FILE
 is_gone() { [ ! -e "/sys/class/net/$1" ]; }
 has_address() { ip addr show dev "$1" | says " $2"; }      # INTERFACE ADDRESS
-here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; }
 
 # Sets up host 1, and loads the connections into NetworkManager.
 before_each() {
@@ -57,10 +64,26 @@ before_each() {
         connection connected ib1 manual 0 transport-mode=connected mtu=65520
         connection datagram ib1 manual 0 transport-mode=datagram mtu=2000
         connection child ib1.8001 manual 1 transport-mode=connected p-key=32769 parent=ib1
+        connection rings ib1 manual 0 transport-mode=datagram '[ethtool]' ring-rx=1024 ring-tx=128 coalesce-adaptive-rx=1
+        write_link_file
         start_network_manager
     }
 }
 ensure() { nmcli -g NAME connection show --active | says -x "$1" || up "$1"; } # CONNECTION
+
+xfail_stock_link_file_sets_rings_and_queues='the in-tree driver has one ring and one queue of fixed size'
+test_link_file_sets_rings_and_queues() {
+    current_are -g 512 256
+    current_are -l 2 3
+}
+
+xfail_stock_connection_sets_rings_and_moderation='the in-tree driver has rings of fixed size'
+test_connection_sets_rings_and_moderation() {
+    up rings
+    current_are -g 1024 128
+    ethtool -c ib1 | says 'Adaptive RX: on'
+    wait_for 20 here_reaches 10.0.0.1
+}
 
 test_connection_in_connected_mode() {
     nmcli -t -f TYPE,DEVICE device | says '^infiniband:ib1$'

@@ -17,7 +17,6 @@ write_files() { # MODE OF BLUE, MORE OF ITS [NetDev]...
     printf '%s\n' '[NetDev]' Name=blue Kind=ipoib "$@" '[IPoIB]' PartitionKey=0x8001 "Mode=$mode" >$files/blue.netdev
     printf '%s\n' '[Match]' Name=blue '[Network]' Address=10.6.0.2/24 >$files/blue.network
 }
-file() { on 2 cat "/sys/class/net/$1/$2"; }             # INTERFACE FILE
 link_shows() { on 2 ip -d link show "$1" | says "$2"; }   # INTERFACE WORDS
 has_address() { on 2 ip addr show dev "$1" | says " $2 "; }  # INTERFACE ADDRESS
 has_no_address() { ! has_address "$@"; }
@@ -43,7 +42,7 @@ before_each() {
 test_mtu_and_addresses_are_set() {
     wait_for 20 has_address ib1 10.5.0.2/24
     wait_for 20 has_address ib1 fd05::2/64
-    [ "$(file ib1 mtu)" = 1800 ]
+    [ "$(attribute 2 ib1 mtu)" = 1800 ]
     wait_for 20 reaches 2 10.5.0.1
     ping_ok 2 10.5.0.1 -s 10000
     wait_for 20 reaches 2 fd05::1
@@ -91,7 +90,7 @@ test_child_with_a_generated_address_works() {
     wait_for 20 link_shows blue 'ipoib pkey *0x8001 mode *connected'
     wait_for 15 has_address blue 10.6.0.2/24
     wait_for 20 all_is_reached
-    [ "$(file blue address | cut -c13-)" = "$(file ib1 address | cut -c13-)" ]
+    [ "$(attribute 2 blue address | cut -c13-)" = "$(attribute 2 ib1 address | cut -c13-)" ]
 }
 
 test_interface_added_later_is_set_up_with_its_child() {

@@ -9,10 +9,12 @@ reload() {
     load_driver "$@"
 }
 clamped() { # NAME GIVEN IN-FORCE
+    local log_mark
+    mark_log
     reload "$1=$2"
     [ "$(parameter "$1")" = "$3" ] || fail "$1=$2 became $(parameter "$1"), not $3"
     # Only this driver logs it.
-    [ "$DRIVER" != ours ] || [ "$2" = "$3" ] || dmesg | tail -n 20 | says "$1=$2 is now $3"
+    [ "$DRIVER" != ours ] || [ "$2" = "$3" ] || logged "$1=$2 is now $3"
 }
 works() {
     add_hosts
@@ -59,14 +61,3 @@ test_smallest_rings_work() {
     stop_traffic
 }
 test_largest_rings_work() { reload send_queue_size=8192 recv_queue_size=8192; works; }
-test_debug_levels_can_be_changed() {
-    reload
-    add_hosts
-    echo 1 >/sys/module/ib_ipoib/parameters/debug_level
-    echo 1 >/sys/module/ib_ipoib/parameters/mcast_debug_level
-    on 1 ip link set ib0 down
-    on 1 ip link set ib0 up
-    wait_for 20 carrier 1
-    echo 0 >/sys/module/ib_ipoib/parameters/debug_level
-    echo 0 >/sys/module/ib_ipoib/parameters/mcast_debug_level
-}

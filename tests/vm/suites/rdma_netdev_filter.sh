@@ -197,10 +197,10 @@ test_connected_child() {
 # the former only.
 xfail_stock_queue_pair_has_the_links_qkey='the in-tree driver leaves the Q_Key of its own queue pair to the datapath, and hears no group'
 test_queue_pair_has_the_links_qkey() {
-    local heard=0
+    local deaf=0
     reopen_with_leave_qkey 1
-    wait_for 5 reaches 1 10.0.0.2 || heard=1
+    wait_for 5 reaches 1 10.0.0.2 || deaf=1
     reopen_with_leave_qkey 0
     wait_for 20 reaches 1 10.0.0.2
-    return $heard
+    return $deaf
 }

@@ -22,11 +22,12 @@ test_carrier_follows_the_link() {
 }
 
 test_tcp_survives_a_link_flap() {
+    local before
     start_stream 1 2
+    before=$(stack_counter 1 TcpRetransSegs)
     knob 2 link 0
     wait_for 10 no_carrier 2
-    # Some packets are retransmitted by then.
-    sleep 1
+    wait_for 20 eval "[ \$(stack_counter 1 TcpRetransSegs) -gt $before ]"
     link_up 2
     wait_for 30 carrier 2
     stream_goes_on 2 60

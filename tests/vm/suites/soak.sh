@@ -56,7 +56,6 @@ to_start() { # HOST, whose interface exists
     knob "$1" fail_sends 0
     if child_peer "$1" >/dev/null && has_no_child "$1"; then make_child "$1"; fi
 }
-down() { on "$1" ip link set "$(interface_of "$1")" down; }
 up() {
     on "$1" ip link set "$(interface_of "$1")" up
     # Going down removed the address.
@@ -119,7 +118,7 @@ do_namespace() {
     to_start "$1"
 }
 do_interface() {
-    down "$1"
+    take_down "$1"
     up "$1"
 }
 do_mode() { set_mode "$1" "$(case $(mode "$1") in connected) echo datagram ;; *) echo connected ;; esac)"; }
@@ -246,7 +245,7 @@ renew_rings() { # HOST
 settle() {
     end_traffic
     each_host to_start
-    each_host down
+    each_host take_down
     [ "$DRIVER" != ours ] || each_host renew_rings
     each_host up
     each_host wait_for 60 addresses_ready

@@ -9,7 +9,6 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;
 quiet=0x0007 : ALL=full;'
 
 module() { [ "$DRIVER" = stock ] && echo ib_ipoib || echo /test/ib_ipoib.ko; }
-file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
 
 # Module
 
@@ -73,17 +72,17 @@ test_port_of_another_link_layer_gets_no_interface() {
 # netdev
 
 test_netdev_has_the_in_tree_properties() {
-    [ "$(file ib0 type)" = 32 ]
-    [ "$(file ib0 addr_len)" = 20 ]
-    [ "$(file ib0 dev_id)" = 0x0 ]
-    [ "$(file ib0 dev_port)" = 0 ]
-    [ "$(file ib0 addr_assign_type)" = 0 ]
+    [ "$(attribute 1 ib0 type)" = 32 ]
+    [ "$(attribute 1 ib0 addr_len)" = 20 ]
+    [ "$(attribute 1 ib0 dev_id)" = 0x0 ]
+    [ "$(attribute 1 ib0 dev_port)" = 0 ]
+    [ "$(attribute 1 ib0 addr_assign_type)" = 0 ]
     # IFF_BROADCAST, IFF_MULTICAST, and the flags of an interface that is up.
-    [ $(($(file ib0 flags) & 0x1002)) = $((0x1002)) ]
-    [ $(($(file ib0 flags) & ~0x1043)) = 0 ]
+    [ $(($(attribute 1 ib0 flags) & 0x1002)) = $((0x1002)) ]
+    [ $(($(attribute 1 ib0 flags) & ~0x1043)) = 0 ]
     [ "$(on 1 ip -d -j link show ib0 | jq '.[0].max_mtu')" = 65520 ]
     # Two send rings; the default of all netdevs in the in-tree driver of Linux 7.
-    case $(file ib0 tx_queue_len) in 256) ;; 1000) [ "$DRIVER" = stock ] ;; *) return 1 ;; esac
+    case $(attribute 1 ib0 tx_queue_len) in 256) ;; 1000) [ "$DRIVER" = stock ] ;; *) return 1 ;; esac
 }
 
 test_features_of_every_hca_are_on() {
@@ -114,18 +113,18 @@ test_new_interface_has_a_kernel_chosen_name_and_its_hca_as_device() {
     # A child has no parent device in sysfs.
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     ! on 1 test -e /sys/class/net/blue/device || return 1
-    [ "$(file blue dev_port)" = 0 ]
-    [ "$(file blue iflink)" = "$(file ib0 ifindex)" ]
-    [ "$(file ib0 iflink)" = "$(file ib0 ifindex)" ]
+    [ "$(attribute 1 blue dev_port)" = 0 ]
+    [ "$(attribute 1 blue iflink)" = "$(attribute 1 ib0 ifindex)" ]
+    [ "$(attribute 1 ib0 iflink)" = "$(attribute 1 ib0 ifindex)" ]
     on 1 ip link del blue
 }
 
 test_addr_assign_type_shows_a_childs_set_address() {
     on 1 ip link add link ib0 name blue address "$(lladdr 1)" type ipoib pkey 0x8001
-    [ "$(file blue addr_assign_type)" = 3 ]
+    [ "$(attribute 1 blue addr_assign_type)" = 3 ]
     on 1 ip link del blue
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
-    [ "$(file blue addr_assign_type)" = 0 ]
+    [ "$(attribute 1 blue addr_assign_type)" = 0 ]
     on 1 ip link del blue
 }
 
@@ -136,8 +135,10 @@ test_unnamed_child_is_called_ipoib0() {
 }
 
 test_child_without_a_link_is_refused() {
+    local words
+    case $DRIVER in ours) words='an ipoib child needs a parent: link DEVICE' ;; *) words='Invalid argument' ;; esac
     ! on 1 ip link add name x type ipoib pkey 0x8001 2>/run/refusal || return 1
-    grep -q 'Invalid argument' /run/refusal || [ "$DRIVER" = ours ]
+    grep -q "$words" /run/refusal || fail "$(cat /run/refusal)"
     ! on 1 test -e /sys/class/net/x || return 1
 }
 
@@ -153,13 +154,15 @@ test_link_netnsid_is_reported() {
 }
 
 test_private_ioctls_are_not_supported() {
-    on 1 python3 -c 'import errno, fcntl, socket
+    # The core reads SIOCSHWTSTAMP's (0x89b0) struct hwtstamp_config, whose zeros are valid, before it calls the driver.
+    on 1 python3 -c 'import array, errno, fcntl, socket, struct
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+config = array.array("i", [0] * 3)
 for request in 0x8947, 0x89b0, 0x89b1, 0x89f0:
     try:
-        fcntl.ioctl(s, request, b"ib0".ljust(40, b"\0"))
+        fcntl.ioctl(s, request, struct.pack("16sQ16x", b"ib0", config.buffer_info()[0]))
     except OSError as error:
-        assert error.errno in (errno.EOPNOTSUPP, errno.EFAULT), error
+        assert error.errno == errno.EOPNOTSUPP, f"{request:#x}: {error}"
     else:
         raise SystemExit(f"{request:#x} was accepted")'
 }
@@ -231,9 +234,9 @@ test_umcast_logs_that_user_groups_are_ignored() {
     mark_log
     on 1 sh -c 'echo 1 >/sys/class/net/ib0/umcast'
     logged 'ib0: ignoring multicast groups joined directly by userspace'
-    [ "$(file ib0 umcast)" = 1 ]
+    [ "$(attribute 1 ib0 umcast)" = 1 ]
     on 1 sh -c 'echo 0 >/sys/class/net/ib0/umcast'
-    [ "$(file ib0 umcast)" = 0 ]
+    [ "$(attribute 1 ib0 umcast)" = 0 ]
 }
 
 test_refused_child_of_a_child_is_logged() {

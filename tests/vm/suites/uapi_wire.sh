@@ -5,8 +5,6 @@
 PORTS=2
 HOSTS=1
 
-file() { on 1 cat "/sys/class/net/$1/$2"; }                                  # INTERFACE FILE, of host 1
-
 # Requests to the fabric, traced at functions of the RDMA core
 
 tracing=/sys/kernel/tracing
@@ -107,8 +105,8 @@ test_unused_neighbour_is_removed_with_its_connection() {
 
 # Features that the in-tree driver does not have
 
-inflight() { file ib0 queues/tx-0/byte_queue_limits/inflight; }
-limit() { file ib0 queues/tx-0/byte_queue_limits/limit; }
+inflight() { attribute 1 ib0 queues/tx-0/byte_queue_limits/inflight; }
+limit() { attribute 1 ib0 queues/tx-0/byte_queue_limits/limit; }
 xfail_stock_bytes_in_flight_are_limited='the in-tree driver has no byte queue limits'
 test_bytes_in_flight_are_limited() {
     local i most=0 allowed=0 now

@@ -182,6 +182,7 @@ test_qperf() {
 
 complete() { # EXPECTED OPERATION... [ARGUMENT...]
     timeout $((120 * patience)) ./verbs.py "${@:2}" >/run/works 2>&1 || fail "$(tail -n 5 /run/works)"
+    [ -s /run/works ] || fail "no completions: $*"
     ! grep -vE ": ${1// | / [|] }\$" /run/works | sed 's/^/# /' | grep . || fail "expected: $1"
 }
 fine='success success success | success success | same'

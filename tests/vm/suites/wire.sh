@@ -20,7 +20,6 @@ forget_each_other() {
     each_host forget_neighbours
     each_host forget_neighbours
 }
-take_down() { on "$1" ip link set "$(interface_of "$1")" down; }
 
 # Disables packets with the stack's own timing: no router solicitations.
 quiet_host() {
