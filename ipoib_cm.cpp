@@ -22,10 +22,8 @@ PrivateData Connections::private_data() const
 kernel::Status Connections::start()
 {
     const kernel::Status status = passive.start();
-    if (!status.ok()) {
+    if (!status.ok())
         log_warning(interface_.dev(), "failed to listen for connections, error %d", status.code());
-        stop();
-    }
     return status;
 }
 

@@ -16,7 +16,8 @@ namespace ipoib {
 
 namespace {
 
-constexpr unsigned int max_back_off_seconds = 64;
+// Doublings of the back-off: up to 64 s.
+constexpr unsigned int max_doublings = 6;
 // Parameters of a REQ. IPoIB uses neither RDMA reads nor atomics; peers expect the in-tree driver's values. A
 // timeout of 20 is 4.096 us * 2^20 = 4.3 s.
 constexpr std::uint8_t responder_resources = 4, cm_response_timeout = 20, max_cm_retries = 15;
@@ -34,8 +35,8 @@ unsigned long ActiveConnection::next_request_at() const
 void ActiveConnection::back_off()
 {
     stales = 0;
-    const unsigned int doubled = 1U << std::min(refusals - 1, 6U);
-    check_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(std::min(doubled, max_back_off_seconds)));
+    const unsigned int doublings = std::min(refusals - 1, max_doublings);
+    check_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(1U << doublings));
 }
 
 ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& path)
@@ -240,6 +241,14 @@ void ActiveConnections::send_failed(ActiveConnection& connection)
 
 // The work item
 
+void ActiveConnections::end_back_offs(unsigned long now, kernel::PacketQueue& ready)
+{
+    for (ActiveConnection& connection : list_)
+        if (connection.life.state() == ActiveLife::State::refused && !connection.release.started() &&
+            kernel::reached(connection.check_at, now))
+            perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
+}
+
 unsigned long ActiveConnections::service()
 {
     // Memory may be reclaimed by writing pages to a peer, over a connection that is made here.
@@ -251,7 +260,8 @@ unsigned long ActiveConnections::service()
     unsigned long delay = interface_.connections.flows.service(ready);
     {
         PathTable::Guard guard(interface_.paths);
-        delay = next_check(now, delay, ready);
+        end_back_offs(now, ready);
+        delay = next_check(now, delay);
     }
     interface_.requeue(ready);
     return delay;
@@ -378,17 +388,18 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
             return;
     }
     const PrivateData theirs = PrivateData::from(message.private_data);
-    connection.max_message = theirs.parameters.receive_mtu.value();
-    connection.without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
+    const unsigned int max_message = theirs.parameters.receive_mtu.value();
     // No interface has an MTU below min_mtu. A connection for shorter messages would carry no packet; datagrams do.
     constexpr unsigned int min_message = min_mtu + sizeof(Encapsulation);
-    if (connection.max_message < min_message) {
-        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", connection.max_message, min_message);
+    if (max_message < min_message) {
+        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", max_message, min_message);
         interface_.connections.malformed.add();
         shim_ib_send_cm_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         report(connection, ActiveLife::Event::failed);
         return;
     }
+    connection.max_message = max_message;
+    connection.without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
     const kernel::Status status = [&]() -> kernel::Status {
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
         TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, 0, 0));

@@ -60,11 +60,11 @@ unsigned long PassiveConnections::service()
 {
     const kernel::NoIo no_io;
     const unsigned long now = shim_jiffies();
-    while (check_proven()) {}
+    // A flood of REQs leaves many; the other work of the queue must not wait until all are done.
+    while (shim_jiffies() == now && check_proven()) {}
     PassiveLife::Action action;
     while (PassiveConnection* connection = next_due(action)) {
         perform(*connection, action);
-        // A flood of REQs leaves many; the other work of the queue must not wait until all are done.
         if (shim_jiffies() != now)
             break;
     }
@@ -76,7 +76,7 @@ unsigned long PassiveConnections::next_check()
     PathTable::Guard guard(interface_.paths);
     bool ending = false;
     for (PassiveConnection& connection : list_) {
-        if (connection.due != PassiveLife::Action::none)
+        if (connection.due != PassiveLife::Action::none || connection.proven.load())
             return 1;
         ending |= connection.life.ending();
     }
@@ -133,7 +133,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
     const bool shared = interface_.rx[0].receives.shared();
     const unsigned int max_count =
         shared ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
-    // Buffers of its own make a connection dear: the last half is for first ones.
+    // Each connection has its own buffers then: the last half of the slots is for peers' first connections.
     if (!shared && another && count_ >= max_count / 2)
         return false;
     if (count_ < max_count)

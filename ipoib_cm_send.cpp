@@ -85,7 +85,7 @@ void RcSendPool::ring_doorbell()
     const int error = shim_helper_post_send(open_->qp.get(), first_->native(), nullptr);
     first_ = last_ = nullptr;
     if (error) [[unlikely]] {
-        // The queue pair is destroyed; then its sends are freed, posted or not.
+        // service() will destroy the queue pair; reclaim() then frees its sends, posted or not.
         log_warning(interface_.dev(), "post_send on a connection failed, error %d", error);
         open_->post_failed.store(true);
         interface_.connections.active.work.queue_now();

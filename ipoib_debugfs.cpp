@@ -12,8 +12,8 @@ namespace ipoib {
 
 namespace {
 
-// Rows of a table, copied in one walk under the table's lock, then sorted and printed without the lock. CONTEXT:
-// process.
+// Rows of a table, copied in one walk under the table's lock, then printed without the lock, in most files sorted.
+// CONTEXT: process.
 template <class Row>
 class Snapshot {
 public:
@@ -23,7 +23,7 @@ public:
         space_ = rows;
         return rows == 0 || rows_.allocate(rows);
     }
-    // Ignores rows beyond that: they were added to the table after it was counted.
+    // Ignores rows beyond the allocated space: they were added to the table after it was counted.
     void add(const Row& row)
     {
         if (used_ < space_)
@@ -102,9 +102,9 @@ kernel::Status show_neighbours(PathTable& table, seq_file* file)
     table.for_each([&rows](Path& path) TA_REQUIRES(path_lock) {
         for (Neighbour& neighbour : path.neighbours)
             rows.add({neighbour.key(),
-                      neighbour.connection.load() ? "connection"
-                      : neighbour.ah.load()       ? "datagram"
-                                                  : "waiting",
+                      neighbour.connection.load()                                         ? "connection"
+                      : neighbour.ah.load() || (path.life.usable() && !neighbour.attempt) ? "datagram"
+                                                                                          : "waiting",
                       neighbour.last_used.load_relaxed()});
     });
     rows.sort();

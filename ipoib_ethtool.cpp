@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// ethtool: statistics, link speed, interrupt moderation, ring sizes, private flags.
+// ethtool: statistics, link speed, interrupt moderation, ring sizes, channels, private flags.
 #include <algorithm>
 #include <array>
 
@@ -54,9 +54,9 @@ constexpr Statistic statistics[] = {
     COUNTER("tx_too_long", pmtu.too_long),
     COUNTER("path_queries", paths.queries),
     COUNTER("path_query_failures", paths.failures),
-    COUNTER("path_limit_reached", paths.refusals),
+    COUNTER("path_limit_reached", paths.limits_reached),
     COUNTER("group_joins", groups.joins),
-    COUNTER("group_join_failures", groups.refusals),
+    COUNTER("group_join_failures", groups.failures),
     COUNTER("cm_req_sent", connections.active.requests_sent),
     COUNTER("cm_established", connections.active.established),
     COUNTER("cm_req_failed", connections.active.requests_failed),
@@ -222,7 +222,9 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ethtool_set_rings(net_device* dev, unsigned 
 void ipoib_ethtool_get_channels(const net_device* dev, shim_channels* channels)
 {
     const Interface& interface = Interface::of(dev);
-    *channels = {interface.settings.transmit_queues(), interface.rx.count(), interface.further_queues.max_transmit(),
+    // An rdma_netdev has its own number, which the user cannot change.
+    const unsigned int transmits = interface.settings.transmit_queues();
+    *channels = {transmits, interface.rx.count(), std::max(transmits, interface.further_queues.max_transmit()),
                  interface.further_queues.max_receive()};
 }
 

@@ -38,7 +38,7 @@ FlowTable::Plan FlowTable::plan(unsigned int open, unsigned int max_open, bool m
     unsigned int load[max_queues]{}, busy = 0, used = 0, connections = 0;
     for (unsigned int queue = 0; queue < max_queues; ++queue)
         connections += (open & bit(queue)) != 0;
-    // Without traffic looks are rarer.
+    // Without traffic plans are rarer.
     const unsigned long passed = kernel::elapsed(last_plan_, now) / kernel::milliseconds(interval_ms);
     const auto intervals = static_cast<unsigned int>(std::clamp(passed, 1UL, 8UL));
     last_plan_ = now;
@@ -60,7 +60,7 @@ FlowTable::Plan FlowTable::plan(unsigned int open, unsigned int max_open, bool m
         crowded_ = 0;
     else
         crowded_ = intervals == 1 ? crowded_ + 1 : 1;
-    plan.another = crowded_ >= patience;
+    plan.another = crowded_ >= min_crowded_intervals;
     if (may_move)
         plan.move = choose_move(load, open, now);
     load[plan.move.from] -= plan.move.count;

@@ -49,7 +49,7 @@ unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
     if (flows->table.count(flow, shim_skb_len(skb), now)) [[unlikely]]
         place(first, flow);
     if (flows->table.due(now)) [[unlikely]] {
-        flows->look.store(true);
+        flows->due.store(true);
         // One run serves all peers.
         if (kernel::reached(next_service_.load_relaxed(), now)) {
             next_service_.store(now + kernel::milliseconds(FlowTable::interval_ms));
@@ -176,9 +176,9 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
             const bool others = has_others(first);
             several |= others;
             // Without traffic, too: unused connections are to end.
-            if (first.flows->look.load() || (others && first.flows->table.due(now))) {
-                first.flows->look.store(false);
-                look(first, now, ready);
+            if (first.flows->due.load() || (others && first.flows->table.due(now))) {
+                first.flows->due.store(false);
+                service_peer(first, now, ready);
             }
             begun |= first.flows->move.flows && !first.flows->known;
             under_way |= first.flows->move.flows != 0;
@@ -202,10 +202,10 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
     while (ActiveConnection* const first = under_way ? next_settled(now, queue) : nullptr)
         if (!finish_move(*first, interface_.tx[queue]))
             break;
-    return under_way ? 1 : several ? kernel::seconds(look_interval_s) : 0;
+    return under_way ? 1 : several ? kernel::seconds(check_interval_s) : 0;
 }
 
-void FlowBalancer::look(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)
+void FlowBalancer::service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)
 {
     PeerFlows& flows = *first.flows;
     const FlowTable::Plan plan = flows.table.plan(open(first), interface_.tx.count(), flows.move.flows == 0, now);
@@ -231,7 +231,7 @@ void FlowBalancer::begin_move(ActiveConnection& first, const FlowTable::Move& mo
     flows.move = move;
     flows.known = false;
     flows.begun = now;
-    // Before the flows' queue changes: who sees that sees this.
+    // Set before the flows' queue changes: a sender that reads the new queue also reads moving.
     at(first, move.from)->moving.store(true);
     at(first, move.to)->moving.store(true);
     for (unsigned int flow = 0; flow < FlowTable::max_flows; ++flow)
@@ -254,7 +254,8 @@ bool FlowBalancer::settled(ActiveConnection& first, unsigned long now)
     PeerFlows& flows = *first.flows;
     if (!flows.move.flows || !flows.known)
         return false;
-    // The stack may have packets of these flows in the former queue. A queue that is always stopped does not tell.
+    // Packets of these flows may still wait in the former queue's qdisc while it is stopped; waits for max_stopped_ms
+    // at most.
     if (shim_netif_xmit_stopped(interface_.dev(), flows.move.from) &&
         kernel::elapsed(flows.begun, now) <= kernel::milliseconds(max_stopped_ms)) {
         flows.quiet_since = now;

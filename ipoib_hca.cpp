@@ -103,11 +103,10 @@ constinit unsigned int parents_made TA_GUARDED(kernel::rtnl);
 
 kernel::Status add_port(Hca& hca, std::uint32_t port)
 {
-    net_device* const made = shim_helper_alloc_netdev(hca.ca(), port);
-    if (!made)
-        return kernel::no_memory;
     kernel::Guard guard(kernel::rtnl);
-    kernel::Handle<net_device, shim_free_netdev> dev(made);
+    kernel::Handle<net_device, shim_free_netdev> dev(shim_helper_alloc_netdev(hca.ca(), port));
+    if (!dev)
+        return kernel::no_memory;
     // HCAs begin at different vectors: the same processor often serves the first vector of each.
     if (hca.parents.empty())
         hca.begin_vectors(parents_made);

@@ -41,7 +41,7 @@ bool GroupSet::send_now(Group& group, sk_buff* skb)
     ib_ah* ah = group.ah.load();
     if (!ah)
         return false;
-    group.last_used.store(shim_jiffies());
+    kernel::touch(group.last_used, shim_jiffies());
     shim_skb_pull(skb, sizeof(HwAddr));
     interface_.tx[0].ring.send(skb, ah, HwAddr::multicast_qpn);
     return true;
@@ -64,7 +64,8 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     group = groups_.find(mgid);
     if (!group)
         group = add(mgid, Group::Kind::send_only);
-    // The group may have been joined since the lookup above; a packet that begins to wait now would stay.
+    // Checked again under the lock: if the group was joined since the lookup, finish_join() has taken the packets that
+    // waited.
     if (group && send_now(*group, skb))
         return;
     if (group)
@@ -235,6 +236,7 @@ void GroupSet::send_join(Group& group)
         shim_helper_sa_join(interface_.ca(), interface_.identity.port(), &member, !broadcast, join_completed, &group));
     if (!membership.ok()) {
         log_warning(interface_.dev(), "ib_sa_join_multicast failed, status %d", membership.status().code());
+        failures.add();
         finish_join(group, GroupJoin::Event::refused);
         return;
     }
@@ -264,15 +266,16 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
         if (status) {
             // ib_sa frees the membership, as this returns nonzero.
             (void)group.membership.release();
-            refusals.add();
+            failures.add();
+            const char* const kind = group.join.send_only() ? "sendonly " : "";
             const bool expected = status == kernel::timed_out || status == kernel::try_again ||
                                   (status == kernel::invalid && group.join.send_only());
             if (expected)
-                log_multicast(interface_.dev(), "%smulticast join failed for %pI6, status %d",
-                              group.join.send_only() ? "sendonly " : "", group.key().bytes, status);
+                log_multicast(interface_.dev(), "%smulticast join failed for %pI6, status %d", kind, group.key().bytes,
+                              status);
             else
-                log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d",
-                            group.join.send_only() ? "sendonly " : "", group.key().bytes, status);
+                log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d", kind, group.key().bytes,
+                            status);
         }
         ready = finish_join(group, status == 0                   ? GroupJoin::Event::granted
                                    : status == kernel::timed_out ? GroupJoin::Event::unanswered
@@ -285,13 +288,13 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
 kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& member)
 {
     const bool broadcast = group.kind == Group::Kind::broadcast;
-    if (broadcast)
-        TRY(interface_.link.apply(member));
     if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
         if (group.attached)
             interface_.detach_group(group.key(), group.mlid);
         group.attached = false;
-        if (const kernel::Status status = interface_.attach_group(group.key(), member.mlid, broadcast); !status.ok()) {
+        const kernel::Status status =
+            interface_.attach_group(group.key(), member.mlid, broadcast ? &member.qkey : nullptr);
+        if (!status.ok()) {
             log_warning(interface_.dev(), "couldn't attach QP to multicast group %pI6", group.key().bytes);
             return status;
         }
@@ -314,11 +317,11 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         log_warning(interface_.dev(), "ib_address_create failed, status %d", made.status().code());
         return made.status();
     }
+    if (broadcast)
+        TRY(interface_.link.apply(member));
     kernel::Owned<AddressHandle> former = std::exchange(group.handle, made.take());
     group.ah.store(group.handle->get());
     interface_.reaper.retire(std::move(former));
-    if (broadcast)
-        interface_.link.broadcast_joined();
     return {};
 }
 

@@ -15,15 +15,6 @@ constinit kernel::LockClass PathTable::lock_class_;
 
 namespace {
 
-template <class T>
-void touch(T& used)
-{
-    // The cache line is shared by all CPUs: write it once a tick at most.
-    const unsigned long now = shim_jiffies();
-    if (used.last_used.load_relaxed() != now)
-        used.last_used.store(now);
-}
-
 bool goes_by_datagram(const Settings& settings, const Neighbour& neighbour) TA_REQUIRES(path_lock)
 {
     return !settings.connected() || !neighbour.key().connected_capable() || neighbour.refused;
@@ -48,12 +39,12 @@ void PathTable::send(sk_buff* skb, const HwAddr& to, TxQueue& queue)
     kernel::RcuGuard rcu;
     if (Neighbour* neighbour = neighbours_.find(rcu, to)) [[likely]] {
         if (ib_ah* ah = neighbour->ah.load()) [[likely]] {
-            touch(*neighbour);
+            kernel::touch(neighbour->last_used, shim_jiffies());
             send_datagram(skb, to, ah, queue);
             return;
         }
         if (ActiveConnection* connection = neighbour->connection.load()) {
-            touch(*neighbour);
+            kernel::touch(neighbour->last_used, shim_jiffies());
             interface_.connections.flows.send(*connection, skb, queue);
             return;
         }
@@ -78,7 +69,7 @@ void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)
     kernel::RcuGuard rcu;
     if (Path* path = paths_.find(rcu, to.gid())) {
         if (ib_ah* ah = path->ah.load()) {
-            touch(*path);
+            kernel::touch(path->last_used, shim_jiffies());
             send_datagram(skb, to, ah, interface_.tx[0]);
             return;
         }
@@ -96,10 +87,10 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour,
         shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NOMEM : SHIM_DROP_DEV_READY);
         return;
     }
-    touch(*path);
+    kernel::touch(path->last_used, shim_jiffies());
     set_idle(*path, false);
     if (neighbour)
-        touch(*neighbour);
+        kernel::touch(neighbour->last_used, shim_jiffies());
     dropped.add(path->waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
     const bool requested = request(*path);
     if (path->life.usable()) {
@@ -136,7 +127,7 @@ bool PathTable::allows(unsigned int count, unsigned int max, const char* what)
 {
     if (count < max) [[likely]]
         return true;
-    refusals.add();
+    limits_reached.add();
     log_warning(interface_.dev(), "limit of %u %s reached", count, what);
     return false;
 }
@@ -350,8 +341,8 @@ void PathTable::flush()
         for (Path& path : all_) {
             unlink(path);
             gone.push_back(path);
-            // The query completes with -EINTR, or its completion waits for this lock. The path stays allocated: only
-            // this function frees paths on the list.
+            // The query completes with -EINTR, or its completion waits for this lock. The path stays allocated until
+            // release() below: collect_garbage() removes no path with a pending query.
             if (path.query)
                 shim_ib_sa_cancel_query(path.query_id, path.query);
         }
@@ -360,6 +351,7 @@ void PathTable::flush()
     if (wait)
         no_open_queries_.wait();
     {
+        // complete_query() completes the wait under the lock, and has released it now.
         Guard guard(*this);
         waiting_for_queries_ = false;
     }
@@ -418,7 +410,7 @@ void PathTable::collect_garbage(unsigned long idle)
                 if (path.waiting.empty())
                     end(path);
             } else if (unused(path)) {
-                // To the end of the list of unused paths; it is queried again when it is used.
+                // Moves it to the end of the list, so that the longest unused path is evicted first.
                 static_cast<kernel::ListNode<Path>&>(path).unlink();
                 all_.push_back(path);
                 set_idle(path, true);

@@ -20,8 +20,9 @@ void Requeuer::stop() { interface_.tx_dropped.add(packets_.stop()); }
 void Requeuer::send(sk_buff* skb)
 {
     const int queue = interface_.select_queue(skb);
-    // Not through the qdisc: what chose the wrong queue would choose it again.
-    shim_dev_direct_xmit(skb, queue < 0 ? 0 : static_cast<unsigned int>(queue));
+    // Bypasses the qdisc: what selected the wrong queue, such as tc's skbedit, would select it again.
+    if (!shim_dev_direct_xmit(skb, queue < 0 ? 0 : static_cast<unsigned int>(queue)))
+        interface_.tx_dropped.add();
 }
 
 } // namespace ipoib

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Changes of mode, connection checksums, umcast, interrupt moderation and ring sizes.
+// Changes of mode, connection checksums, umcast, interrupt moderation, ring sizes and numbers of queues.
 #include <ipoib/interface.hpp>
 #include <ipoib/settings.hpp>
 #include <kernel/log.hpp>

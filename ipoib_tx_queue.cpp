@@ -64,21 +64,29 @@ void TxQueue::empty()
 void TxQueue::stop_stack()
 {
     stops.add();
-    if (!ring.has_room())
-        shim_trace_ring(dev_, "send", "stopped", ring.index().used(), ring.index().size());
-    else
-        shim_trace_ring(dev_, "connected send", "stopped", pool.used(), pool.size());
+    trace("stopped");
     shim_netif_tx_stop_queue(dev_, index_);
-    // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the room it made is seen here.
+    // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the space it freed is seen here.
     shim_smp_mb();
-    if (has_room())
+    if (has_space())
         shim_netif_tx_start_queue(dev_, index_);
+}
+
+void TxQueue::trace(const char* what) const
+{
+    const std::uint32_t datagrams = ring.index().used(), messages = pool.used();
+    if (datagrams >= messages)
+        shim_trace_ring(dev_, "send", what, datagrams, ring.index().size());
+    else
+        shim_trace_ring(dev_, "connected", what, messages, pool.size());
 }
 
 void TxQueue::hold_stack()
 {
     ++holds_;
     held_.store(true);
+    // Pairs with the barrier in wake_stack(): it sees that the queue is held if it sees the queue stopped.
+    shim_smp_mb();
     shim_netif_tx_stop_queue(dev_, index_);
 }
 
@@ -95,7 +103,7 @@ void TxQueue::wake_stack()
     shim_smp_mb();
     if (shim_netif_tx_queue_stopped(dev_, index_) && ring.half_free() && pool.half_free() && !held_.load() &&
         !closed_.load()) {
-        shim_trace_ring(dev_, "send", "woken", ring.index().used(), ring.index().size());
+        trace("woken");
         shim_netif_tx_wake_queue(dev_, index_);
     }
 }

@@ -148,8 +148,8 @@ static int set_channels(struct net_device *dev, struct ethtool_channels *channel
 
 /*
  * Where the rdma_netdev asks for a lock around the netdev's operations, these run under that, without RTNL. There the
- * driver refuses to change moderation, rings and flags, and reads nothing else that RTNL protects; the core's get_link
- * does.
+ * driver refuses to change moderation, rings, channels and flags, and reads nothing else that RTNL protects; the core's
+ * get_link does.
  */
 static const struct ethtool_ops ethtool_ops = {
 #ifdef HAVE_ETHTOOL_OP_NEEDS_RTNL

@@ -7,8 +7,7 @@
 #define IPOIB_EVENTS_H
 #include <linux/netdevice.h>
 #include <linux/tracepoint.h>
-
-#define IPOIB_STATE_BYTES 12
+#include <shim/trace.h>
 
 /* These macros are a language of their own. */
 /* clang-format off */
@@ -21,14 +20,14 @@ DECLARE_EVENT_CLASS(ipoib_step,
 	TP_STRUCT__entry(
 		__array(char, dev, IFNAMSIZ)
 		__array(u8, gid, 16)
-		__array(char, before, IPOIB_STATE_BYTES)
-		__array(char, after, IPOIB_STATE_BYTES)
+		__array(char, before, SHIM_TRACE_NAME_BYTES)
+		__array(char, after, SHIM_TRACE_NAME_BYTES)
 	),
 	TP_fast_assign(
 		DEVICE;
 		memcpy(__entry->gid, gid, 16);
-		NAME(before, IPOIB_STATE_BYTES);
-		NAME(after, IPOIB_STATE_BYTES);
+		NAME(before, SHIM_TRACE_NAME_BYTES);
+		NAME(after, SHIM_TRACE_NAME_BYTES);
 	),
 	TP_printk("%s %pI6 %s -> %s", __entry->dev, __entry->gid, __entry->before, __entry->after)
 );
@@ -48,13 +47,13 @@ TRACE_EVENT(ipoib_interface,
 	TP_ARGS(dev, before, after),
 	TP_STRUCT__entry(
 		__array(char, dev, IFNAMSIZ)
-		__array(char, before, IPOIB_STATE_BYTES)
-		__array(char, after, IPOIB_STATE_BYTES)
+		__array(char, before, SHIM_TRACE_NAME_BYTES)
+		__array(char, after, SHIM_TRACE_NAME_BYTES)
 	),
 	TP_fast_assign(
 		DEVICE;
-		NAME(before, IPOIB_STATE_BYTES);
-		NAME(after, IPOIB_STATE_BYTES);
+		NAME(before, SHIM_TRACE_NAME_BYTES);
+		NAME(after, SHIM_TRACE_NAME_BYTES);
 	),
 	TP_printk("%s %s -> %s", __entry->dev, __entry->before, __entry->after)
 );
@@ -85,11 +84,11 @@ TRACE_EVENT(ipoib_flush,
 	TP_ARGS(dev, level),
 	TP_STRUCT__entry(
 		__array(char, dev, IFNAMSIZ)
-		__array(char, level, IPOIB_STATE_BYTES)
+		__array(char, level, SHIM_TRACE_NAME_BYTES)
 	),
 	TP_fast_assign(
 		DEVICE;
-		NAME(level, IPOIB_STATE_BYTES);
+		NAME(level, SHIM_TRACE_NAME_BYTES);
 	),
 	TP_printk("%s %s", __entry->dev, __entry->level)
 );
@@ -100,15 +99,15 @@ TRACE_EVENT(ipoib_ring,
 	TP_ARGS(dev, ring, what, used, size),
 	TP_STRUCT__entry(
 		__array(char, dev, IFNAMSIZ)
-		__array(char, ring, IPOIB_STATE_BYTES)
-		__array(char, what, IPOIB_STATE_BYTES)
+		__array(char, ring, SHIM_TRACE_NAME_BYTES)
+		__array(char, what, SHIM_TRACE_NAME_BYTES)
 		__field(unsigned int, used)
 		__field(unsigned int, size)
 	),
 	TP_fast_assign(
 		DEVICE;
-		NAME(ring, IPOIB_STATE_BYTES);
-		NAME(what, IPOIB_STATE_BYTES);
+		NAME(ring, SHIM_TRACE_NAME_BYTES);
+		NAME(what, SHIM_TRACE_NAME_BYTES);
 		__entry->used = used;
 		__entry->size = size;
 	),

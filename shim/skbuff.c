@@ -44,7 +44,11 @@ SHIM void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type ty
 
 SHIM void shim_skb_set_checksum_unnecessary(struct sk_buff *skb) { skb->ip_summed = CHECKSUM_UNNECESSARY; }
 
-SHIM void shim_dev_direct_xmit(struct sk_buff *skb, unsigned int queue) { dev_direct_xmit(skb, queue); }
+SHIM bool shim_dev_direct_xmit(struct sk_buff *skb, unsigned int queue)
+{
+	return dev_xmit_complete(dev_direct_xmit(skb, queue));
+}
+
 SHIM unsigned int shim_skb_get_queue_mapping(const struct sk_buff *skb) { return skb_get_queue_mapping(skb); }
 SHIM uint32_t shim_skb_get_hash(struct sk_buff *skb) { return skb_get_hash(skb); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// GID, P_Key, and IPoIB's 20-byte hardware address (RFC 4391 section 9.1.1), as types. All are bytes in wire order.
+// GID, P_Key, and IPoIB's 20-byte hardware address (RFC 4391 section 9.1.1), as types. GID and hardware
+// address are bytes in wire order; a P_Key, and the QPN of a hardware address, are numbers in host byte order.
 #pragma once
 #include <cstdint>
 #include <cstring>

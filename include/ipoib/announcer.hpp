@@ -13,7 +13,8 @@ class Announcer {
 public:
     explicit Announcer(Interface& interface) : interface_(interface) {}
 
-    // The hardware address has another QPN: the stack learns of it now, neighbours with carrier.
+    // The hardware address has another QPN. Reports it to the stack now (NETDEV_CHANGEADDR), and to neighbours once
+    // there is carrier.
     void address_changed() TA_REQUIRES(kernel::rtnl);
     // There is carrier: announces the address if it changed.
     void carrier_on() TA_REQUIRES(kernel::rtnl);

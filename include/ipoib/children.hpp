@@ -17,7 +17,8 @@ public:
     explicit Children(Interface& parent);
 
     // create_child and delete_child. create(): -EINVAL: not a P_Key, or the parent is a child; -ENOTUNIQ: another child
-    // created through sysfs, or the parent, has the P_Key; -ENOMEM. remove(): -EINVAL, or -ENODEV: no such child.
+    // created through sysfs, or the parent, has the P_Key; -EEXIST: the name is taken; -ENOMEM. remove(): -EINVAL, or
+    // -ENODEV: no such child.
     kernel::Status create(int pkey) TA_REQUIRES(kernel::rtnl);
     kernel::Status remove(int pkey) TA_REQUIRES(kernel::rtnl);
     // Attaches an interface that was constructed as a child of this parent.

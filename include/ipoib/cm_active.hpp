@@ -31,7 +31,7 @@ class TxQueue;
 
 class ActiveConnection : public shim_cm_endpoint, public kernel::ListNode<ActiveConnection> {
 public:
-    // neighbour: of a peer's first connection; first: that one, of a further connection.
+    // neighbour: nullptr for a further connection. first: the peer's first connection, nullptr if this is it.
     ActiveConnection(ActiveConnections& owner, const shim_cm_endpoint& endpoint, const HwAddr& peer,
                      Neighbour* neighbour, ActiveConnection* first)
         : shim_cm_endpoint(endpoint), owner(owner), peer(peer), further(first), neighbour(neighbour), first(first)
@@ -40,14 +40,14 @@ public:
     ~ActiveConnection();
     ActiveConnections& owner;
     const HwAddr peer;
-    // The peer has another one, its first, which the neighbour knows; see FlowBalancer.
+    // Not the peer's first connection, which the neighbour knows; see FlowBalancer.
     const bool further;
 
     ActiveLife life TA_GUARDED(path_lock);
     ActiveRelease release TA_GUARDED(path_lock);
     // nullptr: abandoned, or a further connection.
     Neighbour* neighbour TA_GUARDED(path_lock);
-    // The peer's first connection; nullptr: this is it, or it does not use this one any more.
+    // The peer's first connection; nullptr in that one itself, and in a further one that carries no flows any more.
     ActiveConnection* first TA_GUARDED(path_lock);
     // Packets that wait until it is established; then those of flows that are moved to it.
     kernel::PacketQueue waiting TA_GUARDED(path_lock);
@@ -62,7 +62,7 @@ public:
     unsigned int stales TA_GUARDED(path_lock) = 0;
     // Limits the rate of REQs: each moves this time an interval ahead, and waits while it is more than
     // max_requests_at_once - 1 intervals after now. In jiffies.
-    unsigned long spaced_until TA_GUARDED(path_lock) = 0;
+    unsigned long spaced_until TA_GUARDED(path_lock) = shim_jiffies();
     // Time of the next check of the release, or of the next attempt after a back-off, in jiffies.
     unsigned long check_at TA_GUARDED(path_lock) = 0;
     // Deadline for the release's outstanding sends, in jiffies.
@@ -150,8 +150,11 @@ private:
     void send_requests() TA_EXCLUDES(path_lock);
     // now: jiffies. The caller transmits the packets in ready after releasing the lock.
     void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
+    // Has connections whose back-off is over be requested again. The caller transmits the packets in ready after
+    // releasing the lock.
+    void end_back_offs(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // Returns delay, or the time until the next check if that is sooner; 0: none is needed.
-    unsigned long next_check(unsigned long now, unsigned long delay, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    unsigned long next_check(unsigned long now, unsigned long delay) TA_REQUIRES(path_lock);
 
     ActiveConnection* connection_of(Neighbour& neighbour, Path& path) TA_REQUIRES(path_lock);
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);

@@ -38,8 +38,8 @@ public:
 
     PassiveConnection(PassiveConnections& owner, const shim_cm_endpoint& endpoint, Interface& interface, RxQueue& queue,
                       const Peer& peer)
-        : shim_cm_endpoint(endpoint), owner(owner), queue(queue), peer(peer), asked_at(shim_jiffies()), since(asked_at),
-          ring(interface, queue), last_used(asked_at - 1)
+        : shim_cm_endpoint(endpoint), owner(owner), queue(queue), peer(peer), requested_at(shim_jiffies()),
+          since(requested_at), ring(interface, queue), last_used(requested_at - 1)
     {
     }
     PassiveConnections& owner;
@@ -47,7 +47,7 @@ public:
     RxQueue& queue;
     const Peer peer;
     // Time of the REQ, in jiffies.
-    const unsigned long asked_at;
+    const unsigned long requested_at;
 
     PassiveLife life TA_GUARDED(path_lock);
     // The state machine's action that service() has not performed yet.
@@ -73,7 +73,7 @@ public:
     // that the first message changes it.
     kernel::Published<unsigned long> last_used;
     // A message came, which the peer sent: anyone can send a REQ in its name.
-    bool used() const { return last_used.load() != asked_at - 1; }
+    bool used() const { return last_used.load() != requested_at - 1; }
 };
 
 // CONTEXT, if not said otherwise: process.
@@ -81,8 +81,8 @@ class PassiveConnections {
 public:
     // Connections, with a shared receive queue; without, the module parameter max_nonsrq_conn_qp.
     static constexpr unsigned int max_connections = 8192;
-    // Connections of one peer, which may distribute its flows over several. With one more, the one that was idle for
-    // longest is taken for a remainder.
+    // Connections of one peer, which may distribute its flows over several. One more evicts the one that was idle for
+    // longest: the peer probably lost it.
     static constexpr unsigned int max_of_peer = SHIM_MAX_TX_QUEUES;
     // Connections that drain at a time; the receive completion queue has entries for these drains.
     static constexpr unsigned int max_draining = 64;

@@ -46,7 +46,7 @@ struct PrivateData {
 };
 static_assert(sizeof(PrivateData) == 12);
 
-// The service id that an interface listens on, for its UD QPN.
+// The service id that an interface listens on, for its UD QPN. Both are in host byte order.
 constexpr std::uint64_t service_id(std::uint32_t qpn) { return 0x1000000000000000 | qpn; }
 
 } // namespace ipoib

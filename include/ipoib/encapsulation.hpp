@@ -61,8 +61,9 @@ constexpr bool address_resolution(std::uint16_t type)
 
 constexpr bool carried(std::uint16_t type) { return carried_to_neighbours(type) || address_resolution(type); }
 
-// The MTU of IP over an IB MTU.
-constexpr unsigned int ip_mtu(unsigned int ib_mtu) { return ib_mtu - sizeof(Encapsulation); }
+// The largest IP packet in a frame, both in bytes. frame_bytes: 4 at least.
+constexpr unsigned int ip_mtu(unsigned int frame_bytes) { return frame_bytes - sizeof(Encapsulation); }
+// The smallest MTU that can be set, in bytes of IP: as in the in-tree driver, 68 (RFC 791) and the encapsulation.
 constexpr unsigned int min_mtu = 72;
 
 } // namespace ipoib

@@ -26,8 +26,8 @@ struct PeerFlows {
     FlowTable table;
     // The peer's further connections that are established, by their queue.
     kernel::Published<ActiveConnection*> others[FlowTable::max_queues];
-    // Set by the transmit path: table is due for a look.
-    kernel::Published<bool> look;
+    // Set by the transmit path: service() is to make a plan from the table.
+    kernel::Published<bool> due;
     // The further connection that is being made.
     ActiveConnection* pending TA_GUARDED(path_lock) = nullptr;
     // The move holds the stack's packets of its new queue back.
@@ -53,8 +53,8 @@ public:
     static constexpr unsigned int max_stopped_ms = 500;
     // Packets that are held back, of all flows of a move; more wait in the stack.
     static constexpr unsigned int max_held = 64;
-    // Interval of looks at peers with further connections, if there is no traffic.
-    static constexpr unsigned int look_interval_s = 10;
+    // Interval of checks of peers with further connections, if there is no traffic.
+    static constexpr unsigned int check_interval_s = 10;
     // No further connection is requested from a peer for this time after it has refused or ended one.
     static constexpr unsigned int refusal_s = 60;
 
@@ -94,7 +94,7 @@ private:
     static bool has_others(ActiveConnection& first);
     // Has a flow that was idle use the connection with the fewest busy ones.
     void place(ActiveConnection& first, unsigned int flow);
-    void look(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    void service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     void begin_move(ActiveConnection& first, const FlowTable::Move& move, unsigned long now) TA_REQUIRES(path_lock);
     void end_move(ActiveConnection& first) TA_REQUIRES(path_lock);
     // Returns true if the flows of the move may use their new connection.
@@ -104,8 +104,8 @@ private:
     bool finish_move(ActiveConnection& first, TxQueue& queue) TA_EXCLUDES(path_lock);
 
     Interface& interface_;
-    // Limits the rate of looks that the transmit path asks for. In jiffies.
-    kernel::Published<unsigned long> next_service_;
+    // Limits the rate at which the transmit path queues service(). In jiffies.
+    kernel::Published<unsigned long> next_service_{shim_jiffies()};
 };
 
 } // namespace ipoib

@@ -15,12 +15,12 @@ namespace ipoib {
 class FlowTable {
 public:
     static constexpr unsigned int max_flows = 64, max_queues = SHIM_MAX_TX_QUEUES;
-    // Interval of looks at the load.
+    // Interval of plans.
     static constexpr unsigned int interval_ms = 200;
-    // A flow is busy if it sends that many units in an interval: 1 for each packet, and for each KiB.
+    // An interval is busy if the flow sends this many units in it: 1 for each packet, and for each KiB.
     static constexpr unsigned int busy_units = 64;
-    // Another connection is wanted if the load asked for one in that many intervals, one after the other.
-    static constexpr unsigned int patience = 5;
+    // Another connection is wanted if it would have helped in that many consecutive intervals.
+    static constexpr unsigned int min_crowded_intervals = 5;
     // A flow that did not send for this long changes its connection at once: nothing of it is on the way.
     static constexpr unsigned int max_idle_ms = 1000;
     // A connection whose flows did not send for this long is not needed.
@@ -43,7 +43,7 @@ public:
 
     // All flows use the connection of this queue. now: jiffies, as everywhere in this class.
     FlowTable(unsigned int queue, unsigned long now)
-        : next_look_(now + kernel::milliseconds(interval_ms)), next_move_(now), last_plan_(now)
+        : next_check_(now + kernel::milliseconds(interval_ms)), next_move_(now), last_plan_(now)
     {
         for (Flow& flow : flows_) {
             flow.queue.store(queue);
@@ -60,10 +60,7 @@ public:
         Flow& its = flows_[flow];
         its.units.store(its.units.load_relaxed() + 1 + bytes / 1024);
         const unsigned long last = its.last_used.load_relaxed();
-        if (last == now)
-            return false;
-        its.last_used.store(now);
-        return kernel::elapsed(last, now) > kernel::milliseconds(max_idle_ms);
+        return kernel::touch(its.last_used, now) && kernel::elapsed(last, now) > kernel::milliseconds(max_idle_ms);
     }
     // The queue of a flow's connection.
     unsigned int queue(unsigned int flow) const { return flows_[flow].queue.load(); }
@@ -74,12 +71,12 @@ public:
     // Returns true once in each interval. CONTEXT: any; concurrent calls may both return true.
     bool due(unsigned long now)
     {
-        if (!kernel::reached(next_look_.load_relaxed(), now))
+        if (!kernel::reached(next_check_.load_relaxed(), now))
             return false;
-        next_look_.store(now + kernel::milliseconds(interval_ms));
+        next_check_.store(now + kernel::milliseconds(interval_ms));
         return true;
     }
-    // Looks at the load since the last call. open: queues with a connection, as bits; max_open: how many there may be.
+    // Plans by the load since the last call. open: queues with a connection, as bits; max_open: how many there may be.
     // may_move: the last move has ended.
     Plan plan(unsigned int open, unsigned int max_open, bool may_move, unsigned long now) TA_REQUIRES(path_lock);
 
@@ -90,6 +87,7 @@ private:
         kernel::Published<unsigned int> queue;
         // A bit for each of the last intervals, the lowest for the latest: whether it was busy.
         std::uint8_t history = 0;
+        // Busy in one of the last four intervals.
         bool busy() const { return history & 0xf; }
     };
     Move choose_move(const unsigned int* load, unsigned int open, unsigned long now) TA_REQUIRES(path_lock);
@@ -97,7 +95,7 @@ private:
     Flow flows_[max_flows];
     // Busy flows of each queue, as of the last plan().
     kernel::Published<unsigned int> load_[max_queues];
-    kernel::Published<unsigned long> next_look_;
+    kernel::Published<unsigned long> next_check_;
     unsigned long next_move_ TA_GUARDED(path_lock), last_plan_ TA_GUARDED(path_lock);
     // The last intervals in which another connection would have helped.
     unsigned int crowded_ TA_GUARDED(path_lock) = 0;

@@ -4,7 +4,7 @@
 // Lock order: RTNL; the netdev's ops lock if its rdma_netdev has one; one of the mutexes of GroupSet, of
 // PassiveConnections, of the connections' work items and of Hca; that of FurtherQueues; the netdev's address list lock
 // or transmit lock; GroupSet's or PathTable's lock (which is the connections' too); Reaper's lock or PmtuNotifier's.
-// Work items that take RTNL are on the flush queue, and cancelled where it is not held.
+// Work items that take RTNL are on the flush queue; cancel them without RTNL.
 #pragma once
 #include <cstdint>
 
@@ -56,7 +56,8 @@ public:
 
     // Registers the netdev. On failure it is not registered, and the caller frees netdev and interface.
     kernel::Status attach() TA_REQUIRES(kernel::rtnl);
-    // Unregisters the netdev and its children's, at once or with batch's.
+    // Unregisters the netdev and its children's: at once if batch is nullptr, else with the others in batch
+    // (unregister_netdevice_many()).
     void detach(void* batch) TA_REQUIRES(kernel::rtnl);
     // Cancels the work items on the flush queue, the last references to the interface; uninit() and close() cancelled
     // the others. CONTEXT: process, detached.
@@ -71,19 +72,22 @@ public:
     // Returns the number of the transmit queue for the packet, which begins with its hard header; -1: any. CONTEXT:
     // any.
     int select_queue(sk_buff* skb);
-    // Queues packets that waited on the netdev, which transmits them as new ones. CONTEXT: without the path lock.
+    // Passes packets that waited for a path, group or connection to dev_queue_xmit(). CONTEXT: process or softirq,
+    // without the path lock or a transmit lock.
     void requeue(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
     // queue: the netdev's number of the queue that does not send. CONTEXT: any.
     void tx_timed_out(unsigned int queue);
     // Sets the GUID, also its children's. -EBUSY: it is up. -EINVAL: other bytes of the address differ, or the GUID is
     // 0. Other errors: the port's GID cannot be read.
     kernel::Status set_address(const HwAddr& address) TA_REQUIRES(kernel::rtnl);
+    // Sums the counters of all queues, and adds the rdma_netdev's. CONTEXT: any.
     void sum_statistics(shim_stats& stats) const;
 
     // True between init() and uninit().
     bool alive() const TA_REQUIRES(kernel::rtnl) { return alive_; }
-    // Attaches the UD queue pair, or the rdma_netdev's, to a group. CONTEXT: process.
-    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
+    // Attaches the UD queue pair, or the rdma_netdev's, to a group. mlid: host byte order. qkey: sets the rdma_netdev's
+    // Q_Key, too, unless it is nullptr. Returns the HCA's error. CONTEXT: process.
+    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, const std::uint32_t* qkey);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
     // Has new connections assigned to the first count receive queues. CONTEXT: down, or before registration.

@@ -18,11 +18,10 @@ class Link {
 public:
     explicit Link(Interface& interface) : interface_(interface) {}
 
-    // Applies the parameters of the broadcast group's record. -EINVAL: the MTU is invalid. CONTEXT: process.
+    // Applies the parameters of the broadcast group's record, and queues bringing carrier: the queue pair is attached
+    // to the group. -EINVAL: the MTU is invalid. CONTEXT: process.
     kernel::Status apply(const shim_mcmember& broadcast);
-    // The broadcast group is joined and attached: there may be carrier. CONTEXT: process.
-    void broadcast_joined();
-    // The groups are left. Afterwards a pending broadcast_joined() has no effect.
+    // The groups are left. Afterwards a pending apply() does not bring carrier.
     void broadcast_left() TA_REQUIRES(kernel::rtnl) { joined_.store(false); }
     // CONTEXT: process, no RTNL.
     void cancel() { bring_carrier_.cancel(); }
@@ -30,7 +29,7 @@ public:
     // The broadcast group's record: groups and paths are requested with its parameters. CONTEXT: under GroupSet's
     // mutex.
     const shim_mcmember& parameters() const { return parameters_; }
-    // CONTEXT: any.
+    // Host byte order. CONTEXT: any.
     std::uint32_t qkey() const { return qkey_.load_relaxed(); }
     std::uint8_t traffic_class() const { return traffic_class_.load_relaxed(); }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// An interface's MTU. In datagram mode it is what the user asked for, up to the MTU of the broadcast group's link; in
-// connected mode, what the user asked for, up to that of connections (RFC 4391 section 7, RFC 4755 section 6). MTUs are
-// bytes of IP, frames bytes with the encapsulation.
+// An interface's MTU (RFC 4391 section 7, RFC 4755 section 6). In datagram mode it is the user's choice, up to the MTU
+// of the broadcast group's link. Connected mode starts with the largest MTU of connections, which the user can lower;
+// on return to datagram mode the current MTU becomes the user's choice. MTUs are bytes of IP, frames bytes with the
+// encapsulation.
 #pragma once
 #include <algorithm>
 
@@ -43,6 +44,7 @@ private:
     unsigned int max_port_frame_ = 0;
     // The user's choice.
     unsigned int admin_mtu_ TA_GUARDED(kernel::rtnl) = 0;
+    // The driver is changing the MTU: change() does not take it for the user's choice.
     bool setting_ TA_GUARDED(kernel::rtnl) = false;
     kernel::Published<unsigned int> max_frame_;
 };

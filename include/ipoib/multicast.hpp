@@ -51,7 +51,7 @@ public:
     Membership membership;
     kernel::Owned<AddressHandle> handle;
     bool attached = false;
-    std::uint16_t mlid = 0;
+    std::uint16_t mlid = 0; // host byte order
     // Read by the transmit path.
     kernel::Published<ib_ah*> ah;
     kernel::Published<unsigned long> last_used;
@@ -95,7 +95,7 @@ public:
     }
 
     kernel::SharedCounter dropped;
-    kernel::SharedCounter joins, refusals;
+    kernel::SharedCounter joins, failures;
 
 private:
     static int join_completed(int status, const shim_mcmember* member, void* context);

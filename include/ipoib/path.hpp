@@ -118,7 +118,7 @@ public:
     kernel::SharedCounter dropped;
     kernel::SharedCounter queries, failures;
     // Times that a limit of paths, neighbours or queries was reached.
-    kernel::SharedCounter refusals;
+    kernel::SharedCounter limits_reached;
 
     // Holds path_lock: the lock of this table.
     class [[nodiscard]] TA_SCOPED Guard {
@@ -143,8 +143,8 @@ private:
     Path* path_to(const Gid& gid) TA_REQUIRES(path_lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(path_lock);
     PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(path_lock);
-    // Sends a query if the path's state machine says so. Returns false if no query is pending and the path is not
-    // usable.
+    // Sends a query if the path's state machine says so. Returns false if packets for the path must be dropped; true
+    // also if there is currently no SA: then they wait.
     bool request(Path& path) TA_REQUIRES(path_lock);
     bool send_query(Path& path) TA_REQUIRES(path_lock);
     // Moves the state machine after a query that brought no record.

@@ -132,7 +132,7 @@ private:
 
     State state_ = State::unknown;
     bool aged_ = false;
-    // Timeout of the latest query, if it got no response; else 0.
+    // Timeout of the pending query, or of the last one if the SA did not respond, in seconds; else 0.
     unsigned int limit_s_ = 0;
 };
 

@@ -18,7 +18,8 @@ public:
     // ICMP error from the work queue: the error may come back here as a packet to transmit, which needs the transmit
     // lock. CONTEXT: any.
     void reject(sk_buff* skb, unsigned int mtu);
-    // Drops the packets whose senders are not told yet. CONTEXT: process; nothing is transmitted any more.
+    // Drops the packets whose senders have not been sent the ICMP error yet. CONTEXT: process; nothing is transmitted
+    // any more.
     void stop() { (void)packets_.stop(); }
 
     // Packets that were rejected.
@@ -30,7 +31,7 @@ private:
     void send(sk_buff* skb);
 
     Interface& interface_;
-    // Packets whose senders are not told yet.
+    // Packets whose senders have not been sent the ICMP error yet.
     DeferredPackets<&PmtuNotifier::send> packets_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // An interface's identity on the fabric: the HCA's port, P_Key, GID, LID and UD QPN, and the hardware address that they
-// make up (RFC 4391 section 9.1.1). Written under RTNL, read in any context.
+// make up (RFC 4391 section 9.1.1). Written under RTNL, read in any context; the QPN is written
+// while the queues are out of service.
 #pragma once
 #include <cstdint>
 

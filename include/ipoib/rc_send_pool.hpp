@@ -28,7 +28,7 @@ public:
     unsigned int size() const { return available_.size(); }
     unsigned int free() const { return available_.used(); }
     // True if a slot is free, or none is needed.
-    bool has_room() const { return free() != 0 || size() == 0; }
+    bool has_space() const { return free() != 0 || size() == 0; }
     bool half_free() const { return free() >= size() / 2; }
     unsigned int used() const { return size() - free(); }
     // Sends the packet, which begins with its encapsulation; consumes it. CONTEXT: under an RcuGuard that covers the
@@ -53,7 +53,8 @@ private:
     // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
 
-    void finish(ActiveConnection& connection, std::uint32_t slot, int budget) TA_REQUIRES(kernel::transmit_poll);
+    // Frees the connection's sends up to the one in slot last.
+    void finish(ActiveConnection& connection, std::uint32_t last, int budget) TA_REQUIRES(kernel::transmit_poll);
 
     Interface& interface_;
     TxQueue& queue_;

@@ -46,6 +46,7 @@ public:
     kernel::Status change_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: any.
     void tx_timed_out();
+    // Adds its packets and bytes. CONTEXT: any.
     void add_statistics(shim_stats& stats) const;
 
     // Sets the largest IP packet of the link, in bytes.
@@ -53,8 +54,8 @@ public:
     // Sends the packet, which begins with its encapsulation, to qpn over ah; consumes it. CONTEXT: under an RcuGuard
     // that covers ah.
     void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
-    // CONTEXT: process.
-    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
+    // As Interface::attach_group().
+    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, const std::uint32_t* qkey);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
     // Operations of the interface's queues, called by an rdma_netdev that filters them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Packets on a transmit queue that cannot send them: their connection ended or moved since the queue was selected, or
-// someone else chose the queue (tc's skbedit, pktgen).
+// another component selected the queue (tc's skbedit, pktgen).
 #pragma once
 #include <ipoib/deferred_packets.hpp>
 

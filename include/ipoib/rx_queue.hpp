@@ -37,8 +37,9 @@ public:
 
     RxQueue(Interface& interface, unsigned int index);
 
-    // Creates the completion queue on a vector of the HCA, for a UD receive ring of `datagrams` slots (0: none) and for
-    // `messages` receives of connections. On failure destroy() undoes what was done. CONTEXT: process.
+    // Creates the SRQ if the HCA grants one, the completion queue on a vector of the HCA, and a UD receive ring of
+    // `datagrams` slots (0: none). messages: receives of connections. On failure destroy() undoes what was done.
+    // CONTEXT: process.
     kernel::Status create(unsigned int datagrams, unsigned int messages, unsigned int vector);
     // CONTEXT: process; no queue pair uses the completion queue.
     void destroy();

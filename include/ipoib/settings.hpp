@@ -15,7 +15,7 @@ public:
     explicit Settings(Interface& interface) : interface_(interface) {}
 
     // Connected or datagram mode; each has its own number of transmit queues. The interface is closed and opened if
-    // datagram mode has several. -EINVAL: an rdma_netdev has no connected mode.
+    // datagram mode has several transmit queues. -EINVAL: an rdma_netdev has no connected mode.
     kernel::Status set_connected(bool connected) TA_REQUIRES(kernel::rtnl);
     bool connected() const { return connected_.load_relaxed(); }
     // Whether connections to peers that want the same carry no checksums of TCP and UDP. Current connections end.
@@ -26,16 +26,17 @@ public:
     void set_umcast(bool umcast) TA_REQUIRES(kernel::rtnl);
     bool umcast() const { return umcast_.load_relaxed(); }
     // Set interrupt moderation of all receive queues, or of one. If adaptive, DIM adjusts it from these values on.
-    // -EINVAL: more than 65535; there is no such queue.
+    // -EINVAL: more than 65535; there is no such queue. -EOPNOTSUPP: an rdma_netdev replaces the queues. Other errors:
+    // the HCA's; queues before the one that failed keep the new values.
     kernel::Status set_moderation(Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
     kernel::Status set_queue_moderation(unsigned int queue, Moderation wanted, bool adaptive) TA_REQUIRES(kernel::rtnl);
     // Rounds up to powers of two. A running interface gets another queue pair; see UdQueues::replace(). On failure the
-    // sizes are unchanged. -EBUSY: the interface is a bond's slave.
+    // sizes are unchanged. -EBUSY: the interface is a bond's slave. -EOPNOTSUPP: there is an rdma_netdev.
     kernel::Status set_ring_sizes(RingSizes wanted) TA_REQUIRES(kernel::rtnl);
 
-    // Uses this many receive queues for connections, and transmit queues in the current mode, up to those of the
-    // netdev; current connections end. -EOPNOTSUPP: an rdma_netdev has queues of its own; the HCA has no shared receive
-    // queues.
+    // Uses this many receive queues for connections, and transmit queues in the current mode; current connections end.
+    // -EOPNOTSUPP: more than FurtherQueues::max_transmit() or max_receive(), which are 1 with an rdma_netdev;
+    // max_receive() also without shared receive queues.
     kernel::Status set_queues(unsigned int transmits, unsigned int receives) TA_REQUIRES(kernel::rtnl);
     // Transmit queues of the current mode.
     unsigned int transmit_queues() const { return transmit_queues_of(connected()); }

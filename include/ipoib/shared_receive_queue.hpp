@@ -28,7 +28,7 @@ public:
     // Creates the page pool, and fills and posts the ring, when the first connection needs them; the SRQ too, after
     // stop().
     kernel::Status fill();
-    // Destroys what fill() created, and the SRQ. CONTEXT: no polls, and no connections.
+    // If fill() was called, destroys what it created, and the SRQ. CONTEXT: no polls, and no connections.
     void stop();
     // Destroys everything. CONTEXT: as stop().
     void destroy();

@@ -59,7 +59,7 @@ public:
     {
         accounted_.store(accounted_.load_relaxed() + bytes);
         const bool ring_now = shim_netdev_tx_sent_queue(dev_, index_, bytes, shim_netdev_xmit_more());
-        if (has_room()) [[likely]]
+        if (has_space()) [[likely]]
             return ring_now;
         stop_stack();
         return true;
@@ -94,7 +94,7 @@ public:
     // The drop reason of a packet that could not be built.
     shim_drop drop_reason() const
     {
-        return closed() ? SHIM_DROP_DEV_READY : has_room() ? SHIM_DROP_NOMEM : SHIM_DROP_FULL_RING;
+        return closed() ? SHIM_DROP_DEV_READY : has_space() ? SHIM_DROP_NOMEM : SHIM_DROP_FULL_RING;
     }
     int poll(int budget) TA_REQUIRES(kernel::transmit_poll);
     // Handles all completions that the completion queue has now.
@@ -115,9 +115,11 @@ private:
 
     // Handles up to limit completions; returns their number. budget: NAPI's, 0 outside of softirqs.
     int complete(int limit, int budget) TA_REQUIRES(kernel::transmit_poll);
-    bool has_room() const { return ring.has_room() && pool.has_room() && !held_.load(); }
+    bool has_space() const { return ring.has_space() && pool.has_space() && !held_.load(); }
     void stop_stack() TA_REQUIRES(kernel::transmit_lock);
     void wake_stack();
+    // Reports that the queue was stopped or woken, and the fuller of ring and pool.
+    void trace(const char* what) const;
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
     bool prompt() const;
     void reap();

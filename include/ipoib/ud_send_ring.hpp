@@ -38,7 +38,7 @@ public:
 
     const kernel::RingIndex& index() const { return index_; }
     // True if the stack's largest packet finds enough free slots, or none are needed.
-    bool has_room() const { return index_.free() >= min_free_; }
+    bool has_space() const { return index_.free() >= min_free_; }
     bool created() const { return min_free_ != 0; }
     bool half_free() const { return index_.free() >= index_.size() / 2; }
     // Sends that the HCA has. CONTEXT: closed.
@@ -59,7 +59,7 @@ private:
     // Writes the work request of a mapped packet or segment, and links it to the previous one.
     void write_request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
         TA_REQUIRES(kernel::transmit_lock);
-    // Drops a packet that is longer than a datagram, and tells its sender the MTU.
+    // Drops a packet that is longer than a datagram; its sender gets an ICMP error with the MTU.
     void reject(sk_buff* skb, unsigned int frame_bytes) TA_REQUIRES(kernel::transmit_lock);
     void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
                        std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);

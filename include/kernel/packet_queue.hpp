@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A bounded queue of packets, linked by skb->next. The user's lock guards it.
+// A queue of packets, linked by skb->next; push() limits its length. The user's lock guards it.
 #pragma once
 #include <kernel/time.hpp>
 #include <shim/skbuff.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Time in jiffies, which wrap.
 #pragma once
+#include <kernel/published.hpp>
 #include <shim/lib.h>
 #include <shim/sync.h>
 
@@ -19,5 +20,15 @@ inline bool before(unsigned long one, unsigned long other) { return static_cast<
 inline bool reached(unsigned long time, unsigned long now) { return !before(now, time); }
 // Returns the jiffies from since to now; 0 if since is later, as another CPU may have written it after now was read.
 inline unsigned long elapsed(unsigned long since, unsigned long now) { return before(since, now) ? now - since : 0; }
+
+// Stores now, unless it is there: processors that all write one time would share its cache line. Returns true if it
+// differed.
+inline bool touch(Published<unsigned long>& time, unsigned long now)
+{
+    if (time.load_relaxed() == now)
+        return false;
+    time.store(now);
+    return true;
+}
 
 } // namespace kernel

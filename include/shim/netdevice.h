@@ -27,7 +27,7 @@ enum shim_feature {
 
 /*
  * Allocates a netdev: of a port, named "ib%d", in the HCA's network namespace; or a child of parent, in its namespace.
- * Both are set up, with space for the HCA's rdma_netdev. Returns NULL on failure. CONTEXT: process, may sleep.
+ * Both are set up, with space for the HCA's rdma_netdev. Returns NULL on failure. CONTEXT: RTNL.
  */
 struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port);
 struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,

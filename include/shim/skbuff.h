@@ -17,7 +17,7 @@ unsigned int shim_skb_nr_frags(const struct sk_buff *skb);
 unsigned int shim_skb_frag_size(const struct sk_buff *skb, unsigned int frag);
 
 unsigned char *shim_skb_push(struct sk_buff *skb, unsigned int bytes);
-/* Removes bytes from the front; the linear part must have them. */
+/* Removes bytes from the front (__skb_pull); the linear part must have them. */
 unsigned char *shim_skb_pull(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_put(struct sk_buff *skb, unsigned int bytes);
 void shim_skb_reserve(struct sk_buff *skb, unsigned int bytes);
@@ -34,7 +34,7 @@ unsigned int shim_skb_tcp_headers(const struct sk_buff *skb);
 bool shim_pskb_may_pull(struct sk_buff *skb, unsigned int bytes);
 /* Returns true if the checksum is still to be filled in (CHECKSUM_PARTIAL). */
 bool shim_skb_checksum_partial(const struct sk_buff *skb);
-/* Fills in that checksum. 0 or -ENOMEM. */
+/* Fills in that checksum. Returns 0 or a negative errno. */
 int shim_helper_skb_checksum(struct sk_buff *skb);
 
 /* Set fields of a received packet. ethertype: host byte order. */
@@ -82,10 +82,10 @@ void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why);
 /* Queues a packet with hard header on the device. CONTEXT: process or softirq, without a transmit lock. */
 void shim_dev_queue_xmit(struct sk_buff *skb, struct net_device *dev);
 /*
- * Has a packet of the device transmitted on this queue, behind the qdisc; drops it if the queue is stopped or the
- * device is down. CONTEXT: process or softirq, without a transmit lock.
+ * Has a packet of the device transmitted on this queue, behind the qdisc. Returns false if the queue was stopped: the
+ * packet is dropped, and not counted. CONTEXT: process or softirq, without a transmit lock.
  */
-void shim_dev_direct_xmit(struct sk_buff *skb, unsigned int queue);
+bool shim_dev_direct_xmit(struct sk_buff *skb, unsigned int queue);
 /* The transmit queue that the core selected, from 0. */
 unsigned int shim_skb_get_queue_mapping(const struct sk_buff *skb);
 /* A hash of the packet's flow: addresses, protocol and ports. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Locks, completions, RCU, barriers and time. Objects are embedded in C++ ones as storage of the size that
- * <generated/layout.h> gives. shim_lock_class names a lock, or an item of
- * shim/work.h, for lockdep: one static object per kind.
+ * <generated/layout.h> gives. shim_lock_class names a lock, or an item of shim/work.h, for lockdep: one static object
+ * per kind.
  */
 #pragma once
 #include <shim/base.h>

@@ -6,6 +6,9 @@ SHIM_BEGIN
 
 struct net_device;
 
+/* Names are shorter than this, in bytes; the rest is cut off. */
+#define SHIM_TRACE_NAME_BYTES 12
+
 /* Kinds of state machines. */
 enum shim_trace_machine {
 	SHIM_TRACE_PATH,
@@ -24,7 +27,7 @@ ENTRY void shim_trace_flows(const struct net_device *dev, const uint8_t *gid, ui
 			    unsigned int to);
 /* Reports the handling of a fabric event; level: "light", "normal" or "heavy". */
 ENTRY void shim_trace_flush(const struct net_device *dev, const char *level);
-/* Reports a rare event of a ring, of whose size slots used are in use. */
+/* Reports a rare event of a ring (reference.md has the names), of whose size slots used are in use. */
 ENTRY void shim_trace_ring(const struct net_device *dev, const char *ring, const char *what, unsigned int used,
 			   unsigned int size);
 

@@ -36,7 +36,7 @@ void shim_netdev_tx_reset_queue(struct net_device *dev, unsigned int queue);
 void shim_netdev_queue_set_dql_min_limit(struct net_device *dev, unsigned int queue, unsigned int bytes);
 /* Returns true if more packets follow at once, so that the doorbell may wait. CONTEXT: ndo_start_xmit. */
 bool shim_netdev_xmit_more(void);
-/* Milliseconds since the queue's last packet was sent. */
+/* Milliseconds since the core last passed a packet of the queue to ndo_start_xmit. */
 unsigned int shim_tx_queue_idle_ms(const struct net_device *dev, unsigned int queue);
 
 SHIM_END

@@ -60,6 +60,13 @@ private:
     std::unordered_map<std::uint64_t, T> all_;
 };
 
+// As the kernel's ERR_PTR().
+template <class T>
+T* error_pointer(int error)
+{
+    return reinterpret_cast<T*>(std::intptr_t(error));
+}
+
 // Reports the failure of the run to the watching process, and ends this one.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // Prints a line of a replay's log.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// include/shim/verbs.h, the port's part: attributes of HCA and port, protection domains, address handles, events.
+// include/shim/device.h and ah.h: attributes of HCA and port, protection domains, address handles, events.
 #include <algorithm>
 #include <cstring>
 
@@ -14,12 +14,6 @@ struct shim_event_handler {
 namespace {
 
 constexpr std::uint32_t ah_magic = 0xadd7e55, dead = 0xdeadbeef;
-
-template <class T>
-T* error_pointer(int error)
-{
-    return reinterpret_cast<T*>(std::intptr_t(error));
-}
 
 ib_ah* create_ah(ib_pd* pd, std::uint16_t dlid, bool multicast, const shim_gid& dgid)
 {

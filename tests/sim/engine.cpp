@@ -16,12 +16,6 @@ constexpr std::uint8_t max_rnr_retries = 6;
 constexpr Time rnr_delay = 640 * microsecond;
 constexpr unsigned int grh_bytes = 40;
 
-template <class T>
-T* error_pointer(int error)
-{
-    return reinterpret_cast<T*>(std::intptr_t(error));
-}
-
 } // namespace
 
 namespace sim {
@@ -323,6 +317,7 @@ ib_qp* shim_ib_create_rc_qp(ib_pd* pd, const shim_rc_qp* wanted)
     if (shim_ptr_err_or_zero(qp))
         return qp;
     qp->connected = true;
+    qp->recv_sges = wanted->recv_sges;
     qp->context = wanted->context;
     qp->srq = wanted->srq;
     if (qp->srq)
@@ -355,7 +350,7 @@ int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
     return 0;
 }
 
-ib_srq* shim_ib_create_srq(ib_pd* pd, unsigned int wrs, unsigned int)
+ib_srq* shim_ib_create_srq(ib_pd* pd, unsigned int wrs, unsigned int sges)
 {
     may_sleep("ib_create_srq");
     if (!pd->ca->max_srq_sges)
@@ -364,7 +359,7 @@ ib_srq* shim_ib_create_srq(ib_pd* pd, unsigned int wrs, unsigned int)
         return error_pointer<ib_srq>(-12);
     ++pd->ca->srqs;
     ++pd->users;
-    return new ib_srq{pd, wrs, {}};
+    return new ib_srq{pd, wrs, sges, {}};
 }
 void shim_ib_destroy_srq(ib_srq* srq)
 {

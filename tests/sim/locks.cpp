@@ -74,7 +74,7 @@ void Lockdep::check_order(unsigned which, const void* lock)
 {
     for (const Held& held : world->scheduler.current()->held) {
         const unsigned outer = held.kind;
-        SIM_CHECK(held.lock != lock, "%s is taken by whom that holds it", names_[which].c_str());
+        SIM_CHECK(held.lock != lock, "%s is taken twice by one context", names_[which].c_str());
         SIM_CHECK(outer != which, "two locks of the kind %s are held at a time", names_[which].c_str());
         if (before_[outer][which])
             continue;
@@ -84,10 +84,9 @@ void Lockdep::check_order(unsigned which, const void* lock)
     }
 }
 
-void Lockdep::acquire(unsigned which, const void* lock, bool tried)
+void Lockdep::acquire(unsigned which, const void* lock)
 {
-    if (!tried)
-        check_order(which, lock);
+    check_order(which, lock);
     world->scheduler.current()->held.push_back({which, lock});
 }
 
@@ -164,7 +163,7 @@ void shim_spin_lock_bh(shim_spinlock* lock)
 void shim_spin_unlock_bh(shim_spinlock* lock)
 {
     Fiber* self = world->scheduler.current();
-    SIM_CHECK(lock->owner == self, "%s is unlocked by whom that does not hold it", lock->name);
+    SIM_CHECK(lock->owner == self, "%s is unlocked by a context that does not hold it", lock->name);
     world->scheduler.point();
     lock->owner = nullptr;
     world->lockdep.release(lock);
@@ -186,7 +185,8 @@ void shim_mutex_lock(shim_mutex* mutex)
 }
 void shim_mutex_unlock(shim_mutex* mutex)
 {
-    SIM_CHECK(mutex->owner == world->scheduler.current(), "%s is unlocked by whom that does not hold it", mutex->name);
+    Fiber* self = world->scheduler.current();
+    SIM_CHECK(mutex->owner == self, "%s is unlocked by a context that does not hold it", mutex->name);
     world->scheduler.point();
     mutex->owner = nullptr;
     world->lockdep.release(mutex);
@@ -264,7 +264,7 @@ void shim_rtnl_lock()
 void shim_rtnl_unlock()
 {
     Fiber* self = world->scheduler.current();
-    SIM_CHECK(world->rtnl.owner == self, "RTNL is unlocked by whom that does not hold it");
+    SIM_CHECK(world->rtnl.owner == self, "RTNL is unlocked by a context that does not hold it");
     world->scheduler.point();
     // Destructors of the netdevs that were unregistered under the lock run after its release.
     const auto going = std::move(world->stack.going);

@@ -19,8 +19,7 @@ public:
 
     Lockdep();
     unsigned index_of(const void* lock_class, const char* name);
-    // tried: trylock, which cannot wait, so that the order is not recorded.
-    void acquire(unsigned which, const void* lock, bool tried = false);
+    void acquire(unsigned which, const void* lock);
     // Records a wait, as if the lock were taken and released.
     void wait_for(unsigned which, const void* lock);
     void release(const void* lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// include/shim/verbs.h, the queues: completion queues, the datagram queue pair, work requests.
+// include/shim/cq.h, qp.h, wr.h and dma.h: completion queues, the datagram queue pair, work requests.
 #include <algorithm>
 #include <cstring>
 
@@ -18,19 +18,6 @@ static_assert(sizeof(shim_wc) <= SHIM_SIZEOF_WC);
 namespace {
 
 constexpr unsigned int grh_bytes = 40;
-
-// nullptr: it was destroyed meanwhile.
-ib_qp* queue_pair_of(const Completion& entry)
-{
-    const auto it = world->qps.find(entry.qp_serial);
-    return it == world->qps.end() ? nullptr : it->second;
-}
-
-template <class T>
-T* error_pointer(int error)
-{
-    return reinterpret_cast<T*>(std::intptr_t(error));
-}
 
 // Destroyed queue pairs whose memory is kept, so that their use is seen.
 constexpr std::size_t max_quarantine = 512;
@@ -127,7 +114,7 @@ int shim_ib_poll_cq(ib_cq* cq, int entries, shim_wc* wc)
     for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front()) {
         Completion& entry = shim_wc_at(wc, n)->entry;
         entry = cq->entries.front();
-        if (ib_qp* const qp = entry.send ? queue_pair_of(entry) : nullptr)
+        if (ib_qp* const qp = entry.send ? find_qp(entry.qp_serial) : nullptr)
             qp->seen = entry.number + 1;
         count(*cq->dev, entry);
     }
@@ -165,7 +152,7 @@ std::uint32_t shim_wc_source_qpn(const shim_wc* wc) { return wc->entry.source_qp
 std::uint16_t shim_wc_slid(const shim_wc* wc) { return wc->entry.slid; }
 void* shim_wc_qp_context(const shim_wc* wc)
 {
-    const ib_qp* const qp = queue_pair_of(wc->entry);
+    const ib_qp* const qp = find_qp(wc->entry.qp_serial);
     SIM_CHECK(qp, "a completion is looked at when its queue pair is gone");
     return qp->context;
 }
@@ -195,6 +182,7 @@ ib_qp* shim_ib_create_ud_qp(ib_pd* pd, ib_cq* send_cq, ib_cq* recv_cq, unsigned 
     qp->send_wrs = send_wrs;
     qp->recv_wrs = recv_wrs;
     qp->send_sges = send_sges;
+    qp->recv_sges = 1;
     ++pd->users;
     ++send_cq->users;
     ++recv_cq->users;
@@ -235,10 +223,11 @@ std::uint32_t shim_ib_qp_num(const ib_qp* qp)
 }
 int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uint32_t qkey)
 {
-    check_exists(qp, "ib_modify_qp");
+    if (const int error = move(qp, ib_qp::State::reset, ib_qp::State::init, "INIT"))
+        return error;
     qp->pkey_index = pkey_index;
     qp->qkey = qkey;
-    return move(qp, ib_qp::State::reset, ib_qp::State::init, "INIT");
+    return 0;
 }
 int shim_qp_to_rtr(ib_qp* qp) { return move(qp, ib_qp::State::init, ib_qp::State::rtr, "RTR"); }
 int shim_qp_to_rts(ib_qp* qp) { return move(qp, ib_qp::State::rtr, ib_qp::State::rts, "RTS"); }
@@ -334,8 +323,8 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
     return 0;
 }
 
-static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_device* ca, shim_recv_wr* first,
-                         shim_recv_wr** refused)
+static int take_receives(std::deque<Receive>& receives, unsigned int size, unsigned int sges, ib_device* ca,
+                         shim_recv_wr* first, shim_recv_wr** refused)
 {
     world->scheduler.point();
     *refused = nullptr;
@@ -347,6 +336,7 @@ static int take_receives(std::deque<Receive>& receives, unsigned int size, ib_de
             return -12;
         }
         SIM_CHECK(receives.size() < size, "a receive queue of %u overruns", size);
+        SIM_CHECK(first->count <= sges, "a receive of %u elements, of %u", first->count, sges);
         receives.push_back({first->id, {first->sges, first->sges + first->count}});
         for (const shim_sge& sge : receives.back().sges)
             world->memory.check_mapped(sge.address, sge.length, ca);
@@ -357,14 +347,14 @@ int shim_helper_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused
 {
     check_exists(qp, "ib_post_recv");
     SIM_CHECK(qp->state != ib_qp::State::reset, "a receive is posted to a queue pair in RESET");
-    const int error = take_receives(qp->receives, qp->recv_wrs, qp->ca, first, refused);
+    const int error = take_receives(qp->receives, qp->recv_wrs, qp->recv_sges, qp->ca, first, refused);
     if (qp->state == ib_qp::State::error)
         qp->kick();
     return error;
 }
 int shim_helper_post_srq_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
-    return take_receives(srq->receives, srq->size, srq->pd->ca, first, refused);
+    return take_receives(srq->receives, srq->size, srq->sges, srq->pd->ca, first, refused);
 }
 
 // DMA

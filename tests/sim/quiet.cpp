@@ -152,7 +152,7 @@ void judge_quiet()
 void check_nothing_moves()
 {
     // Further connections to a peer end when they are not used.
-    run_for((ipoib::FlowTable::max_unused_s + 2 * ipoib::FlowBalancer::look_interval_s) * second);
+    run_for((ipoib::FlowTable::max_unused_s + 2 * ipoib::FlowBalancer::check_interval_s) * second);
     const Machines& machines = world->machines;
     const Machines before = machines;
     const std::uint64_t broken_off = world->broken_off;

@@ -310,12 +310,15 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
     const Bh bh;
     world->stack.transmit(dev, skb);
 }
-void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
+bool shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
 {
     check(skb);
-    SIM_CHECK(!world->stack.within_transmit(skb->dev), "transmit again under the transmit lock");
-    ++skb->dev->again;
-    world->stack.transmit_directly(skb->dev, queue, skb);
+    net_device* const dev = skb->dev;
+    SIM_CHECK(!world->stack.within_transmit(dev), "transmit again under the transmit lock");
+    // The driver counts what is dropped for a stopped queue.
+    const bool taken = world->stack.transmit_directly(dev, queue, skb);
+    dev->again += taken;
+    return taken;
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
 // By the addresses and ports behind the hard header, as the kernel's.

@@ -55,7 +55,7 @@ public:
     // The fiber holds the transmit lock of a queue of the netdev.
     bool within_transmit(const net_device* dev) const;
     // Transmits a packet on this queue, behind its packets' queue.
-    void transmit_directly(net_device* dev, unsigned int queue, sk_buff* skb);
+    bool transmit_directly(net_device* dev, unsigned int queue, sk_buff* skb);
     // Drops the packets of the queues from first on, and waits until none is transmitted.
     void empty_queues(net_device* dev, unsigned int first);
     void receive(net_device* dev, sk_buff* skb);
@@ -139,7 +139,6 @@ private:
         Time since = 0;
     };
     Pairs<PathMtu> path_mtus_;
-    std::uint64_t incarnations_ = 0;
 };
 
 } // namespace sim

@@ -155,7 +155,7 @@ struct ib_cq {
 
 struct ib_srq {
     ib_pd* pd;
-    unsigned int size;
+    unsigned int size, sges;
     std::deque<sim::Receive> receives;
     long users = 0;
 };
@@ -171,7 +171,7 @@ struct ib_qp {
     ib_cq *send_cq, *recv_cq;
     ib_srq* srq = nullptr;
     void* context = nullptr;
-    unsigned int send_wrs, recv_wrs, send_sges;
+    unsigned int send_wrs, recv_wrs, send_sges, recv_sges;
     std::uint32_t qkey = 0;
     std::uint16_t pkey_index = 0;
     // Posted and not executed sends; numbers of posted sends, and of those whose completion was polled.
@@ -219,6 +219,7 @@ namespace sim {
 void dispatch(ib_device& ca, unsigned int event);
 // Checks that the driver keeps no object of the HCA.
 void check_nothing_left(const ib_device& ca);
+// nullptr: it was destroyed.
 ib_qp* find_qp(std::uint64_t serial);
 void check_exists(const ib_qp* qp, const char* verb);
 

@@ -145,7 +145,7 @@ void Machine::run_hca()
     }
 }
 
-// verbs.h
+// device.h, cq.h, qp.h, wr.h, dma.h, ah.h, srq.h
 
 const char* shim_ib_device_name(const ib_device*) { return "threads0"; }
 // No gathering: the driver would segment.

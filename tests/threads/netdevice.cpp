@@ -323,13 +323,15 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
     if (!transmit(skb))
         free_packet(skb);
 }
-void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
+bool shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
 {
     shim_local_bh_disable();
     std::lock_guard guard(skb->dev->queues[queue].lock);
-    if (!transmit_on(queue, skb, false))
+    const bool sent = transmit_on(queue, skb, false);
+    if (!sent)
         free_packet(skb);
     shim_local_bh_enable();
+    return sent;
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
 // Each length is a flow.

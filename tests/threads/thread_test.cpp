@@ -67,8 +67,8 @@ protected:
         EXPECT_TRUE(interface().settings.set_queues(count, interface().rx.count()).ok());
         shim_rtnl_unlock();
     }
-    // Makes changes, each after a few packets of sixteen flows. They have the address from before the first change,
-    // some of which give the queue pair another number.
+    // Makes changes, each after a few packets of sixteen flows. All packets go to the address from before the first
+    // change; some changes give the queue pair another number.
     template <class Change>
     void change_under_traffic(Change change)
     {

@@ -143,15 +143,16 @@ TEST_F(ConnectedTest, unanswered_request_falls_back_to_datagrams)
 TEST_F(ConnectedTest, reply_with_an_unusable_mtu_is_rejected)
 {
     std::uint8_t peer = 0;
-    for (const std::uint32_t mtu : {0U, 4U, 5U, 75U}) {
+    for (const std::uint32_t mtu : {0U, 1U, 4U, 5U, 75U}) {
         ib_cm_id* id = ask(capable(++peer));
         ASSERT_NE(id, nullptr);
         world.reply(id, mtu);
         EXPECT_EQ(id->sent.back(), "REJ");
         EXPECT_EQ(id->reason, 28U);
+        EXPECT_FALSE(shows("mtu 4294967293")) << "a refused connection has no MTU";
         run_for(300);
     }
-    EXPECT_TRUE(shows("malformed 4"));
+    EXPECT_TRUE(shows("malformed 5"));
     ib_cm_id* lowest = ask(capable(++peer));
     world.reply(lowest, 76);
     EXPECT_EQ(lowest->sent.back(), "RTU");

@@ -2,6 +2,7 @@
 // Active side of connections, on scripted fakes: the MTU, packets that wait for a connection, sends on it.
 #include "connected_test.hpp"
 
+#include <limits>
 #include <shim/cm.h>
 #include <shim/device.h>
 #include <shim/ndo.h>
@@ -123,6 +124,16 @@ TEST_F(ConnectedTest, pending_sends_are_posted_when_datagrams_stop_the_queue)
         world.transmit(world.packet(peer(2)), true);
     EXPECT_EQ(world.qp().outstanding.size(), 128U);
     EXPECT_EQ(qp->outstanding.size(), 1U);
+    EXPECT_EQ(world.trace.back(), "send stopped");
+}
+
+// Jiffies wrap; those of 32 bits five minutes after boot.
+TEST_F(ConnectedTest, first_request_is_sent_at_any_time)
+{
+    for (std::uint8_t quarter = 1; quarter <= 4; ++quarter) {
+        world.now += std::numeric_limits<unsigned long>::max() / 4 + 1;
+        EXPECT_NE(ask(capable(quarter)), nullptr) << world.now;
+    }
 }
 
 TEST_F(ConnectedTest, send_pool_limits_all_connections_together)
@@ -132,11 +143,12 @@ TEST_F(ConnectedTest, send_pool_limits_all_connections_together)
     for (int i = 0; i < 128; ++i)
         world.transmit(world.packet(capable(i % 2 ? 2 : 1)));
     EXPECT_TRUE(world.dev().stopped);
-    EXPECT_EQ(world.trace.back(), "connected send stopped");
+    EXPECT_EQ(world.trace.back(), "connected stopped");
     world.transmit(world.packet(capable(1)));
     EXPECT_EQ(world.drops, 1U);
     world.complete_messages(*one, 64);
     EXPECT_FALSE(world.dev().stopped);
+    EXPECT_EQ(world.trace.back(), "connected woken");
     world.complete_messages(*two, 64);
     // Slots return in another order than they were taken.
     for (int i = 0; i < 128; ++i)

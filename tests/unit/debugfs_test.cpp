@@ -75,6 +75,15 @@ TEST_F(DebugfsTest, neighbours_are_listed_with_state_and_idle_time)
     EXPECT_LT(text.find("waiting"), text.find("datagram"));
 }
 
+TEST_F(DebugfsTest, neighbour_with_an_invalidated_path_gets_datagrams)
+{
+    open();
+    meet(peer(2));
+    reregister();
+    EXPECT_NE(show(IPOIB_DEBUG_NEIGH).find("datagram   unused"), std::string::npos);
+    EXPECT_EQ(show(IPOIB_DEBUG_NEIGH).find("waiting"), std::string::npos);
+}
+
 TEST_F(DebugfsTest, state_changes_reach_the_tracepoints)
 {
     open();

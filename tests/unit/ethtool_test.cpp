@@ -84,9 +84,9 @@ TEST_F(EthtoolTest, each_statistic_shows_its_counter)
     shows("tx_too_long", its.pmtu.too_long);
     shows("path_queries", its.paths.queries);
     shows("path_query_failures", its.paths.failures);
-    shows("path_limit_reached", its.paths.refusals);
+    shows("path_limit_reached", its.paths.limits_reached);
     shows("group_joins", its.groups.joins);
-    shows("group_join_failures", its.groups.refusals);
+    shows("group_join_failures", its.groups.failures);
     shows("cm_req_sent", its.connections.active.requests_sent);
     shows("cm_established", its.connections.active.established);
     shows("cm_req_failed", its.connections.active.requests_failed);

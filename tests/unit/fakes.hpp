@@ -180,7 +180,7 @@ struct ib_cq {
 };
 
 struct ib_qp {
-    unsigned int send_wrs = 0, recv_wrs = 0;
+    unsigned int send_wrs = 0, recv_wrs = 0, recv_sges = 1;
     std::uint32_t create_flags = 0;
     std::uint16_t pkey_index = 0;
     ib_cq* send_cq;
@@ -199,6 +199,7 @@ struct ib_qp {
 };
 
 struct ib_srq {
+    unsigned int sges;
     std::deque<shim_recv_wr> receives;
 };
 
@@ -421,7 +422,7 @@ public:
     // Number of packets that bypassed GRO; and whether GRO holds packets.
     unsigned int unmerged = 0;
     bool gro_holds_packets = false;
-    unsigned int doorbells = 0, receive_posts = 0, drops = 0, grace_periods = 0;
+    unsigned int doorbells = 0, receive_posts = 0, drops = 0;
     std::vector<Sent> sent;
     std::set<sk_buff*> skbs;
     std::set<ib_ah*> ahs;

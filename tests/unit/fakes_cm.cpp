@@ -151,6 +151,7 @@ ib_qp* shim_ib_create_rc_qp(ib_pd*, const shim_rc_qp* wanted)
     qp->connected = true;
     qp->context = wanted->context;
     qp->srq = wanted->srq;
+    qp->recv_sges = wanted->recv_sges;
     qp->number = 0x1000 + ++world->connections_made;
     world->qps.push_back(qp);
     return qp;

@@ -94,11 +94,7 @@ void shim_wait_for_completion(shim_completion* completion)
 }
 void shim_rcu_read_lock() { ++world->reading; }
 void shim_rcu_read_unlock() { EXPECT_GE(--world->reading, 0) << "an RCU read section is left twice"; }
-void shim_synchronize_net()
-{
-    may_sleep();
-    ++world->grace_periods;
-}
+void shim_synchronize_net() { may_sleep(); }
 void shim_smp_mb() { world->let_others_run(); }
 void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
 void shim_local_bh_disable() { ++world->spinning; }
@@ -238,25 +234,38 @@ bool shim_rdma_protocol_ib(const ib_device* ca, std::uint32_t) { return ca->infi
 
 // trace.h
 
+static void expect_whole_in_trace(const char* name)
+{
+    EXPECT_LT(std::strlen(name), std::size_t{SHIM_TRACE_NAME_BYTES});
+}
+
 void shim_trace_step(const net_device*, shim_trace_machine machine, const std::uint8_t*, const char* before,
                      const char* after)
 {
-    EXPECT_LT(std::strlen(before), 12U);
-    EXPECT_LT(std::strlen(after), 12U);
+    expect_whole_in_trace(before);
+    expect_whole_in_trace(after);
     static const char* const names[] = {"path", "group", "active", "passive"};
     world->trace.push_back(std::string(names[machine]) + " " + before + " " + after);
 }
 void shim_trace_interface(const net_device*, const char* before, const char* after)
 {
+    expect_whole_in_trace(before);
+    expect_whole_in_trace(after);
     world->trace.push_back(std::string("interface ") + before + " " + after);
 }
-void shim_trace_flush(const net_device*, const char* level) { world->trace.push_back(std::string("flush ") + level); }
+void shim_trace_flush(const net_device*, const char* level)
+{
+    expect_whole_in_trace(level);
+    world->trace.push_back(std::string("flush ") + level);
+}
 void shim_trace_flows(const net_device*, const std::uint8_t*, std::uint64_t flows, unsigned int from, unsigned int to)
 {
     world->moves.push_back({flows, from, to});
 }
 void shim_trace_ring(const net_device*, const char* ring, const char* what, unsigned int used, unsigned int size)
 {
+    expect_whole_in_trace(ring);
+    expect_whole_in_trace(what);
     EXPECT_LE(used, size);
     world->trace.push_back(std::string(ring) + " " + what);
 }

@@ -11,6 +11,7 @@ static_assert(sizeof(shim_napi) <= SHIM_SIZEOF_NAPI);
 
 net_device* shim_helper_alloc_netdev(ib_device*, std::uint32_t)
 {
+    EXPECT_TRUE(world->rtnl);
     if (world->refuses("netdev_create"))
         return nullptr;
     auto* dev = new net_device;

@@ -149,13 +149,15 @@ void shim_dev_queue_xmit(sk_buff* skb, net_device* dev)
     EXPECT_EQ(skb->dev, dev);
     world->transmit(skb);
 }
-void shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
+bool shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
 {
     may_sleep();
-    if (skb->dev->transmit_queues.at(queue).stopped)
+    const bool stopped = skb->dev->transmit_queues.at(queue).stopped;
+    if (stopped)
         shim_kfree_skb_reason(skb, SHIM_DROP_DEV_READY);
     else
         world->transmit_on(queue, skb);
+    return !stopped;
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
 std::uint32_t shim_skb_get_hash(sk_buff* skb) { return skb->hash; }

@@ -93,7 +93,7 @@ void World::complete_messages(ib_qp& on, std::size_t count, int status)
     run_polls();
 }
 
-// verbs.h
+// device.h, cq.h, qp.h, wr.h, dma.h, ah.h, srq.h
 
 static std::uint64_t map(const void* address)
 {
@@ -282,11 +282,13 @@ int shim_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t pkey_index, std::uin
 }
 int shim_qp_to_rtr(ib_qp* qp)
 {
+    EXPECT_EQ(qp->state, "init");
     qp->state = "rtr";
     return 0;
 }
 int shim_qp_to_rts(ib_qp* qp)
 {
+    EXPECT_EQ(qp->state, "rtr");
     if (world->refuses("qp_to_rts"))
         return -22;
     qp->state = "rts";
@@ -377,11 +379,14 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
     }
     return 0;
 }
-static int take_receives(std::deque<shim_recv_wr>& receives, shim_recv_wr* first, shim_recv_wr** refused)
+static int take_receives(std::deque<shim_recv_wr>& receives, unsigned int sges, shim_recv_wr* first,
+                         shim_recv_wr** refused)
 {
     ++world->receive_posts;
-    for (; first && world->receives_until_failure != 0; first = first->next, --world->receives_until_failure)
+    for (; first && world->receives_until_failure != 0; first = first->next, --world->receives_until_failure) {
+        EXPECT_LE(first->count, sges);
         receives.push_back(*first);
+    }
     *refused = first;
     if (!first)
         return 0;
@@ -390,7 +395,7 @@ static int take_receives(std::deque<shim_recv_wr>& receives, shim_recv_wr* first
 }
 int shim_helper_post_recv(ib_qp* qp, shim_recv_wr* first, shim_recv_wr** refused)
 {
-    return take_receives(qp->receives, first, refused);
+    return take_receives(qp->receives, qp->recv_sges, first, refused);
 }
 std::uint64_t shim_dma_map_to_device(ib_device*, void* address, std::size_t) { return map(address); }
 void shim_dma_unmap_to_device(ib_device*, std::uint64_t address, std::size_t) { unmap(address); }
@@ -435,11 +440,11 @@ void shim_ib_unregister_event_handler(shim_event_handler* handler) { EXPECT_EQ(w
 
 // Shared receive queues
 
-ib_srq* shim_ib_create_srq(ib_pd*, unsigned int, unsigned int)
+ib_srq* shim_ib_create_srq(ib_pd*, unsigned int, unsigned int sges)
 {
     if (world->refuse_srq)
         return error_pointer<ib_srq>(-12);
-    auto* srq = new ib_srq;
+    auto* srq = new ib_srq{.sges = sges, .receives = {}};
     world->srqs.insert(srq);
     return srq;
 }
@@ -451,5 +456,5 @@ void shim_ib_destroy_srq(ib_srq* srq)
 unsigned int shim_ib_max_srq_sge(const ib_device*) { return world->have_srq ? world->srq_sges : 0; }
 int shim_helper_post_srq_recv(ib_srq* srq, shim_recv_wr* first, shim_recv_wr** refused)
 {
-    return take_receives(srq->receives, first, refused);
+    return take_receives(srq->receives, srq->sges, first, refused);
 }

@@ -46,7 +46,7 @@ protected:
     // Returns the REQ for a further connection.
     ib_cm_id* further_request(unsigned int flows)
     {
-        intervals(FlowTable::patience + 1, flows);
+        intervals(FlowTable::min_crowded_intervals + 1, flows);
         return world.take_request();
     }
     // Makes a second connection for two flows, and begins to move one to it; returns that flow.
@@ -227,6 +227,22 @@ TEST_F(FlowBalancerTest, stack_keeps_what_exceeds_the_limit)
     EXPECT_FALSE(world.dev().transmit_queues[to].stopped);
     complete_all();
     EXPECT_EQ(statistics().tx_dropped, 0U);
+}
+
+// On another processor wake_stack() sees the queue stopped, and then whether it is held.
+TEST_F(FlowBalancerTest, queue_is_held_before_it_is_stopped)
+{
+    const unsigned int flow = begin_move(), to = world.moves[0].to;
+    for (unsigned int i = 1; i < FlowBalancer::max_held; ++i)
+        world.transmit(packet(flow));
+    bool stopped = true;
+    world.meanwhile = [&] { stopped = world.dev().transmit_queues[to].stopped; };
+    world.transmit(packet(flow));
+    EXPECT_FALSE(world.meanwhile) << "there is a full barrier";
+    EXPECT_FALSE(stopped) << "before the queue is stopped";
+    EXPECT_TRUE(world.dev().transmit_queues[to].stopped);
+    run_for(5);
+    complete_all();
 }
 
 TEST_F(FlowBalancerTest, refused_connection_is_not_requested_again_for_a_minute)

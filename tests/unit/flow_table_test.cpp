@@ -27,7 +27,7 @@ protected:
     // The plan after many such intervals.
     FlowTable::Plan intervals(unsigned int first, unsigned int last, unsigned int units = FlowTable::busy_units)
     {
-        for (unsigned int i = 1; i < FlowTable::patience; ++i)
+        for (unsigned int i = 1; i < FlowTable::min_crowded_intervals; ++i)
             EXPECT_FALSE(interval(first, last, units).another);
         return interval(first, last, units);
     }
@@ -69,7 +69,7 @@ TEST_F(FlowTableTest, flows_below_the_threshold_are_not_busy)
 TEST_F(FlowTableTest, load_that_does_not_last_wants_no_connection)
 {
     for (int round = 0; round < 5; ++round) {
-        for (unsigned int i = 1; i < FlowTable::patience; ++i)
+        for (unsigned int i = 1; i < FlowTable::min_crowded_intervals; ++i)
             EXPECT_FALSE(interval(0, 15).another);
         now_ += 100;
         for (int i = 0; i < 4; ++i)
@@ -79,7 +79,7 @@ TEST_F(FlowTableTest, load_that_does_not_last_wants_no_connection)
 
 TEST_F(FlowTableTest, rare_looks_see_no_old_load)
 {
-    for (unsigned int i = 1; i < FlowTable::patience; ++i)
+    for (unsigned int i = 1; i < FlowTable::min_crowded_intervals; ++i)
         (void)interval(0, 15);
     for (int i = 0; i < 5; ++i) {
         now_ += 1000;
@@ -94,7 +94,7 @@ TEST_F(FlowTableTest, rare_looks_see_no_old_load)
 
 TEST_F(FlowTableTest, load_after_a_rare_look_is_counted_from_one)
 {
-    for (unsigned int i = 1; i < FlowTable::patience; ++i)
+    for (unsigned int i = 1; i < FlowTable::min_crowded_intervals; ++i)
         EXPECT_FALSE(interval(0, 15).another);
     now_ += 1000;
     EXPECT_TRUE(intervals(0, 15, FlowTable::busy_units * 8).another);
@@ -103,7 +103,7 @@ TEST_F(FlowTableTest, load_after_a_rare_look_is_counted_from_one)
 TEST_F(FlowTableTest, bytes_count_as_packets_do)
 {
     FlowTable::Plan plan;
-    for (unsigned int i = 0; i < FlowTable::patience; ++i) {
+    for (unsigned int i = 0; i < FlowTable::min_crowded_intervals; ++i) {
         (void)table_.count(0, 64 * 1024, now_);
         (void)table_.count(1, 64 * 1024, now_);
         plan = interval(2, 2, 1);

@@ -195,6 +195,7 @@ TEST_F(MulticastTest, failed_join_call_is_retried)
     world.run_work();
     EXPECT_TRUE(world.open_joins.empty());
     EXPECT_EQ(world.join_questions, 1U);
+    EXPECT_EQ(interface().groups.failures.value(), 1U);
     world.advance(110);
     EXPECT_EQ(world.open_joins.size(), 1U);
 }

@@ -319,6 +319,7 @@ TEST_F(RdmaNetdevFilterTest, number_of_queues_is_the_rdma_netdevs)
     shim_channels channels;
     ipoib_ethtool_get_channels(&world.dev(), &channels);
     EXPECT_EQ(channels.transmits, 2U);
+    EXPECT_EQ(channels.max_transmits, 2U);
     world.rtnl = true;
     EXPECT_EQ(ipoib_ethtool_set_channels(&world.dev(), 1, 1), kernel::not_supported);
     world.rtnl = false;

@@ -173,6 +173,17 @@ TEST_F(TransmitQueuesTest, packets_on_another_queue_are_bounded_and_dropped_when
     world.start();
 }
 
+TEST_F(TransmitQueuesTest, packet_for_a_full_queue_is_counted_as_dropped)
+{
+    const auto qps = connect_to(2);
+    while (!world.dev().transmit_queues[1].stopped)
+        world.transmit(world.packet(capable(2)));
+    world.transmit_on(0, world.packet(capable(2)));
+    world.run_work();
+    EXPECT_EQ(statistics().tx_dropped, 1U);
+    world.complete_messages(*qps[1], 128);
+}
+
 TEST_F(TransmitQueuesTest, further_queues_exist_from_their_first_connection_until_the_interface_is_closed)
 {
     connect_to(2);
