@@ -92,7 +92,6 @@ void Interface::uninit()
 {
     alive_ = false;
     pmtu.stop();
-    requeuer.stop();
     reaper.drain();
     if (rdma_netdev.present())
         rdma_netdev.uninit();
@@ -146,6 +145,7 @@ kernel::Status Interface::open()
 void Interface::stop()
 {
     state.close();
+    requeuer.stop();
     children.follow_state(false);
 }
 

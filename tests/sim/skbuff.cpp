@@ -318,6 +318,7 @@ bool shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
     // The driver counts what is dropped for a stopped queue.
     const bool taken = world->stack.transmit_directly(dev, queue, skb);
     dev->again += taken;
+    dev->dropped += !taken;
     return taken;
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }

@@ -272,14 +272,14 @@ void Stack::transmit(net_device* dev, const std::vector<sk_buff*>& packets)
 bool Stack::transmit_directly(net_device* dev, unsigned int queue, sk_buff* skb)
 {
     lock_transmit(dev, queue);
-    const bool stopped = dev->queues[queue].stopped;
+    // The core counts what it drops because the device is down.
+    const bool stopped = dev->active && dev->queues[queue].stopped;
     if (dev->active && !stopped)
         hand_over(dev, queue, skb);
     else
         lose(skb);
     unlock_transmit(dev, queue);
-    // The core counts what it drops because the device is down.
-    return !dev->active || !stopped;
+    return !stopped;
 }
 
 void Stack::hand_over(net_device* dev, unsigned int queue, sk_buff* skb)
