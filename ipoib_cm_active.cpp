@@ -39,6 +39,11 @@ void ActiveConnection::back_off()
     check_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(1U << doublings));
 }
 
+bool ActiveConnection::retry_due(unsigned long now) const
+{
+    return life.state() == ActiveLife::State::refused && !release.started() && kernel::reached(check_at, now);
+}
+
 ActiveConnection* ActiveConnections::connection_of(Neighbour& neighbour, Path& path)
 {
     if (neighbour.attempt)
@@ -241,14 +246,6 @@ void ActiveConnections::send_failed(ActiveConnection& connection)
 
 // The work item
 
-void ActiveConnections::end_back_offs(unsigned long now, kernel::PacketQueue& ready)
-{
-    for (ActiveConnection& connection : list_)
-        if (connection.life.state() == ActiveLife::State::refused && !connection.release.started() &&
-            kernel::reached(connection.check_at, now))
-            perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
-}
-
 unsigned long ActiveConnections::service()
 {
     // Memory may be reclaimed by writing pages to a peer, over a connection that is made here.
@@ -260,7 +257,9 @@ unsigned long ActiveConnections::service()
     unsigned long delay = interface_.connections.flows.service(ready);
     {
         PathTable::Guard guard(interface_.paths);
-        end_back_offs(now, ready);
+        for (ActiveConnection& connection : list_)
+            if (connection.retry_due(now))
+                perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
         delay = next_check(now, delay);
     }
     interface_.requeue(ready);

@@ -97,6 +97,8 @@ public:
     unsigned long next_request_at() const TA_REQUIRES(path_lock);
     // Sets check_at to the end of the back-off after the last refusal.
     void back_off() TA_REQUIRES(path_lock);
+    // Returns true if the back-off after a refusal is over. now: jiffies.
+    bool retry_due(unsigned long now) const TA_REQUIRES(path_lock);
     // Returns what the release does now, which waits for the outstanding sends up to a deadline. now: jiffies.
     ActiveRelease::Action continue_release(unsigned long now) TA_REQUIRES(path_lock);
 
@@ -150,9 +152,6 @@ private:
     void send_requests() TA_EXCLUDES(path_lock);
     // now: jiffies. The caller transmits the packets in ready after releasing the lock.
     void release_due(unsigned long now, kernel::PacketQueue& ready) TA_EXCLUDES(path_lock);
-    // Has connections whose back-off is over be requested again. The caller transmits the packets in ready after
-    // releasing the lock.
-    void end_back_offs(unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // Returns delay, or the time until the next check if that is sooner; 0: none is needed.
     unsigned long next_check(unsigned long now, unsigned long delay) TA_REQUIRES(path_lock);
 

@@ -28,7 +28,7 @@ public:
         work_.queue(queue_);
         return pushed;
     }
-    // Cancels the work item, and drops the packets. Returns their number. CONTEXT: process; nothing is pushed meanwhile.
+    // Cancels the work item, and drops the packets. Returns their number. CONTEXT: process, while nothing is pushed.
     unsigned int stop() TA_EXCLUDES(lock_)
     {
         work_.cancel();

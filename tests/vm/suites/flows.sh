@@ -83,6 +83,7 @@ test_queues_change_under_sixteen_flows() {
 }
 
 # All connections end, and the flows make others.
+may_fail_stock_link_flaps_under_sixteen_flows='the queue stands still until the ended connections give up their sends'
 test_link_flaps_under_sixteen_flows() {
     serve_iperf 2
     on 1 iperf3 -c 10.0.0.2 -P 16 -t 12 >/run/flows.iperf 2>&1 &
