@@ -102,9 +102,10 @@ kernel::Status show_neighbours(PathTable& table, seq_file* file)
     table.for_each([&rows](Path& path) TA_REQUIRES(path_lock) {
         for (Neighbour& neighbour : path.neighbours)
             rows.add({neighbour.key(),
-                      neighbour.connection.load()                                         ? "connection"
-                      : neighbour.ah.load() || (path.life.usable() && !neighbour.attempt) ? "datagram"
-                                                                                          : "waiting",
+                      neighbour.connection.load() ? "connection"
+                      : neighbour.ah.load() || (path.life.usable() && (!neighbour.attempt || neighbour.refused))
+                          ? "datagram"
+                          : "waiting",
                       neighbour.last_used.load_relaxed()});
     });
     rows.sort();

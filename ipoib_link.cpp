@@ -25,9 +25,13 @@ kernel::Status Link::apply(const shim_mcmember& broadcast)
     qkey_.store(parameters_.qkey);
     traffic_class_.store(parameters_.traffic_class);
     interface_.mtu.set_link(static_cast<unsigned int>(frame));
+    return {};
+}
+
+void Link::broadcast_joined()
+{
     joined_.store(true);
     bring_carrier_.queue();
-    return {};
 }
 
 void Link::run_bring_carrier()

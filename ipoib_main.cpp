@@ -165,10 +165,10 @@ void Interface::tx_timed_out(unsigned int queue)
 
 // Multicast groups
 
-kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, const std::uint32_t* qkey)
+kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
 {
     if (rdma_netdev.present())
-        return rdma_netdev.attach_group(mgid, mlid, qkey);
+        return rdma_netdev.attach_group(mgid, mlid, broadcast);
     const shim_gid native = mgid.native();
     return shim_ib_attach_mcast(queues.qp(), &native, mlid);
 }

@@ -288,13 +288,13 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
 kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& member)
 {
     const bool broadcast = group.kind == Group::Kind::broadcast;
+    if (broadcast)
+        TRY(interface_.link.apply(member));
     if (!group.join.send_only() && (!group.attached || group.mlid != member.mlid)) {
         if (group.attached)
             interface_.detach_group(group.key(), group.mlid);
         group.attached = false;
-        const kernel::Status status =
-            interface_.attach_group(group.key(), member.mlid, broadcast ? &member.qkey : nullptr);
-        if (!status.ok()) {
+        if (const kernel::Status status = interface_.attach_group(group.key(), member.mlid, broadcast); !status.ok()) {
             log_warning(interface_.dev(), "couldn't attach QP to multicast group %pI6", group.key().bytes);
             return status;
         }
@@ -317,11 +317,11 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         log_warning(interface_.dev(), "ib_address_create failed, status %d", made.status().code());
         return made.status();
     }
-    if (broadcast)
-        TRY(interface_.link.apply(member));
     kernel::Owned<AddressHandle> former = std::exchange(group.handle, made.take());
     group.ah.store(group.handle->get());
     interface_.reaper.retire(std::move(former));
+    if (broadcast)
+        interface_.link.broadcast_joined();
     return {};
 }
 

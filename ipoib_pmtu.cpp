@@ -17,10 +17,6 @@ void PmtuNotifier::reject(sk_buff* skb, unsigned int mtu)
         shim_kfree_skb_reason(skb, SHIM_DROP_PKT_TOO_BIG);
 }
 
-bool PmtuNotifier::send(sk_buff* skb)
-{
-    shim_helper_icmp_too_big(skb, interface_.dev(), shim_skb_cb(skb));
-    return true;
-}
+void PmtuNotifier::send(sk_buff* skb) { shim_helper_icmp_too_big(skb, interface_.dev(), shim_skb_cb(skb)); }
 
 } // namespace ipoib

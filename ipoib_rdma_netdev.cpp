@@ -51,10 +51,10 @@ void RdmaNetdev::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     shim_rdma_netdev_send(interface_.dev(), skb, ah, qpn);
 }
 
-kernel::Status RdmaNetdev::attach_group(const Gid& mgid, std::uint16_t mlid, const std::uint32_t* qkey)
+kernel::Status RdmaNetdev::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
 {
     const shim_gid native = mgid.native();
-    return shim_rdma_netdev_attach(interface_.dev(), interface_.ca(), &native, mlid, qkey != nullptr, qkey ? *qkey : 0);
+    return shim_rdma_netdev_attach(interface_.dev(), interface_.ca(), &native, mlid, broadcast, interface_.link.qkey());
 }
 
 void RdmaNetdev::detach_group(const Gid& mgid, std::uint16_t mlid)

@@ -17,16 +17,12 @@ void Requeuer::take(sk_buff* skb)
 
 void Requeuer::stop() { interface_.tx_dropped.add(packets_.stop()); }
 
-bool Requeuer::send(sk_buff* skb)
+void Requeuer::send(sk_buff* skb)
 {
-    const int selected = interface_.select_queue(skb);
-    const unsigned int queue = selected < 0 ? 0 : static_cast<unsigned int>(selected);
-    if (shim_netif_xmit_stopped(interface_.dev(), queue))
-        return false;
+    const int queue = interface_.select_queue(skb);
     // Bypasses the qdisc: what selected the wrong queue, such as tc's skbedit, would select it again.
-    if (!shim_dev_direct_xmit(skb, queue))
+    if (!shim_dev_direct_xmit(skb, queue < 0 ? 0 : static_cast<unsigned int>(queue)))
         interface_.tx_dropped.add();
-    return true;
 }
 
 } // namespace ipoib

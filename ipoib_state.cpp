@@ -114,7 +114,7 @@ void InterfaceState::bring_down()
     shim_netif_carrier_off(interface_.dev());
     garbage_.cancel();
     interface_.groups.leave_all();
-    // No join response can call Link::apply() any more.
+    // No join response can call broadcast_joined() any more.
     interface_.link.broadcast_left();
     interface_.paths.flush();
 }

@@ -75,7 +75,7 @@ void TxQueue::stop_stack()
 void TxQueue::trace(const char* what) const
 {
     const std::uint32_t datagrams = ring.index().used(), messages = pool.used();
-    if (datagrams >= messages)
+    if (!ring.has_space() || (pool.has_space() && datagrams >= messages))
         shim_trace_ring(dev_, "send", what, datagrams, ring.index().size());
     else
         shim_trace_ring(dev_, "connected", what, messages, pool.size());
@@ -85,7 +85,7 @@ void TxQueue::hold_stack()
 {
     ++holds_;
     held_.store(true);
-    // Pairs with the barrier in wake_stack(): it sees that the queue is held if it sees the queue stopped.
+    // Pairs with the second barrier in wake_stack().
     shim_smp_mb();
     shim_netif_tx_stop_queue(dev_, index_);
 }
@@ -101,8 +101,11 @@ void TxQueue::release_stack()
 void TxQueue::wake_stack()
 {
     shim_smp_mb();
-    if (shim_netif_tx_queue_stopped(dev_, index_) && ring.half_free() && pool.half_free() && !held_.load() &&
-        !closed_.load()) {
+    if (!shim_netif_tx_queue_stopped(dev_, index_))
+        return;
+    // Pairs with the barrier in hold_stack(): a queue that is seen stopped is seen held.
+    shim_smp_mb();
+    if (ring.half_free() && pool.half_free() && !held_.load() && !closed_.load()) {
         trace("woken");
         shim_netif_tx_wake_queue(dev_, index_);
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A bounded queue of packets, each of which a work item on the interface's work queue passes to a member function. That
-// returns false for a packet that must wait, with those behind it, for another jiffy.
+// A bounded queue of packets, each of which a work item on the interface's work queue passes to a member function.
 #pragma once
 #include <ipoib/path_lock.hpp>
 #include <kernel/lock.hpp>
@@ -12,7 +11,7 @@ namespace ipoib {
 template <auto Handle>
 class DeferredPackets;
 
-template <class Owner, bool (Owner::*Handle)(sk_buff*)>
+template <class Owner, void (Owner::*Handle)(sk_buff*)>
 class DeferredPackets<Handle> {
 public:
     DeferredPackets(Owner& owner, kernel::WorkQueue& queue) : owner_(owner), queue_(queue) {}
@@ -28,7 +27,7 @@ public:
         work_.queue(queue_);
         return pushed;
     }
-    // Cancels the work item, and drops the packets. Returns their number. CONTEXT: process, while nothing is pushed.
+    // Cancels the work item, and drops the packets. Returns their number. CONTEXT: process; nothing is pushed any more.
     unsigned int stop() TA_EXCLUDES(lock_)
     {
         work_.cancel();
@@ -44,17 +43,8 @@ private:
             kernel::Guard guard(lock_);
             packets.take(packets_);
         }
-        while (sk_buff* skb = packets.pop()) {
-            if ((owner_.*Handle)(skb))
-                continue;
-            kernel::PacketQueue kept;
-            kept.append(skb);
-            kept.take(packets);
-            kernel::Guard guard(lock_);
-            kept.take(packets_);
-            packets_.take(kept);
-            work_.queue(queue_, 1);
-        }
+        while (sk_buff* skb = packets.pop())
+            (owner_.*Handle)(skb);
     }
     // The name for lockdep, which contains Handle.
     static constexpr const char* name() { return __PRETTY_FUNCTION__; }

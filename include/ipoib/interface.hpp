@@ -85,9 +85,9 @@ public:
 
     // True between init() and uninit().
     bool alive() const TA_REQUIRES(kernel::rtnl) { return alive_; }
-    // Attaches the UD queue pair, or the rdma_netdev's, to a group. mlid: host byte order. qkey: sets the rdma_netdev's
-    // Q_Key, too, unless it is nullptr. Returns the HCA's error. CONTEXT: process.
-    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, const std::uint32_t* qkey);
+    // Attaches the UD queue pair, or the rdma_netdev's, to a group. mlid: host byte order. broadcast: an rdma_netdev
+    // also sets the link's Q_Key. Returns the HCA's error. CONTEXT: process.
+    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
     // Has new connections assigned to the first count receive queues. CONTEXT: down, or before registration.

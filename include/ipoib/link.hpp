@@ -18,10 +18,11 @@ class Link {
 public:
     explicit Link(Interface& interface) : interface_(interface) {}
 
-    // Applies the parameters of the broadcast group's record, and queues bringing carrier: the queue pair is attached
-    // to the group. -EINVAL: the MTU is invalid. CONTEXT: process.
+    // Applies the parameters of the broadcast group's record. -EINVAL: the MTU is invalid. CONTEXT: process.
     kernel::Status apply(const shim_mcmember& broadcast);
-    // The groups are left. Afterwards a pending apply() does not bring carrier.
+    // The broadcast group is joined and attached: there may be carrier. CONTEXT: process.
+    void broadcast_joined();
+    // The groups are left. Afterwards a pending broadcast_joined() has no effect.
     void broadcast_left() TA_REQUIRES(kernel::rtnl) { joined_.store(false); }
     // CONTEXT: process, no RTNL.
     void cancel() { bring_carrier_.cancel(); }

@@ -28,7 +28,7 @@ public:
 private:
     static constexpr unsigned int max_packets = 64;
 
-    bool send(sk_buff* skb);
+    void send(sk_buff* skb);
 
     Interface& interface_;
     // Packets whose senders have not been sent the ICMP error yet.

@@ -55,7 +55,7 @@ public:
     // that covers ah.
     void send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
     // As Interface::attach_group().
-    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, const std::uint32_t* qkey);
+    kernel::Status attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast);
     void detach_group(const Gid& mgid, std::uint16_t mlid);
 
     // Operations of the interface's queues, called by an rdma_netdev that filters them.

@@ -12,8 +12,8 @@ class Requeuer {
 public:
     explicit Requeuer(Interface& interface);
 
-    // Has the packet, which begins with its hard header, transmitted on the right queue once that is not stopped, by a
-    // work item: the lock of another queue must not be taken under this one's. CONTEXT: any.
+    // Has the packet, which begins with its hard header, transmitted on the right queue, by a work item: the lock of
+    // another queue must not be taken under this one's. CONTEXT: any.
     void take(sk_buff* skb);
     // Drops the packets. CONTEXT: process; the netdev is down.
     void stop();
@@ -21,7 +21,7 @@ public:
 private:
     static constexpr unsigned int max_packets = 1024;
 
-    bool send(sk_buff* skb);
+    void send(sk_buff* skb);
 
     Interface& interface_;
     DeferredPackets<&Requeuer::send> packets_;

@@ -82,8 +82,9 @@ void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why);
 /* Queues a packet with hard header on the device. CONTEXT: process or softirq, without a transmit lock. */
 void shim_dev_queue_xmit(struct sk_buff *skb, struct net_device *dev);
 /*
- * Has a packet of the device transmitted on this queue, behind the qdisc. Returns false if the queue was stopped: the
- * packet is dropped, and not counted. CONTEXT: process or softirq, without a transmit lock.
+ * Has a packet of the device transmitted on this queue, behind the qdisc. Returns false if the queue was stopped or
+ * frozen: the packet is dropped, and not counted. True also if the core dropped and counted it. CONTEXT: process or
+ * softirq, without a transmit lock.
  */
 bool shim_dev_direct_xmit(struct sk_buff *skb, unsigned int queue);
 /* The transmit queue that the core selected, from 0. */

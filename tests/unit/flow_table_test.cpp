@@ -77,7 +77,7 @@ TEST_F(FlowTableTest, load_that_does_not_last_wants_no_connection)
     }
 }
 
-TEST_F(FlowTableTest, rare_looks_see_no_old_load)
+TEST_F(FlowTableTest, rare_plans_see_no_old_load)
 {
     for (unsigned int i = 1; i < FlowTable::min_crowded_intervals; ++i)
         (void)interval(0, 15);
@@ -92,7 +92,7 @@ TEST_F(FlowTableTest, rare_looks_see_no_old_load)
     }
 }
 
-TEST_F(FlowTableTest, load_after_a_rare_look_is_counted_from_one)
+TEST_F(FlowTableTest, load_after_a_rare_plan_is_counted_from_one)
 {
     for (unsigned int i = 1; i < FlowTable::min_crowded_intervals; ++i)
         EXPECT_FALSE(interval(0, 15).another);
@@ -208,7 +208,7 @@ TEST_F(FlowTableTest, emptiest_queue_is_chosen_in_turns)
     EXPECT_EQ(table_.emptiest(0b0100), 2U);
 }
 
-TEST_F(FlowTableTest, look_is_due_once_in_an_interval)
+TEST_F(FlowTableTest, plan_is_due_once_in_an_interval)
 {
     EXPECT_FALSE(table_.due(now_));
     now_ += FlowTable::interval_ms / tick_ms;

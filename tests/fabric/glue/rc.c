@@ -138,7 +138,7 @@ static void watch_for_answer(struct soft_qp *qp)
 {
 	u64 ns = ack_timeout_ns(qp);
 
-	if (ns && qp->rc.requester.unacknowledged != qp->rc.requester.end && !hrtimer_is_queued(&qp->rc.timer))
+	if (ns && qp->rc.requester.unacknowledged != qp->rc.requester.end && !hrtimer_active(&qp->rc.timer))
 		start_timer(qp, ns);
 }
 
