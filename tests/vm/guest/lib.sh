@@ -436,7 +436,7 @@ start_networkd() { # HOST
         mount -o remount,ro /sys
         mkdir -p /run/systemd
         mount -t tmpfs tmpfs /run/systemd
-        exec /lib/systemd/systemd-networkd" >"/run/networkd.$1.log" 2>&1 &
+        exec /lib/systemd/systemd-networkd" >>"/run/networkd.$1.log" 2>&1 &
     wait_for 10 grep -q 'Enumeration completed' "/run/networkd.$1.log"
 }
 networkd_is_gone() { ! pgrep -x systemd-network >/dev/null; }

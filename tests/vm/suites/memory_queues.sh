@@ -12,21 +12,12 @@ FABRIC='vectors=8'
 FRESH=1
 
 # shellcheck source=/dev/null
+. ./connections.sh
+# shellcheck source=/dev/null
 . ./figures.sh
 # shellcheck source=/dev/null
 . ./samples.sh
 
-queues_used_are() { # passive|active COUNT
-    [ "$(awk -v side="$1" '$1 == side && /state established/ { used[$NF] } END { print length(used) }' \
-        /sys/kernel/debug/ipoib/ib0_cm)" = "$2" ]
-}
-peers_connect() {
-    local host
-    for host in $(seq 2 "$PORTS"); do
-        wait_for 20 reaches "$host" 10.0.0.1
-        wait_for 20 reaches 1 "10.0.0.$host"
-    done
-}
 # Sets idle and busy to the memory in KiB that host 1's interface takes when it is up, and what connections add.
 measure() { # QUEUES
     local before
@@ -36,9 +27,10 @@ measure() { # QUEUES
     on 1 ip link set ib0 up
     wait_for 20 carrier 1
     idle=$((before - $(free_kib)))
-    peers_connect
-    queues_used_are passive "$1"
-    queues_used_are active "$1"
+    wait_for 20 each_has_a_connection passive
+    wait_for 20 each_has_a_connection active
+    [ "$(queues_used passive | wc -w)" = "$1" ]
+    [ "$(queues_used active | wc -w)" = "$1" ]
     busy=$((before - idle - $(free_kib)))
     echo "# $1 queues: $idle KiB idle, $busy KiB more with a connection on each"
 }
@@ -48,7 +40,7 @@ test_queues_take_memory_when_they_have_a_connection() {
     local count idle busy first=
     # Peers have their connections, and shared buffers, before the first measurement.
     sysctl -qw net.ipv4.neigh.default.gc_interval=600
-    peers_connect
+    all_connect
     for count in 1 4 8; do
         measure "$count"
         [ "$idle" -le $((${first:=$idle} + 512)) ] || fail "$idle KiB idle with $count queues, $first with one"

@@ -9,6 +9,9 @@ HOSTS=1
 MODE=connected
 FABRIC='vectors=4'
 
+# shellcheck source=/dev/null
+. ./connections.sh
+
 xfail_stock_there_is_one_for_each_processor='the in-tree driver has one queue'
 test_there_is_one_for_each_processor() {
     channels_are RX 2
@@ -24,19 +27,10 @@ channels_are() { # RX|TX COUNT
     [ "$(on 1 sh -c "ls -d /sys/class/net/ib0/queues/${1,,}-*" | wc -l)" = "$2" ]
 }
 
-# The queues that host 1 has connections on, with their number: "0:2 1:2 ".
-queues_used() { # passive|active
-    awk -v side="$1" '$1 == side && /state established/ { n[$NF]++ } END { for (q in n) printf "%s:%d ", q, n[q] }' \
-        /sys/kernel/debug/ipoib/ib0_cm | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/^ //'
-}
 queues_used_are() { # passive|active QUEUES
+    wait_for 20 each_has_a_connection "$1"
     [ "$(queues_used "$1")" = "$2" ] || fail "queues: $(queues_used "$1")"
 }
-all_connect() {
-    local host
-    for host in 2 3 4 5; do wait_for 20 reaches "$host" 10.0.0.1 && wait_for 20 reaches 1 "10.0.0.$host" || return 1; done
-}
-
 xfail_stock_connections_are_distributed='the in-tree driver has one queue'
 test_connections_are_distributed() {
     all_connect
