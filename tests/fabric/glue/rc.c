@@ -138,7 +138,7 @@ static void watch_for_answer(struct soft_qp *qp)
 {
 	u64 ns = ack_timeout_ns(qp);
 
-	if (ns && qp->rc.requester.unacknowledged != qp->rc.requester.end && !hrtimer_active(&qp->rc.timer))
+	if (ns && qp->rc.requester.unacknowledged != qp->rc.requester.end && !hrtimer_is_queued(&qp->rc.timer))
 		start_timer(qp, ns);
 }
 
@@ -189,7 +189,9 @@ static enum hrtimer_restart timer_over(struct hrtimer *timer)
 	unsigned long flags;
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
-	if (rc->waiting) {
+	if (hrtimer_is_queued(timer)) {
+		/* Started again while this waited for the lock: it will expire again. */
+	} else if (rc->waiting) {
 		rc->waiting = false;
 		kick = true;
 	} else if (rc->requester.unacknowledged == rc->requester.end || READ_ONCE(qp->state) != IB_QPS_RTS) {
