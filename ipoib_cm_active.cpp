@@ -381,11 +381,12 @@ int ActiveConnections::on_message(shim_cm_endpoint* endpoint, ib_cm_id* id, cons
 
 void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id, const shim_cm_message& message)
 {
-    {
+    const auto is_requested = [&] {
         PathTable::Guard guard(interface_.paths);
-        if (connection.life.state() != ActiveLife::State::requested)
-            return;
-    }
+        return connection.life.state() == ActiveLife::State::requested;
+    };
+    if (!is_requested())
+        return;
     const PrivateData theirs = PrivateData::from(message.private_data);
     const unsigned int max_message = theirs.parameters.receive_mtu.value();
     // No interface has an MTU below min_mtu. A connection for shorter messages would carry no packet; datagrams do.
@@ -407,8 +408,8 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
         const kernel::Status sent = shim_ib_send_cm_rtu(id);
         return sent.code() == kernel::invalid ? kernel::connection_reset : sent;
     }();
-    // The peer may end a connection at any time.
-    if (!status.ok() && status.code() != kernel::connection_reset)
+    // Either end may end the connection at any time.
+    if (!status.ok() && status.code() != kernel::connection_reset && is_requested())
         log_warning(interface_.dev(), "failed to make a connection ready, error %d", status.code());
     report(connection, status.ok() ? ActiveLife::Event::accepted : ActiveLife::Event::failed);
 }

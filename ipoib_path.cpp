@@ -278,7 +278,7 @@ kernel::Owned<AddressHandle> PathTable::set_address_handle(Path& path, kernel::O
 
 void PathTable::publish(Path& path)
 {
-    path.ah.store(path.handle ? path.handle->get() : nullptr);
+    path.ah.store(path.handle && path.life.settled() ? path.handle->get() : nullptr);
     for (Neighbour& neighbour : path.neighbours)
         publish(neighbour);
 }

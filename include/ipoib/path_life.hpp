@@ -60,6 +60,11 @@ public:
         if (event == Event::aged && state_ == State::known)
             aged_ = true;
         const Step step = decide(event);
+        // A query whose response is being processed can no longer be cancelled.
+        if (event == Event::invalidated)
+            outdated_ = query_pending();
+        else if (event != Event::needed && event != Event::aged)
+            outdated_ = false;
         if (step.action == Action::query)
             limit_s_ = limit_s_ == 0 ? first_limit_s : longer(limit_s_);
         else if (event == Event::answered || event == Event::failed || event == Event::unsent ||
@@ -114,7 +119,7 @@ private:
     constexpr Step decide_queried(Event event) const
     {
         if (event == Event::answered)
-            return {State::known, Action::send_waiting};
+            return {outdated_ ? State::stale : State::known, Action::send_waiting};
         if (event == Event::unanswered && limit_s_ < max_limit_s)
             return {state_, Action::query};
         if (event == Event::unsent || (event == Event::unanswered && usable()))
@@ -132,6 +137,8 @@ private:
 
     State state_ = State::unknown;
     bool aged_ = false;
+    // The pending query was sent before the fabric changed.
+    bool outdated_ = false;
     // Timeout of the pending query, or of the last one if the SA did not respond, in seconds; else 0.
     unsigned int limit_s_ = 0;
 };

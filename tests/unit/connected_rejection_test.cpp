@@ -186,6 +186,21 @@ TEST_F(ConnectedTest, failed_queue_pair_transition_ends_the_attempt)
     EXPECT_EQ(world.qp().outstanding.size(), 1U);
 }
 
+// The connection is released meanwhile: its queue pair is in ERROR before ib_cm's callback has ended.
+TEST_F(ConnectedTest, end_of_the_connection_during_the_reply_is_no_fault)
+{
+    ib_cm_id* id = ask(capable(1));
+    world.moves_to_rtr = [&](ib_qp& qp) {
+        PathTable::Guard guard(interface().paths);
+        interface().connections.active.abandon_all();
+        qp.state = "error";
+    };
+    world.reply(id);
+    world.run_work();
+    EXPECT_EQ(connections(), 0U);
+    EXPECT_FALSE(logged("failed to make a connection ready, error %d"));
+}
+
 TEST_F(ConnectedTest, withdrawn_reply_is_no_fault)
 {
     for (bool World::*const moment : {&World::cm_withdrawn, &World::cm_withdrawn_late}) {

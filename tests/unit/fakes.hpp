@@ -367,6 +367,8 @@ public:
     std::function<void()> meanwhile;
     // Runs while a queue pair is moved to its error state.
     std::function<void()> moves_to_error;
+    // Runs before a queue pair is moved to RTR.
+    std::function<void(ib_qp&)> moves_to_rtr;
     void let_others_run();
     // Run each time that bottom halves are enabled again.
     std::function<void()> softirqs;

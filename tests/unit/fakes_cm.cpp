@@ -165,6 +165,10 @@ int shim_rc_qp_to_init(ib_qp* qp, std::uint32_t, std::uint16_t)
 int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t rnr_timer)
 {
     may_sleep();
+    if (world->moves_to_rtr)
+        world->moves_to_rtr(*qp);
+    if (qp->state == "error")
+        return -22;
     EXPECT_EQ(qp->state, "init");
     if (world->cm_withdrawn)
         return -SHIM_ECONNRESET;

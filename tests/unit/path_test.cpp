@@ -259,6 +259,25 @@ TEST_F(PathTest, invalidated_path_is_used_during_its_query)
     EXPECT_EQ(world.drops, 0U);
 }
 
+TEST_F(PathTest, response_from_before_a_fabric_event_is_not_final)
+{
+    open();
+    meet(peer(1), 5);
+    reregister();
+    world.transmit(world.packet(peer(1)));
+    // While the response is processed.
+    world.meanwhile = [&] { reregister(); };
+    world.answer_path(0, 6);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(world.path_questions, 3U);
+    world.answer_path(0, 7);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 7);
+    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.drops, 0U);
+}
+
 TEST_F(PathTest, old_address_handle_outlives_its_sends)
 {
     open();

@@ -197,6 +197,25 @@ TEST(PathLife, edges_match_the_table)
     }
 }
 
+TEST(PathLife, response_from_before_an_invalidation_is_stale)
+{
+    for (const auto state : {P::State::querying, P::State::refreshing}) {
+        P path = path_in(state);
+        path.on(P::Event::invalidated);
+        path.on(P::Event::needed);
+        const auto step = path.on(P::Event::answered);
+        EXPECT_EQ(step.next, P::State::stale);
+        EXPECT_EQ(step.action, P::Action::send_waiting);
+        path.on(P::Event::needed);
+        EXPECT_EQ(path.on(P::Event::answered).next, P::State::known);
+        // The query was cancelled, and sent anew.
+        P repeated = path_in(state);
+        repeated.on(P::Event::invalidated);
+        EXPECT_EQ(repeated.on(P::Event::unanswered).action, P::Action::query);
+        EXPECT_EQ(repeated.on(P::Event::answered).next, P::State::known);
+    }
+}
+
 TEST(PathLife, query_timeout_doubles_up_to_the_maximum)
 {
     for (const auto state : {P::State::querying, P::State::refreshing}) {
