@@ -232,7 +232,7 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
         .send_wrs = 1,
         .send_sges = 1,
         .recv_wrs = own,
-        .recv_sges = shared ? 0 : queue.receives.buffer().pieces,
+        .recv_sges = shared ? 0 : queue.receives.elements(),
         .context = &connection,
     };
     connection.qp.reset(TRY(kernel::check(shim_ib_create_rc_qp(interface_.queues.pd(), &wanted))));

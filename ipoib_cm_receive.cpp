@@ -12,93 +12,127 @@
 
 namespace ipoib {
 
-bool RcReceiveRing::map(shim_sge& sge, unsigned int index, std::byte* piece) const
-{
-    sge.address = shim_dma_map_from_device(interface_.ca(), piece + offset(index), sge.length);
-    return !shim_dma_mapping_error(interface_.ca(), sge.address);
-}
-
-bool RcReceiveRing::add_piece(Slot& slot, unsigned int index, std::byte* fresh)
-{
-    if (!fresh)
-        return false;
-    if (!map(slot.sge[index], index, fresh)) {
-        shim_put_page(fresh);
-        return false;
-    }
-    slot.pieces[index] = fresh;
-    return true;
-}
-
-void RcReceiveRing::remove_piece(Slot& slot, unsigned int index)
-{
-    if (!slot.pieces[index])
-        return;
-    shim_dma_unmap_from_device(interface_.ca(), slot.sge[index].address, slot.sge[index].length);
-    if (slot.pooled & 1U << index)
-        shim_page_pool_put_full_page(queue_.receives.pool(), slot.pieces[index], false);
-    else
-        shim_put_page(slot.pieces[index]);
-    slot.pieces[index] = nullptr;
-}
-
 namespace {
 
-// Divides allocated pages into pieces of one size; each piece holds a reference to its page. CONTEXT: process.
-class PieceCutter {
+// Pieces of allocated pages, each with a reference to its page. CONTEXT: process.
+class Pages {
 public:
-    explicit PieceCutter(unsigned int piece_bytes) : piece_bytes_(piece_bytes) {}
-
-    // Returns nullptr if there is no memory. The previous piece must not be freed before.
-    std::byte* cut()
+    std::byte* allocate(unsigned int bytes)
     {
-        if (!page_ || used_ + piece_bytes_ > shim_page_size()) {
-            page_ = static_cast<std::byte*>(shim_get_free_page());
-            used_ = 0;
-            if (!page_)
-                return nullptr;
-        } else {
-            shim_get_page(page_);
-        }
-        return page_ + std::exchange(used_, used_ + piece_bytes_);
+        Open& open = bytes == MessageBuffer::small_piece ? small_ : large_;
+        if (open.page && open.used + bytes <= shim_page_size())
+            shim_get_page(open.page);
+        else
+            open = {static_cast<std::byte*>(shim_get_free_pages(smallest_order(shim_page_size(), bytes))), 0};
+        return open.page ? open.page + std::exchange(open.used, open.used + bytes) : nullptr;
+    }
+    void put(std::byte* piece, unsigned int)
+    {
+        shim_put_page(piece);
+        // The page may have been freed.
+        small_ = large_ = {};
     }
 
 private:
-    const unsigned int piece_bytes_;
-    std::byte* page_ = nullptr;
-    unsigned int used_ = 0;
+    // The page that the last piece of a size is of, and how much of it is used.
+    struct Open {
+        std::byte* page;
+        unsigned int used;
+    };
+    Open small_{}, large_{};
+};
+
+// Pieces of the page pools. CONTEXT: the poll.
+class PooledPieces {
+public:
+    explicit PooledPieces(SharedReceiveQueue& queue) : queue_(queue) {}
+    std::byte* allocate(unsigned int bytes) { return queue_.pool(bytes).allocate(); }
+    void put(std::byte* piece, unsigned int bytes) { queue_.pool(bytes).put(piece, true); }
+
+private:
+    SharedReceiveQueue& queue_;
 };
 
 } // namespace
+
+template <class Source>
+bool RcReceiveRing::append(Pieces& to, unsigned int bytes, Source& from) const
+{
+    std::byte* const piece = from.allocate(bytes);
+    if (!piece)
+        return false;
+    shim_sge& sge = to.sge[to.count];
+    sge.length = to.count == 0 ? first_bytes_ : bytes;
+    sge.lkey = interface_.queues.lkey();
+    sge.address = shim_dma_map_from_device(interface_.ca(), piece + offset(to.count), sge.length);
+    if (shim_dma_mapping_error(interface_.ca(), sge.address)) {
+        from.put(piece, bytes);
+        return false;
+    }
+    to.pieces[to.count++] = piece;
+    return true;
+}
+
+template <class Source>
+bool RcReceiveRing::extend(Pieces& to, unsigned int bytes, unsigned int max, Source& from) const
+{
+    while (bytes) {
+        const unsigned int large = shape_.other_bytes, small = MessageBuffer::small_piece;
+        if (to.count == max)
+            return false;
+        if (bytes >= large && append(to, large, from))
+            bytes -= large;
+        else if (append(to, small, from))
+            bytes -= small;
+        else
+            return false;
+    }
+    return true;
+}
 
 kernel::Status RcReceiveRing::create(unsigned int size, unsigned int elements)
 {
     size_ = size;
     shape_ = MessageBuffer::of(shim_page_size(), elements);
-    // Only the poll may allocate from the page pool.
-    PieceCutter pieces(shape_.piece_bytes);
+    elements_ = elements;
     const unsigned int headroom = shim_skb_buffer_headroom() + sizeof(HwAddr);
     const unsigned int around = headroom + shim_skb_buffer_tailroom();
-    headroom_ = shape_.pieces * shape_.piece_bytes >= MessageBuffer::max_message + around ? headroom : 0;
-    first_bytes_ = shape_.piece_bytes - (builds_in_page() ? around : 0);
+    headroom_ = shape_.bytes() >= MessageBuffer::max_message + around ? headroom : 0;
+    first_bytes_ = shape_.first_bytes - (builds_in_page() ? around : 0);
     max_bytes_ = queue_.receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
+    // Only the poll may allocate from the page pools.
+    Pages pages;
     for (unsigned int i = 0; i < size; ++i) {
         Slot& slot = slots_[i];
-        for (unsigned int piece = 0; piece < shape_.pieces; ++piece) {
-            slot.sge[piece].length = piece == 0 ? first_bytes_ : shape_.piece_bytes;
-            slot.sge[piece].lkey = interface_.queues.lkey();
-            if (!add_piece(slot, piece, pieces.cut())) {
-                log_warning(interface_.dev(), "no memory for connected receive buffer %u of %u", i, size);
-                empty();
-                return kernel::no_memory;
-            }
+        if (!append(slot, shape_.first_bytes, pages) ||
+            !extend(slot, shape_.bytes() - shape_.first_bytes, elements_, pages)) {
+            log_warning(interface_.dev(), "no memory for connected receive buffer %u of %u", i, size);
+            empty();
+            return kernel::no_memory;
         }
-        shim_recv_wr_init(slot.native(), WrId::of(WrId::Kind::rc, i), slot.sge, shape_.pieces);
+        prepare(slot, i);
     }
     return {};
+}
+
+void RcReceiveRing::prepare(Slot& slot, unsigned int index)
+{
+    shim_recv_wr_init(slot.native(), WrId::of(WrId::Kind::rc, index), slot.sge, slot.count);
+}
+
+void RcReceiveRing::remove_pieces(Slot& slot)
+{
+    for (unsigned int i = 0; i < slot.count; ++i) {
+        shim_dma_unmap_from_device(interface_.ca(), slot.sge[i].address, slot.sge[i].length);
+        if (slot.pooled & 1U << i)
+            queue_.receives.pool(bytes_of(slot, i)).put(slot.pieces[i], false);
+        else
+            shim_put_page(slot.pieces[i]);
+    }
+    slot.count = 0;
 }
 
 void RcReceiveRing::empty()
@@ -106,8 +140,7 @@ void RcReceiveRing::empty()
     if (!slots_)
         return;
     for (unsigned int i = 0; i < size_; ++i)
-        for (unsigned int piece = 0; piece < shape_.pieces; ++piece)
-            remove_piece(slots_[i], piece);
+        remove_pieces(slots_[i]);
     slots_.reset();
     reposts_.reset();
 }
@@ -185,64 +218,78 @@ sk_buff* RcReceiveRing::copy(const Slot& slot, unsigned int bytes)
     return skb;
 }
 
-bool RcReceiveRing::get_fresh(const Slot& slot, unsigned int count)
+bool RcReceiveRing::get_fresh(const Slot& slot, unsigned int used)
 {
-    page_pool* const pool = queue_.receives.pool();
-    for (unsigned int i = 0; i < count; ++i) {
-        fresh_[i] = static_cast<std::byte*>(shape_.piece_bytes < shim_page_size()
-                                                ? shim_helper_page_pool_alloc_frag(pool, shape_.piece_bytes)
-                                                : shim_helper_page_pool_alloc(pool));
-        if (fresh_[i] && map(fresh_sge_[i] = slot.sge[i], i, fresh_[i])) [[likely]]
-            continue;
-        if (fresh_[i])
-            shim_page_pool_put_full_page(pool, fresh_[i], true);
-        put_fresh(i);
-        return false;
-    }
-    return true;
+    PooledPieces pools(queue_.receives);
+    unsigned int others = 0;
+    for (unsigned int i = 1; i < used; ++i)
+        others += slot.sge[i].length;
+    fresh_.count = 0;
+    if (append(fresh_, shape_.first_bytes, pools) && extend(fresh_, others, elements_ - (slot.count - used), pools))
+        [[likely]]
+        return true;
+    put_fresh();
+    return false;
 }
 
-void RcReceiveRing::put_fresh(unsigned int count)
+void RcReceiveRing::put_fresh()
 {
-    for (unsigned int i = 0; i < count; ++i) {
-        shim_dma_unmap_from_device(interface_.ca(), fresh_sge_[i].address, fresh_sge_[i].length);
-        shim_page_pool_put_full_page(queue_.receives.pool(), fresh_[i], true);
+    for (unsigned int i = 0; i < fresh_.count; ++i) {
+        shim_dma_unmap_from_device(interface_.ca(), fresh_.sge[i].address, fresh_.sge[i].length);
+        queue_.receives.pool(bytes_of(fresh_, i)).put(fresh_.pieces[i], true);
     }
+}
+
+void RcReceiveRing::replace(Slot& slot, unsigned int used)
+{
+    const unsigned int fresh = fresh_.count, kept = slot.count - used;
+    if (fresh != used) [[unlikely]] {
+        std::memmove(slot.pieces + fresh, slot.pieces + used, kept * sizeof(slot.pieces[0]));
+        std::memmove(slot.sge + fresh, slot.sge + used, kept * sizeof(slot.sge[0]));
+        slot.pooled = slot.pooled >> used << fresh;
+        slot.count = fresh + kept;
+        prepare(slot, static_cast<unsigned int>(&slot - &slots_[0]));
+    }
+    for (unsigned int i = 0; i < fresh; ++i) {
+        slot.pieces[i] = fresh_.pieces[i];
+        slot.sge[i] = fresh_.sge[i];
+    }
+    slot.pooled |= (1U << fresh) - 1;
 }
 
 sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
 {
-    const unsigned int first = std::min(bytes, first_bytes_);
-    const unsigned int piece_bytes = shape_.piece_bytes;
-    const unsigned int count = 1 + (bytes - first + piece_bytes - 1) / piece_bytes;
-    if (!get_fresh(slot, count))
+    unsigned int used = 0;
+    for (unsigned int held = 0; held < bytes; ++used)
+        held += slot.sge[used].length;
+    if (!get_fresh(slot, used))
         return nullptr;
     // An allocated packet has space for the link header and for what the stack pulls from the first piece.
-    sk_buff* skb = builds_in_page() ? shim_helper_napi_build_skb(slot.pieces[0], piece_bytes)
+    sk_buff* skb = builds_in_page() ? shim_helper_napi_build_skb(slot.pieces[0], shape_.first_bytes)
                                     : queue_.allocate(sizeof(HardHeader) + 128);
     if (!skb) [[unlikely]] {
-        put_fresh(count);
+        put_fresh();
         return nullptr;
     }
-    for (unsigned int i = 0; i < count; ++i) {
+    unsigned int left = bytes;
+    for (unsigned int i = 0; i < used; ++i) {
+        const unsigned int here = std::min(left, slot.sge[i].length);
+        left -= here;
         shim_dma_unmap_from_device(interface_.ca(), slot.sge[i].address, slot.sge[i].length);
         if (i != 0) {
-            const unsigned int left = bytes - first - (i - 1) * piece_bytes;
-            shim_helper_skb_add_rx_frag(skb, slot.pieces[i], std::min(left, piece_bytes), piece_bytes);
+            shim_helper_skb_add_rx_frag(skb, slot.pieces[i], here, slot.sge[i].length);
         } else if (builds_in_page()) {
             shim_skb_reserve(skb, headroom_ - sizeof(HwAddr));
-            shim_skb_put(skb, sizeof(HwAddr) + first);
+            shim_skb_put(skb, sizeof(HwAddr) + here);
         } else {
             shim_skb_mark_for_recycle(skb);
             shim_skb_put(skb, sizeof(HardHeader));
             std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), slot.pieces[0], sizeof(Encapsulation));
-            shim_helper_skb_add_rx_frag(skb, slot.pieces[0] + sizeof(Encapsulation), first - sizeof(Encapsulation),
-                                        piece_bytes);
+            shim_helper_skb_add_rx_frag(skb, slot.pieces[0] + sizeof(Encapsulation), here - sizeof(Encapsulation),
+                                        shape_.first_bytes);
         }
-        slot.pieces[i] = fresh_[i];
-        slot.sge[i].address = fresh_sge_[i].address;
-        slot.pooled |= 1U << i;
     }
+    replace(slot, used);
     return skb;
 }
 

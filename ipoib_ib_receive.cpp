@@ -4,7 +4,6 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
-#include <kernel/error_pointer.hpp>
 #include <kernel/log.hpp>
 #include <shim/trace.h>
 
@@ -24,9 +23,7 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
     shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
-    const unsigned int pages = (size_ + shape_.per_page - 1) / shape_.per_page;
-    pool_.reset(TRY(kernel::check(
-        shim_page_pool_create(interface_.dev(), queue_.napi().native(), pages, shape_.page_order, shape_.is_piece()))));
+    TRY(pool_.create(interface_.dev(), queue_.napi().native(), size_, shape_.bytes));
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;
@@ -51,23 +48,21 @@ void UdReceiveRing::empty()
         if (!slot.buffer)
             continue;
         shim_dma_unmap_from_device(interface_.ca(), slot.sge.address, slot.sge.length);
-        shim_page_pool_put_full_page(pool_.get(), slot.buffer, false);
+        pool_.put(slot.buffer, false);
         slot.buffer = nullptr;
     }
-    pool_.reset();
+    pool_.destroy();
 }
 
 bool UdReceiveRing::refill(Slot& slot)
 {
-    void* const memory = shape_.is_piece() ? shim_helper_page_pool_alloc_frag(pool_.get(), shape_.bytes)
-                                           : shim_helper_page_pool_alloc(pool_.get());
-    if (!memory)
+    std::byte* const buffer = pool_.allocate();
+    if (!buffer)
         return false;
-    auto* const buffer = static_cast<std::byte*>(memory);
     const std::uint64_t address =
         shim_dma_map_from_device(interface_.ca(), buffer + shim_skb_buffer_headroom(), slot.sge.length);
     if (shim_dma_mapping_error(interface_.ca(), address)) {
-        shim_page_pool_put_full_page(pool_.get(), buffer, false);
+        pool_.put(buffer, false);
         return false;
     }
     slot.buffer = buffer;
@@ -144,7 +139,7 @@ void UdReceiveRing::complete(const shim_wc* wc)
     shim_dma_unmap_from_device(interface_.ca(), mapped, slot.sge.length);
     repost(slot);
     if (!deliver_buffer(buffer, wc))
-        shim_page_pool_put_full_page(pool_.get(), buffer, true);
+        pool_.put(buffer, true);
 }
 
 sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)

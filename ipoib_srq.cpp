@@ -15,13 +15,15 @@ unsigned int SharedReceiveQueue::max_mtu() const
 {
     const MessageBuffer shape = buffer();
     // 16 bytes of the buffer are for the encapsulation, and the alignment of what follows.
-    return std::min(shape.pieces * shape.piece_bytes - 16, static_cast<unsigned int>(IPOIB_MAX_MTU));
+    return std::min(shape.bytes() - 16, static_cast<unsigned int>(IPOIB_MAX_MTU));
 }
 
-unsigned int SharedReceiveQueue::elements() const
+unsigned int SharedReceiveQueue::srq_elements() const
 {
-    return shared_ ? shim_ib_max_srq_sge(interface_.ca()) : RcReceiveRing::own_elements;
+    return std::min(shim_ib_max_srq_sge(interface_.ca()), MessageBuffer::max_pieces);
 }
+
+unsigned int SharedReceiveQueue::elements() const { return shared_ ? srq_elements() : RcReceiveRing::own_elements; }
 
 MessageBuffer SharedReceiveQueue::buffer() const { return MessageBuffer::of(shim_page_size(), elements()); }
 
@@ -44,11 +46,9 @@ void SharedReceiveQueue::create(unsigned int receives)
 
 kernel::Status SharedReceiveQueue::create_srq()
 {
-    const unsigned int max_sges = shim_ib_max_srq_sge(interface_.ca());
-    if (!max_sges)
+    if (!srq_elements())
         return kernel::not_supported;
-    auto srq = kernel::check(
-        shim_ib_create_srq(interface_.queues.pd(), receives_, MessageBuffer::of(shim_page_size(), max_sges).pieces));
+    auto srq = kernel::check(shim_ib_create_srq(interface_.queues.pd(), receives_, srq_elements()));
     if (srq.ok())
         srq_.reset(srq.take());
     else if (srq.status().code() != kernel::not_supported)
@@ -58,12 +58,12 @@ kernel::Status SharedReceiveQueue::create_srq()
 
 kernel::Status SharedReceiveQueue::fill()
 {
-    if (!pool_) {
+    if (!large_) {
+        constexpr unsigned int max_kept = 2048;
         const MessageBuffer shape = buffer();
-        const unsigned int per_page = shim_page_size() / shape.piece_bytes;
-        const unsigned int pages = std::min(receives_ * shape.pieces, 8192U) / per_page;
-        pool_.reset(TRY(
-            kernel::check(shim_page_pool_create(interface_.dev(), queue_.napi().native(), pages, 0, per_page > 1))));
+        shim_napi* const napi = queue_.napi().native();
+        TRY(small_.create(interface_.dev(), napi, std::min(receives_, max_kept), MessageBuffer::small_piece));
+        TRY(large_.create(interface_.dev(), napi, std::min(receives_ * shape.pieces, max_kept), shape.other_bytes));
     }
     if (!shared_ || ring.created())
         return {};
@@ -80,8 +80,8 @@ void SharedReceiveQueue::broke() { interface_.state.restart_queues(); }
 
 void SharedReceiveQueue::stop()
 {
-    // The pool exists since the first connection.
-    if (pool_)
+    // The pools exist since the first connection.
+    if (small_)
         destroy();
 }
 
@@ -89,7 +89,8 @@ void SharedReceiveQueue::destroy()
 {
     srq_.reset();
     ring.empty();
-    pool_.reset();
+    small_.destroy();
+    large_.destroy();
 }
 
 } // namespace ipoib

@@ -15,7 +15,7 @@ kernel::Status SegmentHeaders::allocate(unsigned int count)
     if (!pages_.allocate(pages))
         return kernel::no_memory;
     for (count_ = 0; count_ < pages; ++count_)
-        if (!(pages_[count_] = shim_get_free_page()))
+        if (!(pages_[count_] = shim_get_free_pages(0)))
             return kernel::no_memory;
     return {};
 }

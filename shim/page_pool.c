@@ -41,7 +41,13 @@ SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, boo
 }
 #endif
 
-SHIM void *shim_get_free_page(void) { return (void *)__get_free_page(GFP_KERNEL); }
-SHIM void shim_get_page(void *address) { get_page(virt_to_page(address)); }
-SHIM void shim_put_page(void *address) { put_page(virt_to_page(address)); }
+SHIM void *shim_get_free_pages(unsigned int order)
+{
+	/* Callers have another way without pages of a higher order. */
+	return (void *)__get_free_pages(order ? GFP_KERNEL | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN : GFP_KERNEL,
+					order);
+}
+
+SHIM void shim_get_page(void *address) { get_page(virt_to_head_page(address)); }
+SHIM void shim_put_page(void *address) { put_page(virt_to_head_page(address)); }
 SHIM unsigned int shim_page_size(void) { return PAGE_SIZE; }

@@ -6,6 +6,15 @@
 
 namespace ipoib {
 
+// Order of the smallest page that has space for a buffer.
+constexpr unsigned int smallest_order(unsigned int page_bytes, unsigned int buffer_bytes)
+{
+    unsigned int order = 0;
+    while (page_bytes << order < buffer_bytes)
+        ++order;
+    return order;
+}
+
 // The buffer of a datagram: the GRH, the datagram, and an skb's headroom and tailroom.
 struct DatagramBuffer {
     // Order of the page pool's pages.
@@ -13,39 +22,41 @@ struct DatagramBuffer {
     // Size of a buffer: the whole page, unless two or more fit in it.
     unsigned int bytes;
     unsigned int per_page;
-    bool is_piece() const { return per_page > 1; }
 
     static constexpr DatagramBuffer of(unsigned int page_bytes, unsigned int needed)
     {
         // At least ARCH_DMA_MINALIGN of every architecture: buffers mapped for DMA share no cache line.
         constexpr unsigned int alignment = 256;
-        unsigned int order = 0;
-        while (page_bytes << order < needed)
-            ++order;
+        const unsigned int order = smallest_order(page_bytes, needed);
         const unsigned int page = page_bytes << order;
         const unsigned int piece = (needed + alignment - 1) / alignment * alignment;
         return page / piece > 1 ? DatagramBuffer{order, piece, page / piece} : DatagramBuffer{order, page, 1};
     }
 };
 
-// The buffer of a message on a connection: pieces of equal size, one for each element of the receive.
+// The buffer of a message on a connection, a piece for each element of the receive: a small one first, in which short
+// messages fit and the packet is built, and large ones, since the stack's work grows with the number of pieces.
 struct MessageBuffer {
     static constexpr unsigned int max_message = 65524;
-    static constexpr unsigned int min_piece = 4096;
-    // The pieces of the longest message, and one more for an skb's headroom and tailroom in the first.
-    static constexpr unsigned int max_pieces = 65536 / min_piece + 1;
+    static constexpr unsigned int small_piece = 4096, large_piece = 16384;
+    // The small pieces of the longest message, and one more for an skb's headroom and tailroom.
+    static constexpr unsigned int max_pieces = 65536 / small_piece + 1;
 
-    unsigned int piece_bytes;
+    unsigned int first_bytes;
+    unsigned int other_bytes;
     unsigned int pieces;
+    constexpr unsigned int bytes() const { return first_bytes + (pieces - 1) * other_bytes; }
 
-    // The buffer for receives of up to max_elements elements, with the smallest pieces that hold the longest message. A
-    // piece is a page at most; with few elements and small pages, the buffer only holds shorter messages.
-    static constexpr MessageBuffer of(unsigned int page_bytes, unsigned int elements)
+    // The buffer for receives of up to max_elements elements. With few elements the first piece is large, too; then
+    // pieces are as large as a page, if need be; with small pages, the buffer only holds shorter messages.
+    static constexpr MessageBuffer of(unsigned int page_bytes, unsigned int max_elements)
     {
-        unsigned int piece = min_piece;
-        while (piece < page_bytes && piece * elements < max_message)
-            piece *= 2;
-        return {piece, std::min(elements, 65536 / piece + 1)};
+        unsigned int other = large_piece;
+        while (other < page_bytes && other * max_elements < max_message)
+            other *= 2;
+        const unsigned int pieces = std::min(max_elements, 65536 / other + 1);
+        const bool fits = small_piece + (pieces - 1) * other >= max_message;
+        return {fits ? small_piece : other, other, pieces};
     }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Receive buffers for messages of connections, of up to 64 KiB; posted to a shared receive queue or to one queue pair.
-// A buffer consists of pieces: whole pages, or equal parts of larger pages (MessageBuffer). If the pieces have space
-// for an skb's headroom and tailroom besides the longest message, the packet is built in the first piece.
+// A buffer consists of pieces (MessageBuffer): pages of some order, or parts of pages. If the pieces have space for an
+// skb's headroom and tailroom besides the longest message, the packet is built in the first piece.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +27,9 @@ class RxQueue;
 
 class RcReceiveRing {
 public:
-    // Elements of a receive on a queue pair without SRQ: enough for the longest message.
+    // Elements of a receive on a queue pair without SRQ: enough for the longest message in small pieces.
     static constexpr unsigned int own_elements = 16;
-    static_assert(own_elements * MessageBuffer::min_piece >= MessageBuffer::max_message);
+    static_assert(own_elements * MessageBuffer::small_piece >= MessageBuffer::max_message);
     static_assert(MessageBuffer::max_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
 
     RcReceiveRing(Interface& interface, RxQueue& queue) : interface_(interface), queue_(queue) {}
@@ -49,36 +49,53 @@ public:
     unsigned int outstanding() const { return reposts_.outstanding(); }
 
 private:
-    struct Slot {
+    // Pieces that are mapped for the HCA, one for each element of a receive.
+    struct Pieces {
+        unsigned int count;
         std::byte* pieces[MessageBuffer::max_pieces];
-        // Bit i: piece i belongs to the page pool.
-        std::uint32_t pooled;
         shim_sge sge[MessageBuffer::max_pieces];
+    };
+    struct Slot : Pieces {
+        // Bit i: piece i belongs to a page pool.
+        std::uint32_t pooled;
         kernel::Opaque<shim_recv_wr> wr;
         shim_recv_wr* native() { return wr.get(); }
     };
 
     bool builds_in_page() const { return headroom_ != 0; }
-    // Offset of the data in a piece.
+    // Offset of the data in a piece, and size of a piece.
     unsigned int offset(unsigned int index) const { return index == 0 ? headroom_ : 0; }
-    // Maps a piece for the HCA. Returns false if it can't be mapped.
-    bool map(shim_sge& sge, unsigned int index, std::byte* piece) const;
-    // Maps a piece and stores it in the slot. Returns false if it is null, or can't be mapped and was freed.
-    bool add_piece(Slot& slot, unsigned int index, std::byte* fresh);
-    void remove_piece(Slot& slot, unsigned int index);
+    unsigned int bytes_of(const Pieces& of, unsigned int index) const
+    {
+        return index == 0 ? shape_.first_bytes : of.sge[index].length;
+    }
+    // Appends and maps a piece from a source, which has allocate(bytes) and put(piece, bytes). Returns false without
+    // memory.
+    template <class Source>
+    bool append(Pieces& to, unsigned int bytes, Source& from) const;
+    // Appends pieces of `bytes` in sum: large ones, and small ones where there is no memory for those. Returns false if
+    // there is none for these either, or the buffer would have more than `max` pieces.
+    template <class Source>
+    bool extend(Pieces& to, unsigned int bytes, unsigned int max, Source& from) const;
+    void prepare(Slot& slot, unsigned int index);
+    void remove_pieces(Slot& slot);
     kernel::Status post();
     void repost(Slot& slot) TA_REQUIRES(kernel::receive_poll);
     void deliver(Slot& slot, unsigned int bytes, bool without_checksum) TA_REQUIRES(kernel::receive_poll);
     sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     sk_buff* take(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    // Allocates and maps replacements for the first count pieces of a slot. Returns false without memory for all.
-    bool get_fresh(const Slot& slot, unsigned int count) TA_REQUIRES(kernel::receive_poll);
-    void put_fresh(unsigned int count) TA_REQUIRES(kernel::receive_poll);
+    // Allocates and maps replacements for the first `used` pieces of a slot. Returns false without memory for all.
+    bool get_fresh(const Slot& slot, unsigned int used) TA_REQUIRES(kernel::receive_poll);
+    void put_fresh() TA_REQUIRES(kernel::receive_poll);
+    // Puts the pieces of get_fresh() in the place of the first `used` ones.
+    void replace(Slot& slot, unsigned int used) TA_REQUIRES(kernel::receive_poll);
 
     Interface& interface_;
     RxQueue& queue_;
     unsigned int size_ = 0;
     MessageBuffer shape_{};
+    // Elements that a receive may have.
+    unsigned int elements_ = 0;
     // Bytes in the first piece before its data, link header included; 0: packets are not built in it.
     unsigned int headroom_ = 0;
     // Bytes of data in the first piece.
@@ -91,8 +108,7 @@ private:
     ReceiveChain reposts_;
     // The pieces of get_fresh(). Not on the stack, where the compiler zeroes them in each call
     // (CONFIG_INIT_STACK_ALL_ZERO).
-    std::byte* fresh_[MessageBuffer::max_pieces] TA_GUARDED(kernel::receive_poll);
-    shim_sge fresh_sge_[MessageBuffer::max_pieces] TA_GUARDED(kernel::receive_poll);
+    Pieces fresh_ TA_GUARDED(kernel::receive_poll){};
 };
 
 } // namespace ipoib

@@ -5,15 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <ipoib/buffer_pool.hpp>
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
-#include <kernel/handle.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
 #include <kernel/result.hpp>
 #include <shim/cq.h>
-#include <shim/page_pool.h>
 #include <shim/skbuff.h>
 #include <shim/wr.h>
 
@@ -79,7 +78,7 @@ private:
     unsigned int size_ = 0;
     unsigned int ib_mtu_ = 0;
     DatagramBuffer shape_{};
-    kernel::Handle<page_pool, shim_page_pool_destroy> pool_;
+    BufferPool pool_;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;
 };

@@ -25,8 +25,8 @@ void *shim_helper_page_pool_alloc(struct page_pool *pool);
 void *shim_helper_page_pool_alloc_frag(struct page_pool *pool, unsigned int bytes);
 /* Returns a buffer. in_poll: the NAPI poll calls. */
 void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, bool in_poll);
-/* Allocates a page that belongs to no pool. NULL: no memory. CONTEXT: process, may sleep. */
-void *shim_get_free_page(void);
+/* Allocates a (compound) page of an order that belongs to no pool. NULL: no memory. CONTEXT: process, may sleep. */
+void *shim_get_free_pages(unsigned int order);
 /* Take and drop a reference to an address's page. CONTEXT: any. */
 void shim_get_page(void *address);
 void shim_put_page(void *address);

@@ -38,12 +38,12 @@ void Memory::refuse()
         fiber->refused = true;
 }
 
-bool Memory::fails_to_receive()
+bool Memory::fails_to_receive(std::size_t bytes)
 {
     if (!fails())
         return false;
     if (net_device* dev = world->scheduler.current()->polls)
-        ++dev->starved;
+        ++(bytes < large_piece ? dev->starved : dev->starved_of_large);
     return true;
 }
 
@@ -100,7 +100,7 @@ void Memory::check_nothing_left() const
 std::uint64_t Memory::map(void* memory, std::size_t bytes, Way way, const void* device)
 {
     world->scheduler.point();
-    if (way == Way::from_device ? fails_to_receive() : fails())
+    if (way == Way::from_device ? fails_to_receive(bytes) : fails())
         return no_address;
     if (free_mappings_.empty()) {
         free_mappings_.push_back(static_cast<std::uint32_t>(mappings_.size()));

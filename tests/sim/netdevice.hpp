@@ -92,7 +92,7 @@ struct net_device {
     // Own datagrams to groups that came back, and those of them that were delivered.
     std::uint64_t echoes = 0, came_own = 0;
     // Number of polls that were refused memory or a mapping.
-    std::uint64_t starved = 0;
+    std::uint64_t starved = 0, starved_of_large = 0;
     // Settings by the user, and their time; time of the last change of the address.
     bool rx_checksum = true, lro = false;
     sim::Time offloads_changed = 0, address_changed = 0;

@@ -3,6 +3,7 @@
 #include "skbuff.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -60,7 +61,7 @@ void page_release(page* one)
     one->magic = dead;
     world->pages.erase(one->memory);
     page_pool* pool = one->pool;
-    const unsigned int order = pool ? pool->order : 0;
+    const auto order = static_cast<unsigned int>(std::countr_zero(one->bytes / page_bytes));
 #if defined(__SANITIZE_ADDRESS__)
     std::free(one->memory);
     delete one;
@@ -392,7 +393,7 @@ void shim_page_pool_destroy(page_pool* pool)
 void* shim_helper_page_pool_alloc(page_pool* pool)
 {
     const PoolUse use(pool);
-    if (world->memory.fails_to_receive())
+    if (world->memory.fails_to_receive(std::size_t(page_bytes) << pool->order))
         return nullptr;
     ++pool->outside;
     return page_create(pool, pool->order)->memory;
@@ -416,7 +417,7 @@ void shim_page_pool_put_full_page(page_pool* pool, void* buffer, bool in_poll)
 sk_buff* shim_helper_napi_build_skb(void* buffer, unsigned int bytes)
 {
     world->scheduler.point();
-    if (world->memory.fails_to_receive())
+    if (world->memory.fails_to_receive(0))
         return nullptr;
     sk_buff* skb = skb_create(0, 0);
     skb->head = skb->data = static_cast<std::uint8_t*>(buffer);
@@ -429,7 +430,7 @@ sk_buff* shim_napi_alloc_skb(shim_napi*, unsigned int bytes)
 {
     SIM_CHECK(world->scheduler.current()->kind == Fiber::Kind::softirq, "napi_alloc_skb outside a poll");
     world->scheduler.point();
-    return world->memory.fails_to_receive() ? nullptr : skb_create(0, bytes);
+    return world->memory.fails_to_receive(bytes) ? nullptr : skb_create(0, bytes);
 }
 void shim_helper_skb_add_rx_frag(sk_buff* skb, void* data, unsigned int bytes, unsigned int)
 {
@@ -440,10 +441,10 @@ void shim_helper_skb_add_rx_frag(sk_buff* skb, void* data, unsigned int bytes, u
     skb->pages.push_back({one, offset, bytes});
 }
 void shim_skb_mark_for_recycle(sk_buff* skb) { skb->recycle = true; }
-void* shim_get_free_page()
+void* shim_get_free_pages(unsigned int order)
 {
-    may_sleep("alloc_page");
-    return world->memory.fails() ? nullptr : page_create(nullptr, 0)->memory;
+    may_sleep("alloc_pages");
+    return world->memory.fails() ? nullptr : page_create(nullptr, order)->memory;
 }
 void shim_get_page(void* address) { ++page_of(address)->users; }
 void shim_put_page(void* address) { page_release(page_of(address)); }

@@ -195,7 +195,10 @@ void Stack::check_sums(net_device* dev)
     same("rx_bytes", stats.rx_bytes, dev->came_bytes);
     same("multicast", stats.multicast, dev->came_multicast);
     same("rx_errors", stats.rx_errors, dev->bad_receives);
-    same("rx_dropped", stats.rx_dropped, dev->starved);
+    SIM_CHECK(stats.rx_dropped >= dev->starved && stats.rx_dropped <= dev->starved + dev->starved_of_large,
+              "%s: rx_dropped is %llu; there was no memory for %llu packets, and for %llu large pieces",
+              dev->name.c_str(), static_cast<unsigned long long>(stats.rx_dropped),
+              static_cast<unsigned long long>(dev->starved), static_cast<unsigned long long>(dev->starved_of_large));
     // Own packets to groups must not be delivered.
     const std::uint64_t silent = dev->good_receives - dev->came - stats.rx_dropped;
     SIM_CHECK(silent <= dev->echoes && silent + dev->came_own + stats.rx_dropped >= dev->echoes,

@@ -345,15 +345,20 @@ int shim_skb_orphan_frags(sk_buff*) { return 0; }
 sk_buff* shim_skb_next(const sk_buff* skb) { return skb->next; }
 void shim_skb_set_next(sk_buff* skb, sk_buff* next) { skb->next = next; }
 
-struct page_pool {};
+struct page_pool {
+    unsigned int order;
+};
 
-page_pool* shim_page_pool_create(net_device*, shim_napi*, unsigned int, unsigned int, bool) { return new page_pool; }
+page_pool* shim_page_pool_create(net_device*, shim_napi*, unsigned int, unsigned int order, bool)
+{
+    return new page_pool{order};
+}
 void shim_page_pool_destroy(page_pool* pool) { delete pool; }
-void* shim_helper_page_pool_alloc(page_pool*) { return shim_get_free_page(); }
+void* shim_helper_page_pool_alloc(page_pool* pool) { return shim_get_free_pages(pool->order); }
 // Pages have 4 KiB and links an MTU of 2048: buffers do not share pages.
 void* shim_helper_page_pool_alloc_frag(page_pool*, unsigned int) { std::abort(); }
 void shim_page_pool_put_full_page(page_pool*, void* page, bool) { shim_put_page(page); }
-void* shim_get_free_page() { return std::malloc(shim_page_size()); }
+void* shim_get_free_pages(unsigned int order) { return std::malloc(std::size_t(shim_page_size()) << order); }
 void shim_get_page(void*) { std::abort(); }
 void shim_put_page(void* page) { std::free(page); }
 sk_buff* shim_helper_napi_build_skb(void* page, unsigned int)

@@ -41,12 +41,12 @@ protected:
             bytes[i] = static_cast<std::uint8_t>(i * 7);
         return bytes;
     }
-    // Messages up to 256 bytes are copied; longer ones have their first first_bytes in one page and the rest in full
-    // pages.
-    void receive_all_sizes(ib_qp* qp, std::size_t first_bytes)
+    // Messages up to 256 bytes are copied; longer ones have their first bytes in a page and the rest in large pieces.
+    void receive_all_sizes(ib_qp* qp)
     {
-        const std::size_t sizes[] = {1,    20,   251,  252,  253,  3687, 3688, 3689,
-                                     4091, 4092, 4093, 7784, 7785, 8188, 8189, 65520};
+        constexpr std::size_t first_bytes = 4096 - 64 - 20 - 320;
+        const std::size_t sizes[] = {1,    20,   251,   252,   253,   3687,  3688,  3689,
+                                     4092, 8188, 20071, 20072, 20073, 36456, 36457, 65520};
         for (const std::size_t size : sizes) {
             const auto bytes = message(size);
             ASSERT_TRUE(world.receive_message(*qp, bytes));
@@ -58,7 +58,7 @@ protected:
             EXPECT_EQ(skb->mac_header.size(), 24U);
             EXPECT_EQ(skb->mac_header[20], 0x08);
             const std::size_t rest = size + 4 > first_bytes ? size + 4 - first_bytes : 0;
-            const std::size_t pages = size + 4 <= 256 ? 0 : 1 + (rest + 4095) / 4096;
+            const std::size_t pages = size + 4 <= 256 ? 0 : 1 + (rest + 16383) / 16384;
             EXPECT_EQ(skb->pages.size() + (skb->buffer != nullptr), pages) << size;
         }
         EXPECT_EQ(statistics().rx_packets, std::size(sizes));

@@ -459,6 +459,8 @@ public:
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
     bool fail_pages = false;
+    // Fail pages of an order above 0.
+    bool fail_large_pages = false;
     // Names of allocations that may start I/O; and the number of guards that forbid I/O.
     std::vector<std::string> allocations_with_io;
     unsigned int no_io = 0;

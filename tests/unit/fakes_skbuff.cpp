@@ -201,11 +201,12 @@ void shim_helper_skb_add_rx_frag(sk_buff* skb, void* data, unsigned int bytes, u
     skb->paged += bytes;
 }
 void shim_skb_mark_for_recycle(sk_buff*) {}
-void* shim_get_free_page()
+void* shim_get_free_pages(unsigned int order)
 {
     may_sleep();
     allocates("page_alloc");
-    return world->fail_pages ? nullptr : new_page(nullptr, world->page_size)->bytes.data();
+    const bool fails = world->fail_pages || (order && world->fail_large_pages);
+    return fails ? nullptr : new_page(nullptr, std::size_t(world->page_size) << order)->bytes.data();
 }
 void shim_get_page(void* address) { ++page_of(address)->users; }
 void shim_put_page(void* address)
@@ -238,7 +239,7 @@ void shim_page_pool_destroy(page_pool* pool)
 void* shim_helper_page_pool_alloc(page_pool* pool)
 {
     EXPECT_FALSE(pool->in_pieces);
-    if (world->fail_pages)
+    if (world->fail_pages || (pool->order && world->fail_large_pages))
         return nullptr;
     return new_page(pool, std::size_t(world->page_size) << pool->order)->bytes.data();
 }
