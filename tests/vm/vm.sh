@@ -46,6 +46,8 @@ prepare_vm() {
     done
 }
 
+# Compiled programs that are copied beside the suites.
+guest_programs=()
 # make_initrd FILE NAME=VALUE...: joins the images and the files that differ between runs.
 make_initrd() {
     local file=$1 tree
@@ -55,7 +57,7 @@ make_initrd() {
     chmod 755 "$tree"
     mkdir -p "$tree/test"
     cp -r "$here/guest/." "$here/suites" "$here/splat" "$tree/test/"
-    cp "$modules/soft_ib.ko" "$tree/test/"
+    cp "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
     [ "$driver" != ours ] || cp "$modules/ib_ipoib.ko" "$tree/test/"
     printf '%q\n' "DRIVER=$driver" "TERMINAL=/dev/ttyS$first_line" "CAPTURES=/dev/ttyS$((first_line + 1))" "$@" >"$tree/test/config"
     ln -s test/init "$tree/init"
@@ -114,6 +116,14 @@ boot() {
         -kernel "$kernel" -initrd "$initrd" \
         -append "$kernel_parameters loglevel=7 softlockup_panic=0 net.ifnames=0" \
         -serial "file:$console" "${lines[@]}" "$@"
+}
+
+# Fails unless the bench ran to its end.
+bench_ended() { # BASE, of its logs
+    grep -q '^bench: end' "$1.log" && return
+    echo "the VM stopped early; logs: ${1#"$top/"}.log and .console" >&2
+    tail -n 5 "$1.log" >&2
+    return 1
 }
 
 # Prints the faults in a console's log, except those of the driver that lib.sh lists, and fails if there are any.

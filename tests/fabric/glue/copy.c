@@ -26,6 +26,23 @@ static void skip(struct cursor *to, u32 bytes)
 	}
 }
 
+/* Copies like the kernel's generic memcpy(). A function of its own, so that profiles count it as the fabric's work. */
+static noinline void copy(void *to, const void *from, size_t bytes)
+{
+	struct words {
+		u64 word[4];
+	} __packed;
+
+	for (; bytes >= sizeof(struct words); bytes -= sizeof(struct words)) {
+		*(struct words *)to = *(const struct words *)from;
+		to += sizeof(struct words);
+		from += sizeof(struct words);
+		/* The compiler makes no call of memcpy() of the loop. */
+		barrier();
+	}
+	memcpy(to, from, bytes);
+}
+
 static void scatter(struct cursor *to, const void *from, u32 bytes)
 {
 	while (bytes && to->sge < to->sges) {
@@ -33,7 +50,7 @@ static void scatter(struct cursor *to, const void *from, u32 bytes)
 		u32 part = min(bytes, sge->length - to->offset);
 
 		/* Without a DMA device an element's address is the kernel's own. */
-		memcpy((void *)(uintptr_t)sge->addr + to->offset, from, part);
+		copy((void *)(uintptr_t)sge->addr + to->offset, from, part);
 		from += part;
 		bytes -= part;
 		skip(to, part);

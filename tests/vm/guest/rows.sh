@@ -37,8 +37,8 @@ tcp() { # NAME [iperf3's arguments]
     wanted "$1" || return 0
     serve iperf3
     local how rate
-    read -ra how < <(amount "-t 1 -O 0.3" "-n 4M" "-n 44M")
-    watched "$1" "$scratch/iperf" repeated "$(amount 5 1 1)" here iperf3 -c "$PEER" "${how[@]}" "${@:2}" --json
+    read -ra how < <(amount "-t 1 -O 0.3" "-n 4M" "-n 24M")
+    watched "$1" "$scratch/iperf" repeated 5 here iperf3 -c "$PEER" "${how[@]}" "${@:2}" --json
     rate=$(jq -s 'map(if .error then error(.error) else .end | (.sum_received.bits_per_second + (.sum_received_bidir_reverse.bits_per_second // 0)) / 1e6 end) | add / length' "$scratch/iperf")
     row "$1 Mbit/s" "$rate"
     counted "$1"

@@ -226,6 +226,7 @@ test_groups_are_sent_by_the_first_queue() {
 xfail_stock_queues_of_datagram_mode_change_under_traffic='the in-tree driver has one queue'
 test_queues_of_datagram_mode_change_under_traffic() {
     local count
+    on 1 ethtool -L ib0 tx 1
     # Events come by number and by time.
     on 1 ethtool -C ib0 rx-usecs 20 rx-frames 8
     start_stream 1 2
