@@ -361,8 +361,11 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
         action = std::exchange(connection.due, PassiveLife::Action::none);
         if (action == PassiveLife::Action::none)
             continue;
-        // The deadline starts with the action, which earlier connections in the list may delay.
+        // The deadline starts with the action, which earlier connections in the list may delay. The connection becomes
+        // the last one: a flood of others in front of one must not delay it without end.
         connection.deadline = shim_jiffies() + kernel::seconds(PassiveLife::limit_s);
+        static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
+        list_.push_back(connection);
         return &connection;
     }
     return nullptr;

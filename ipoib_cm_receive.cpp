@@ -80,7 +80,8 @@ bool RcReceiveRing::extend(Pieces& to, unsigned int bytes, unsigned int max, Sou
         const unsigned int large = shape_.other_bytes, small = MessageBuffer::small_piece;
         if (to.count == max)
             return false;
-        if (bytes >= large && append(to, large, from))
+        // Once for each large piece, and not again for each small one in its place.
+        if (bytes % large == 0 && append(to, large, from))
             bytes -= large;
         else if (append(to, small, from))
             bytes -= small;

@@ -22,8 +22,9 @@ kernel::Status UdReceiveRing::fill(unsigned int ib_mtu)
 {
     ib_mtu_ = ib_mtu;
     const unsigned int wire_bytes = sizeof(Grh) + ib_mtu;
-    shape_ = DatagramBuffer::of(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
-    TRY(pool_.create(interface_.dev(), queue_.napi().native(), size_, shape_.bytes));
+    buffer_bytes_ =
+        datagram_buffer(shim_page_size(), shim_skb_buffer_headroom() + wire_bytes + shim_skb_buffer_tailroom());
+    TRY(pool_.create(interface_.dev(), queue_.napi().native(), size_, buffer_bytes_));
     for (unsigned int i = 0; i < size_; ++i) {
         Slot& slot = slots_[i];
         slot.sge.length = wire_bytes;
@@ -144,7 +145,7 @@ void UdReceiveRing::complete(const shim_wc* wc)
 
 sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)
 {
-    sk_buff* skb = shim_helper_napi_build_skb(buffer, shape_.bytes);
+    sk_buff* skb = shim_helper_napi_build_skb(buffer, buffer_bytes_);
     if (!skb) [[unlikely]]
         return nullptr;
     // The GRH's last bytes become the link header.
@@ -200,7 +201,7 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
     if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_has_lro(interface_.dev()) &&
         datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
         segment = SegmentMerger::Segment(datagram.ip(), datagram.ip_bytes());
-        if (queue_.merger.append(segment, shape_.bytes)) {
+        if (queue_.merger.append(segment, buffer_bytes_)) {
             queue_.packets.add();
             queue_.bytes.add(datagram.ip_bytes());
             queue_.merged.add();

@@ -249,7 +249,8 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
     {
         Guard guard(*this);
         path.query = nullptr;
-        const bool unanswered = status == kernel::timed_out || status == kernel::interrupted;
+        // A refusal from before a fabric event is no answer: the query is sent anew, as if cancelled in time.
+        const bool unanswered = status == kernel::timed_out || status == kernel::interrupted || path.life.outdated();
         if (handle) {
             (void)step(path, PathLife::Event::answered);
             shim_path_copy(path.record(), record);

@@ -58,13 +58,15 @@ kernel::Status SharedReceiveQueue::create_srq()
 
 kernel::Status SharedReceiveQueue::fill()
 {
-    if (!large_) {
-        constexpr unsigned int max_kept = 2048;
-        const MessageBuffer shape = buffer();
-        shim_napi* const napi = queue_.napi().native();
+    constexpr unsigned int max_kept = 2048;
+    const MessageBuffer shape = buffer();
+    shim_napi* const napi = queue_.napi().native();
+    // One may exist: creating the other may have failed for an earlier connection.
+    if (!small_)
         TRY(small_.create(interface_.dev(), napi, std::min(receives_, max_kept), MessageBuffer::small_piece));
-        TRY(large_.create(interface_.dev(), napi, std::min(receives_ * shape.pieces, max_kept), shape.other_bytes));
-    }
+    if (!large_)
+        TRY(large_.create(interface_.dev(), napi, std::min(receives_ * (shape.bytes() / shape.other_bytes), max_kept),
+                          shape.other_bytes));
     if (!shared_ || ring.created())
         return {};
     if (!srq_)

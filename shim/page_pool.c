@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Receive buffers: page pools, and single pages. helpers/page_pool.c has what takes buffers out of a pool. */
+/* Receive buffers: page pools, and pages that belong to no pool. helpers/page_pool.c has what takes buffers out of a
+ * pool. */
 #include "compat.h"
 #include "objects.h"
 #include <linux/mm.h>
@@ -43,9 +44,10 @@ SHIM void shim_page_pool_put_full_page(struct page_pool *pool, void *buffer, boo
 
 SHIM void *shim_get_free_pages(unsigned int order)
 {
-	/* Callers have another way without pages of a higher order. */
-	return (void *)__get_free_pages(order ? GFP_KERNEL | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN : GFP_KERNEL,
-					order);
+	/* Most callers have another way without pages of a higher order. */
+	const gfp_t flags = __GFP_COMP | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+
+	return (void *)__get_free_pages(order ? GFP_KERNEL | flags : GFP_KERNEL, order);
 }
 
 SHIM void shim_get_page(void *address) { get_page(virt_to_head_page(address)); }

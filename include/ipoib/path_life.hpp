@@ -49,6 +49,8 @@ public:
         return state_ == State::known || state_ == State::stale || state_ == State::refreshing;
     }
     constexpr bool query_pending() const { return state_ == State::querying || state_ == State::refreshing; }
+    // True if the response to the pending query may be from before the fabric changed.
+    constexpr bool outdated() const { return outdated_; }
     // True if a query for an aged record brought none.
     constexpr bool unconfirmed() const { return state_ == State::known && aged_; }
     // True if a further packet sends no query.
@@ -60,10 +62,10 @@ public:
         if (event == Event::aged && state_ == State::known)
             aged_ = true;
         const Step step = decide(event);
-        // A query whose response is being processed can no longer be cancelled.
+        // A query may be past cancelling: its response is being processed.
         if (event == Event::invalidated)
             outdated_ = query_pending();
-        else if (event != Event::needed && event != Event::aged)
+        else if (event != Event::needed)
             outdated_ = false;
         if (step.action == Action::query)
             limit_s_ = limit_s_ == 0 ? first_limit_s : longer(limit_s_);
@@ -137,7 +139,7 @@ private:
 
     State state_ = State::unknown;
     bool aged_ = false;
-    // The pending query was sent before the fabric changed.
+    // The fabric changed since the pending query was sent.
     bool outdated_ = false;
     // Timeout of the pending query, or of the last one if the SA did not respond, in seconds; else 0.
     unsigned int limit_s_ = 0;

@@ -15,24 +15,16 @@ constexpr unsigned int smallest_order(unsigned int page_bytes, unsigned int buff
     return order;
 }
 
-// The buffer of a datagram: the GRH, the datagram, and an skb's headroom and tailroom.
-struct DatagramBuffer {
-    // Order of the page pool's pages.
-    unsigned int page_order;
-    // Size of a buffer: the whole page, unless two or more fit in it.
-    unsigned int bytes;
-    unsigned int per_page;
-
-    static constexpr DatagramBuffer of(unsigned int page_bytes, unsigned int needed)
-    {
-        // At least ARCH_DMA_MINALIGN of every architecture: buffers mapped for DMA share no cache line.
-        constexpr unsigned int alignment = 256;
-        const unsigned int order = smallest_order(page_bytes, needed);
-        const unsigned int page = page_bytes << order;
-        const unsigned int piece = (needed + alignment - 1) / alignment * alignment;
-        return page / piece > 1 ? DatagramBuffer{order, piece, page / piece} : DatagramBuffer{order, page, 1};
-    }
-};
+// Size of a datagram's buffer, of which `needed` bytes are the GRH, the datagram, and an skb's headroom and tailroom: a
+// whole page, unless two or more fit in one.
+constexpr unsigned int datagram_buffer(unsigned int page_bytes, unsigned int needed)
+{
+    // At least ARCH_DMA_MINALIGN of every architecture: buffers mapped for DMA share no cache line.
+    constexpr unsigned int alignment = 256;
+    const unsigned int page = page_bytes << smallest_order(page_bytes, needed);
+    const unsigned int piece = (needed + alignment - 1) / alignment * alignment;
+    return page / piece > 1 ? piece : page;
+}
 
 // The buffer of a message on a connection, a piece for each element of the receive: a small one first, in which short
 // messages fit and the packet is built, and large ones, since the stack's work grows with the number of pieces.
@@ -47,8 +39,8 @@ struct MessageBuffer {
     unsigned int pieces;
     constexpr unsigned int bytes() const { return first_bytes + (pieces - 1) * other_bytes; }
 
-    // The buffer for receives of up to max_elements elements. With few elements the first piece is large, too; then
-    // pieces are as large as a page, if need be; with small pages, the buffer only holds shorter messages.
+    // The buffer for receives of up to max_elements elements. With few elements the first piece is large, too. With
+    // fewer, pieces grow up to the size of a page; if that is too small, the buffer only holds shorter messages.
     static constexpr MessageBuffer of(unsigned int page_bytes, unsigned int max_elements)
     {
         unsigned int other = large_piece;

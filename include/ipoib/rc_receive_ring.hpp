@@ -27,9 +27,9 @@ class RxQueue;
 
 class RcReceiveRing {
 public:
-    // Elements of a receive on a queue pair without SRQ: enough for the longest message in small pieces.
+    // Elements of a receive on a queue pair without SRQ. Small pieces can replace three of the four large ones.
     static constexpr unsigned int own_elements = 16;
-    static_assert(own_elements * MessageBuffer::small_piece >= MessageBuffer::max_message);
+    static_assert(own_elements >= 1 + 3 * MessageBuffer::large_piece / MessageBuffer::small_piece + 1);
     static_assert(MessageBuffer::max_message == IPOIB_MAX_MTU + sizeof(Encapsulation));
 
     RcReceiveRing(Interface& interface, RxQueue& queue) : interface_(interface), queue_(queue) {}

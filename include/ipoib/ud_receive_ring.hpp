@@ -77,7 +77,7 @@ private:
     RxQueue& queue_;
     unsigned int size_ = 0;
     unsigned int ib_mtu_ = 0;
-    DatagramBuffer shape_{};
+    unsigned int buffer_bytes_ = 0;
     BufferPool pool_;
     kernel::Array<Slot> slots_;
     ReceiveChain reposts_;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Receive buffers: page pools, and single pages. */
+/* Receive buffers: page pools, and pages that belong to no pool. */
 #pragma once
 #include <shim/base.h>
 SHIM_BEGIN

@@ -20,8 +20,8 @@ public:
     bool fails();
     // Notes that a fault lets a call of the current context fail.
     static void refuse();
-    // Allocation of receive buffers: a poll that gets none is expected to drop a packet, unless it was for a large piece
-    // of a message, in whose place small ones may be had.
+    // Allocation of receive buffers: a poll that gets none is expected to drop a packet, unless it was for a large
+    // piece of a message, in whose place small ones may be had.
     bool fails_to_receive(std::size_t bytes);
     static constexpr std::size_t large_piece = 16384;
     // One in this many allocations fails; 0: none does.

@@ -248,6 +248,32 @@ TEST_F(PassiveTest, request_is_sent_while_other_connections_end)
     world.moves_to_error = nullptr;
 }
 
+TEST_F(PassiveTest, connections_end_in_turn)
+{
+    constexpr unsigned int count = 20;
+    std::vector<ib_cm_id*> ids;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        accept(1, 0x100 + i);
+        ids.push_back(id);
+    }
+    const std::size_t all = world.qps.size();
+    unsigned int moved = 0;
+    std::size_t left = 0;
+    // The last one waits while others end.
+    world.moves_to_error = [&] {
+        world.now += 10;
+        if (++moved < count - 1)
+            world.message(ids[moved], SHIM_IB_CM_DREQ_RECEIVED);
+        else if (moved == count)
+            left = world.qps.size();
+    };
+    world.message(ids.back(), SHIM_IB_CM_DREQ_RECEIVED);
+    world.message(ids.front(), SHIM_IB_CM_DREQ_RECEIVED);
+    run_for(100);
+    EXPECT_EQ(left, all) << "no other connection was destroyed before";
+    world.moves_to_error = nullptr;
+}
+
 // An HCA leaves the completions of a queue pair that is destroyed in their queue.
 TEST_F(PassiveTest, completions_are_polled_before_their_queue_pair_is_destroyed)
 {

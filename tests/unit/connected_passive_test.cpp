@@ -37,7 +37,18 @@ TEST_F(PassiveTest, first_connection_allocates_the_shared_buffers)
         if (!before.count(pool))
             orders_and_sizes.emplace_back(pool->order, pool->size);
     std::ranges::sort(orders_and_sizes);
-    EXPECT_EQ(orders_and_sizes, (std::vector<std::pair<unsigned int, unsigned int>>{{0, 256}, {2, 256 * 5}}));
+    EXPECT_EQ(orders_and_sizes, (std::vector<std::pair<unsigned int, unsigned int>>{{0, 256}, {2, 256 * 4}}));
+}
+
+TEST_F(PassiveTest, connection_without_memory_for_a_pool_is_followed_by_another)
+{
+    for (const unsigned int granted : {0U, 1U}) {
+        world.refused = "pool_create";
+        world.granted = granted;
+        EXPECT_EQ(accept(1, 0x100), nullptr);
+        world.refused.clear();
+    }
+    EXPECT_NE(accept(1, 0x100), nullptr);
 }
 
 TEST_F(PassiveTest, closing_frees_the_shared_buffers)

@@ -278,6 +278,23 @@ TEST_F(PathTest, response_from_before_a_fabric_event_is_not_final)
     EXPECT_EQ(world.drops, 0U);
 }
 
+TEST_F(PathTest, refusal_from_before_a_fabric_event_is_no_answer)
+{
+    open();
+    meet(peer(1), 5);
+    reregister();
+    world.transmit(world.packet(peer(1)));
+    world.meanwhile = [&] { reregister(); };
+    world.answer_path(-22);
+    EXPECT_EQ(world.path_questions, 3U);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 5) << "the record is used meanwhile";
+    world.answer_path(0, 6);
+    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(world.drops, 0U);
+}
+
 TEST_F(PathTest, old_address_handle_outlives_its_sends)
 {
     open();

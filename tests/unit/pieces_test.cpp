@@ -7,27 +7,19 @@ namespace {
 
 constexpr unsigned int around = 64 + 40 + 320;
 
-bool same(const DatagramBuffer& one, const DatagramBuffer& other)
-{
-    return one.page_order == other.page_order && one.bytes == other.bytes && one.per_page == other.per_page;
-}
-
 TEST(PiecesTest, datagram_buffer_is_a_page_or_a_piece)
 {
-    for (const auto& [page, mtu, expected] : {
-             std::tuple{4096U, 256U, DatagramBuffer{0, 768, 5}},
-             {4096U, 1024U, DatagramBuffer{0, 1536, 2}},
-             {4096U, 2048U, DatagramBuffer{0, 4096, 1}},
-             {4096U, 4096U, DatagramBuffer{1, 8192, 1}},
-             {16384U, 2048U, DatagramBuffer{0, 2560, 6}},
-             {16384U, 4096U, DatagramBuffer{0, 4608, 3}},
-             {65536U, 2048U, DatagramBuffer{0, 2560, 25}},
-             {65536U, 4096U, DatagramBuffer{0, 4608, 14}},
-         }) {
-        const DatagramBuffer is = DatagramBuffer::of(page, around + mtu);
-        EXPECT_TRUE(same(is, expected)) << page << " " << mtu << ": " << is.page_order << " " << is.bytes << " "
-                                        << is.per_page;
-    }
+    for (const auto& [page, mtu, bytes] : {
+             std::tuple{4096U, 256U, 768U},
+             {4096U, 1024U, 1536U},
+             {4096U, 2048U, 4096U},
+             {4096U, 4096U, 8192U},
+             {16384U, 2048U, 2560U},
+             {16384U, 4096U, 4608U},
+             {65536U, 2048U, 2560U},
+             {65536U, 4096U, 4608U},
+         })
+        EXPECT_EQ(datagram_buffer(page, around + mtu), bytes) << page << " " << mtu;
 }
 
 TEST(PiecesTest, message_buffer_size_is_independent_of_the_page_size)
@@ -38,9 +30,10 @@ TEST(PiecesTest, message_buffer_size_is_independent_of_the_page_size)
             const MessageBuffer is = MessageBuffer::of(page, elements);
             EXPECT_LE(is.pieces, std::min(elements, 5U));
             EXPECT_LE(is.other_bytes, std::max(page, 16384U));
-            // At most twice the longest message; and space for that, or for as much as this many large pieces hold.
+            // At most twice the longest message; and space for that, or for as much as this many of the largest pieces
+            // hold.
             EXPECT_LE(is.bytes(), 2 * 65536U);
-            EXPECT_GE(is.bytes(), std::min(elements * 16384, MessageBuffer::max_message));
+            EXPECT_GE(is.bytes(), std::min(elements * std::max(page, 16384U), MessageBuffer::max_message));
             if (elements > 4) {
                 EXPECT_EQ(is.first_bytes, 4096U);
                 EXPECT_EQ(is.bytes(), 17 * 4096U);
@@ -144,15 +137,51 @@ TEST_P(LargePagesTest, small_pieces_serve_without_memory_for_large_ones)
         ASSERT_TRUE(arrives(qp, 30000, false));
         EXPECT_EQ(fragments(), 7U);
     }
+    // Eight of 17 small pieces become three small ones and a large one beside the first; nine remain.
+    for (unsigned int i = 0; i < ring; ++i) {
+        ASSERT_TRUE(arrives(qp, 30000, true));
+        EXPECT_EQ(fragments(), 7U);
+    }
     for (unsigned int i = 0; i < ring; ++i) {
         ASSERT_TRUE(arrives(qp, 65524, true));
-        EXPECT_EQ(fragments(), 16U);
+        EXPECT_EQ(fragments(), 13U);
     }
-    ASSERT_TRUE(arrives(qp, 65524, true));
-    EXPECT_EQ(fragments(), 4U);
+    for (unsigned int i = 0; i < ring; ++i) {
+        ASSERT_TRUE(arrives(qp, 65524, true));
+        EXPECT_EQ(fragments(), 4U);
+    }
+    // Each piece goes back to its pool.
+    close();
+}
+
+// A receive has 16 elements, and small pieces can replace three of the four large ones.
+class LargePagesWithoutSrqTest : public LargePagesTest {
+protected:
+    void SetUp() override
+    {
+        world.have_srq = false;
+        LargePagesTest::SetUp();
+    }
+};
+
+TEST_P(LargePagesWithoutSrqTest, message_without_memory_for_its_pieces_is_dropped)
+{
+    ASSERT_NE(world.request(gid(1), 0x100), nullptr);
+    ib_qp& qp = *world.qps.back();
+    const std::size_t posted = qp.receives.size();
+    EXPECT_FALSE(arrives(qp, 65524, false));
+    EXPECT_EQ(statistics().rx_dropped, 1U);
+    ASSERT_TRUE(arrives(qp, 30000, false));
+    EXPECT_EQ(fragments(), 2U);
+    world.run_work();
+    // Reposted in batches.
+    EXPECT_GE(qp.receives.size() + 16, posted);
+    for (std::size_t i = 0; i < 2 * posted; ++i)
+        ASSERT_TRUE(arrives(qp, 40000, false));
 }
 
 INSTANTIATE_TEST_SUITE_P(SmallPages, LargePagesTest, testing::Values(4096U));
+INSTANTIATE_TEST_SUITE_P(SmallPages, LargePagesWithoutSrqTest, testing::Values(4096U));
 
 TEST_P(PageSizeTest, messages_longer_than_announced_are_counted_as_errors)
 {

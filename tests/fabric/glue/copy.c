@@ -37,10 +37,13 @@ static noinline void copy(void *to, const void *from, size_t bytes)
 		*(struct words *)to = *(const struct words *)from;
 		to += sizeof(struct words);
 		from += sizeof(struct words);
-		/* The compiler makes no call of memcpy() of the loop. */
+		/* Keeps the compiler from making the loop a call of memcpy(). */
 		barrier();
 	}
-	memcpy(to, from, bytes);
+	for (; bytes; bytes--) {
+		*(u8 *)to++ = *(const u8 *)from++;
+		barrier();
+	}
 }
 
 static void scatter(struct cursor *to, const void *from, u32 bytes)

@@ -16,8 +16,7 @@ build_profiler() { # DIRECTORY
 
 # Runs the rows, and writes BASE.log, the guest's output, and BASE.counts. With "clock=instructions" on one processor.
 count_rows() { # BASE ROW...
-    local initrd
-    initrd=$(mktemp)
+    local initrd=$1.initrd
     make_initrd "$initrd" COMMAND=bench COUNT=1 "ROWS=${*:2}" "QUEUES=${QUEUES:-}"
     boot "$initrd" "$1.console" stdio null \
         -plugin "$profiler/count_instructions.so,out=$1.counts,processors=${processors:-1}" </dev/null | sed 's,\r$,,' >"$1.log"
