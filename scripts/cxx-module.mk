@@ -46,9 +46,11 @@ c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fma
 	     -include %.h $(CC_FLAGS_LTO)
 # Options for the assembler are the same for all objects of a link. Atomics are instructions, not calls of a library.
 arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
+# On riscv the C library's headers, which the C++ library's include, are there for another ABI than the kernel's.
+c++-only  := $(if $(filter riscv,$(SRCARCH)),-U__riscv_float_abi_soft -D__riscv_float_abi_double)
 # gcc's plugins are for C, but for the one that changes functions in the end, which is at the link (STACKLEAK).
 plugin-flags = $(filter %/stackleak_plugin.so -fplugin-arg-stackleak_plugin%,$(c_flags))
-cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) $(plugin-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
+cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) $(c++-only) $(plugin-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
 	     -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti -fno-threadsafe-statics \
 	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra -Werror -Wframe-larger-than=2048
 shim-flags = $(c_flags)
