@@ -219,15 +219,11 @@ sk_buff* RcReceiveRing::copy(const Slot& slot, unsigned int bytes)
     return skb;
 }
 
-bool RcReceiveRing::get_fresh(const Slot& slot, unsigned int used)
+bool RcReceiveRing::get_fresh(unsigned int others, unsigned int max)
 {
     PooledPieces pools(queue_.receives);
-    unsigned int others = 0;
-    for (unsigned int i = 1; i < used; ++i)
-        others += slot.sge[i].length;
     fresh_.count = 0;
-    if (append(fresh_, shape_.first_bytes, pools) && extend(fresh_, others, elements_ - (slot.count - used), pools))
-        [[likely]]
+    if (append(fresh_, shape_.first_bytes, pools) && extend(fresh_, others, max, pools)) [[likely]]
         return true;
     put_fresh();
     return false;
@@ -260,10 +256,10 @@ void RcReceiveRing::replace(Slot& slot, unsigned int used)
 
 sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
 {
-    unsigned int used = 0;
-    for (unsigned int held = 0; held < bytes; ++used)
+    unsigned int used = 0, held = 0;
+    for (; held < bytes; ++used)
         held += slot.sge[used].length;
-    if (!get_fresh(slot, used))
+    if (!get_fresh(held - first_bytes_, elements_ - (slot.count - used)))
         return nullptr;
     // An allocated packet has space for the link header and for what the stack pulls from the first piece.
     sk_buff* skb = builds_in_page() ? shim_helper_napi_build_skb(slot.pieces[0], shape_.first_bytes)

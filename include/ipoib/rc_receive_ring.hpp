@@ -84,8 +84,9 @@ private:
     void deliver(Slot& slot, unsigned int bytes, bool without_checksum) TA_REQUIRES(kernel::receive_poll);
     sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     sk_buff* take(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    // Allocates and maps replacements for the first `used` pieces of a slot. Returns false without memory for all.
-    bool get_fresh(const Slot& slot, unsigned int used) TA_REQUIRES(kernel::receive_poll);
+    // Allocates and maps a first piece and further ones of `others` bytes in sum, up to `max` pieces. Returns false
+    // without memory for all.
+    bool get_fresh(unsigned int others, unsigned int max) TA_REQUIRES(kernel::receive_poll);
     void put_fresh() TA_REQUIRES(kernel::receive_poll);
     // Puts the pieces of get_fresh() in the place of the first `used` ones.
     void replace(Slot& slot, unsigned int used) TA_REQUIRES(kernel::receive_poll);

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <ipoib/pieces.hpp>
+
 #include "world.hpp"
 
 namespace sim {
@@ -43,7 +45,7 @@ bool Memory::fails_to_receive(std::size_t bytes)
     if (!fails())
         return false;
     if (net_device* dev = world->scheduler.current()->polls)
-        ++(bytes < large_piece ? dev->starved : dev->starved_of_large);
+        ++(bytes < ipoib::MessageBuffer::large_piece ? dev->starved : dev->starved_of_large);
     return true;
 }
 

@@ -23,7 +23,6 @@ public:
     // Allocation of receive buffers: a poll that gets none is expected to drop a packet, unless it was for a large
     // piece of a message, in whose place small ones may be had.
     bool fails_to_receive(std::size_t bytes);
-    static constexpr std::size_t large_piece = 16384;
     // One in this many allocations fails; 0: none does.
     unsigned fail_one_in = 0;
 

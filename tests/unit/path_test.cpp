@@ -245,53 +245,38 @@ TEST_F(PathTest, no_query_is_sent_after_stop)
 
 TEST_F(PathTest, invalidated_path_is_used_during_its_query)
 {
-    open();
-    meet(peer(1), 5);
-    reregister();
-    world.transmit(world.packet(peer(1)));
+    refresh_path();
     EXPECT_EQ(world.path_questions, 2U);
-    EXPECT_EQ(world.sent.back().ah->dlid, 5);
-    world.transmit(world.packet(peer(1)));
+    EXPECT_EQ(lid_of_next_packet(), 5);
     EXPECT_EQ(world.path_questions, 2U);
     world.answer_path(0, 6);
-    world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(lid_of_next_packet(), 6);
     EXPECT_EQ(world.drops, 0U);
 }
 
 TEST_F(PathTest, response_from_before_a_fabric_event_is_not_final)
 {
-    open();
-    meet(peer(1), 5);
-    reregister();
-    world.transmit(world.packet(peer(1)));
+    refresh_path();
     // While the response is processed.
     world.meanwhile = [&] { reregister(); };
     world.answer_path(0, 6);
-    world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(lid_of_next_packet(), 6);
     EXPECT_EQ(world.path_questions, 3U);
     world.answer_path(0, 7);
-    world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.sent.back().ah->dlid, 7);
+    EXPECT_EQ(lid_of_next_packet(), 7);
     EXPECT_EQ(world.path_questions, 3U);
     EXPECT_EQ(world.drops, 0U);
 }
 
 TEST_F(PathTest, refusal_from_before_a_fabric_event_is_no_answer)
 {
-    open();
-    meet(peer(1), 5);
-    reregister();
-    world.transmit(world.packet(peer(1)));
+    refresh_path();
     world.meanwhile = [&] { reregister(); };
     world.answer_path(-22);
     EXPECT_EQ(world.path_questions, 3U);
-    world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.sent.back().ah->dlid, 5) << "the record is used meanwhile";
+    EXPECT_EQ(lid_of_next_packet(), 5) << "the record is used meanwhile";
     world.answer_path(0, 6);
-    world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.sent.back().ah->dlid, 6);
+    EXPECT_EQ(lid_of_next_packet(), 6);
     EXPECT_EQ(world.drops, 0U);
 }
 

@@ -25,6 +25,20 @@ protected:
             world.complete_sends(1);
         }
     }
+    // The path to a peer is known, with LID 5, and queried again after a fabric event.
+    void refresh_path()
+    {
+        open();
+        meet(peer(1), 5);
+        reregister();
+        EXPECT_EQ(lid_of_next_packet(), 5);
+    }
+    // Sends a packet to that peer.
+    std::uint16_t lid_of_next_packet()
+    {
+        world.transmit(world.packet(peer(1)));
+        return world.sent.back().ah->dlid;
+    }
 };
 
 } // namespace ipoib

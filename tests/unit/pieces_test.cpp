@@ -121,35 +121,26 @@ protected:
     }
     // Fragments of the last packet: how its buffer was divided.
     std::size_t fragments() const { return world.received.back()->pages.size(); }
+    // Uses each buffer of the ring once, as they are posted again in order.
+    void all_arrive(ib_qp& qp, std::size_t bytes, bool large, std::size_t expected)
+    {
+        for (unsigned int i = 0; i < 256; ++i) {
+            ASSERT_TRUE(arrives(qp, bytes, large));
+            EXPECT_EQ(fragments(), expected) << bytes;
+        }
+    }
 };
 
 TEST_P(LargePagesTest, small_pieces_serve_without_memory_for_large_ones)
 {
     ASSERT_NE(world.request(gid(1), 0x100), nullptr);
     ib_qp& qp = *world.qps.back();
-    const unsigned int ring = 256;
-    // Each round uses all buffers once, as they are posted again in this order.
-    for (unsigned int i = 0; i < ring; ++i) {
-        ASSERT_TRUE(arrives(qp, 65524, false));
-        EXPECT_EQ(fragments(), 4U);
-    }
-    for (unsigned int i = 0; i < ring; ++i) {
-        ASSERT_TRUE(arrives(qp, 30000, false));
-        EXPECT_EQ(fragments(), 7U);
-    }
+    all_arrive(qp, 65524, false, 4);
+    all_arrive(qp, 30000, false, 7);
     // Eight of 17 small pieces become three small ones and a large one beside the first; nine remain.
-    for (unsigned int i = 0; i < ring; ++i) {
-        ASSERT_TRUE(arrives(qp, 30000, true));
-        EXPECT_EQ(fragments(), 7U);
-    }
-    for (unsigned int i = 0; i < ring; ++i) {
-        ASSERT_TRUE(arrives(qp, 65524, true));
-        EXPECT_EQ(fragments(), 13U);
-    }
-    for (unsigned int i = 0; i < ring; ++i) {
-        ASSERT_TRUE(arrives(qp, 65524, true));
-        EXPECT_EQ(fragments(), 4U);
-    }
+    all_arrive(qp, 30000, true, 7);
+    all_arrive(qp, 65524, true, 13);
+    all_arrive(qp, 65524, true, 4);
     // Each piece goes back to its pool.
     close();
 }
