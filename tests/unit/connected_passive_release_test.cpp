@@ -256,21 +256,22 @@ TEST_F(PassiveTest, connections_end_in_turn)
         accept(1, 0x100 + i);
         ids.push_back(id);
     }
-    const std::size_t all = world.qps.size();
+    const auto before = world.doorbells;
     unsigned int moved = 0;
-    std::size_t left = 0;
-    // The last one waits while others end.
+    std::optional<unsigned int> drains;
+    // The last one waits while others end, which are drained afterwards.
     world.moves_to_error = [&] {
         world.now += 10;
         if (++moved < count - 1)
             world.message(ids[moved], SHIM_IB_CM_DREQ_RECEIVED);
         else if (moved == count)
-            left = world.qps.size();
+            drains = world.doorbells - before;
     };
     world.message(ids.back(), SHIM_IB_CM_DREQ_RECEIVED);
     world.message(ids.front(), SHIM_IB_CM_DREQ_RECEIVED);
     run_for(100);
-    EXPECT_EQ(left, all) << "no other connection was destroyed before";
+    EXPECT_EQ(drains, 0U) << "it waited for the drains of others";
+    EXPECT_EQ(connections(), 0U);
     world.moves_to_error = nullptr;
 }
 
