@@ -100,8 +100,9 @@ test_kernel_shows_napi_contexts_and_page_pools() {
     wait_for 5 napis_are_shown 3
     genl pools >/run/pools
     sed 's/^/# /' /run/napis /run/pools
+    # Each queue has two pools for messages, of small and of large pieces, and the first one for datagrams.
     [ "$(awk 'NR == FNR { queue[$3] = $2; next } { print $2 in queue ? queue[$2] : "none" }' \
-        /run/napis /run/pools | sort | tr '\n' ' ')" = '0 0 1 2 ' ]
+        /run/napis /run/pools | sort | tr '\n' ' ')" = '0 0 0 1 1 2 2 ' ]
     on 1 ethtool -L ib0 rx 4 tx 4
     all_connect
 }
