@@ -37,6 +37,7 @@ kernel::Status Settings::change_mode(bool wanted)
         TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmit_queues_of(true)));
     }
     connected_.store(wanted);
+    limit_gso_packets();
     // Neighbours are looked up anew, and decide anew between datagrams and a connection.
     if (interface_.state.started()) {
         interface_.paths.flush();
@@ -50,6 +51,18 @@ kernel::Status Settings::change_mode(bool wanted)
     else
         interface_.mtu.enter_datagram_mode();
     return {};
+}
+
+void Settings::limit_gso_packets()
+{
+    net_device* const dev = interface_.dev();
+    if (!connected()) {
+        shim_netif_set_tso_max_size(dev, datagram_gso_bytes_);
+        return;
+    }
+    // The stack segments for connections.
+    datagram_gso_bytes_ = shim_netdev_tso_max_size(dev);
+    shim_netif_set_tso_max_size(dev, SHIM_GSO_MAX_SIZE);
 }
 
 unsigned int Settings::transmit_queues_of(bool connected) const

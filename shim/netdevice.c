@@ -54,6 +54,10 @@ SHIM void shim_netif_set_tso_max_segs(struct net_device *dev, unsigned int segme
 	SHIM_LIMIT_SEGMENTS(dev, segments);
 }
 
+SHIM void shim_netif_set_tso_max_size(struct net_device *dev, unsigned int bytes) { SHIM_LIMIT_GSO_BYTES(dev, bytes); }
+
+SHIM unsigned int shim_netdev_tso_max_size(const struct net_device *dev) { return SHIM_GSO_BYTES_LIMIT(dev); }
+
 SHIM unsigned int shim_netdev_gso_max_segs(const struct net_device *dev) { return dev->gso_max_segs; }
 
 SHIM void shim_netdev_set_gso_max_segs(struct net_device *dev, unsigned int segments)

@@ -52,11 +52,15 @@ private:
     kernel::Status moderate(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
         TA_REQUIRES(kernel::rtnl);
     kernel::Status change_mode(bool connected) TA_REQUIRES(kernel::rtnl);
+    // In connected mode the user may allow GSO packets of more than 64 KiB (BIG TCP).
+    void limit_gso_packets() TA_REQUIRES(kernel::rtnl);
     unsigned int transmit_queues_of(bool connected) const;
     void use_datagram_tx_queues() TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
     kernel::Published<unsigned int> datagram_queues_{1};
+    // Limit of a GSO packet's bytes in datagram mode, kept while in connected mode.
+    unsigned int datagram_gso_bytes_ TA_GUARDED(kernel::rtnl) = 0;
     kernel::Published<bool> connected_, icrc_as_checksum_, umcast_;
 };
 

@@ -300,6 +300,9 @@ void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
 {
     dev->max_segments = std::min(dev->max_segments, segments);
 }
+// Packets of the simulated stack have no more than 64 KiB.
+void shim_netif_set_tso_max_size(net_device*, unsigned int) {}
+unsigned int shim_netdev_tso_max_size(const net_device*) { return 65536; }
 unsigned int shim_netdev_gso_max_segs(const net_device* dev) { return dev->max_segments; }
 void shim_netdev_set_gso_max_segs(net_device* dev, unsigned int segments) { dev->max_segments = segments; }
 void* shim_rdma_netdev_clnt_priv(const net_device* dev)

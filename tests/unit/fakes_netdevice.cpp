@@ -61,6 +61,8 @@ void shim_netif_set_tso_max_segs(net_device* dev, unsigned int segments)
     dev->segments_limit = segments;
     dev->max_segments = std::min(dev->max_segments, segments);
 }
+void shim_netif_set_tso_max_size(net_device* dev, unsigned int bytes) { dev->max_gso_bytes = bytes; }
+unsigned int shim_netdev_tso_max_size(const net_device* dev) { return dev->max_gso_bytes; }
 unsigned int shim_netdev_gso_max_segs(const net_device* dev) { return dev->max_segments; }
 void shim_netdev_set_gso_max_segs(net_device* dev, unsigned int segments)
 {

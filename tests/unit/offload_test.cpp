@@ -69,6 +69,18 @@ TEST_F(OffloadTest, connected_mode_has_no_send_offloads)
     world.rtnl = false;
 }
 
+TEST_F(OffloadTest, connected_mode_allows_larger_packets_of_the_stack)
+{
+    world.rtnl = true;
+    // An HCA's rdma_netdev may have a limit of its own.
+    world.dev().max_gso_bytes = 100000;
+    EXPECT_TRUE(interface().settings.set_connected(true).ok());
+    EXPECT_EQ(world.dev().max_gso_bytes, 524280U);
+    EXPECT_TRUE(interface().settings.set_connected(false).ok());
+    EXPECT_EQ(world.dev().max_gso_bytes, 100000U);
+    world.rtnl = false;
+}
+
 TEST_F(OffloadTest, large_packet_with_unreadable_headers_is_dropped)
 {
     sk_buff* skb = world.packet(peer(1), 0x0800, 5040);

@@ -7,6 +7,9 @@ PROCESSORS=2
 HOSTS=1
 MODE=connected
 
+. ./features.sh
+. ./tracing.sh
+
 test_mode_is_connected_and_mtu_65520() {
     [ "$(mode 1)" = connected ]
     [ "$(mtu 1)" = 65520 ]
@@ -58,6 +61,24 @@ with_mtu() { # MTU
 }
 test_traffic_with_mtu_2044() { with_mtu 2044; }
 test_traffic_with_mtu_9000() { with_mtu 9000; }
+
+xfail_stock_stack_hands_over_more_than_64_kib='GSO packets are limited to 64 KiB, and the user cannot raise the limit'
+test_stack_hands_over_more_than_64_kib() {
+    local before
+    on 1 ip link set ib0 gso_max_size 200000
+    on 2 ip link set ib1 gro_max_size 200000
+    before=$(counter 1 rc_sent)
+    trace net transfer 5 '[fd00::2]:4000'
+    # The stack segments at the sender, and merges at the receiver.
+    seen 'net_dev_queue: dev=ib0 .* len=1[3-9][0-9]{4}$'
+    seen 'napi_gro_receive_entry: dev=ib1 .* len=6[0-9]{4} '
+    seen 'netif_receive_skb: dev=ib1 .* len=1[3-9][0-9]{4}$'
+    [ $(($(counter 1 rc_sent) - before)) -ge 80 ]
+    # Datagram mode has its own limit again.
+    set_mode 1 datagram
+    [ "$(on 1 ip -d -j link show ib0 | jq '.[0].gso_max_size')" = 65536 ]
+    set_mode 1 connected
+}
 
 test_multicast_is_sent_as_datagrams() {
     local sent received

@@ -5,19 +5,8 @@
 PORTS=2
 HOSTS=1
 
-tracing=/sys/kernel/tracing
-# Events of a system while a command runs, in /run/trace.
-trace() { # SYSTEM/EVENT|SYSTEM COMMAND...
-    local event=$1
-    shift
-    mountpoint -q $tracing || mount -t tracefs tracefs $tracing
-    echo >$tracing/trace
-    echo 1 >"$tracing/events/$event/enable"
-    "$@"
-    echo 0 >"$tracing/events/$event/enable"
-    cp $tracing/trace /run/trace
-}
-seen() { grep -qE "$1" /run/trace || { fail "no '$1' in the trace:"; tail -n 20 /run/trace | sed 's/^/# /'; return 1; }; }
+. ./tracing.sh
+
 file_of() { cat "/sys/kernel/debug/ipoib/$(interface_of "$1")_$2"; } # HOST FILE
 
 test_debugfs_shows_paths_and_groups() {

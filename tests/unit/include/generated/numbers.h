@@ -2,6 +2,7 @@
 /* Constants of the kernel, with their values on x86-64; a module build measures them with the sizes. */
 #pragma once
 #define SHIM_EPERM 1
+#define SHIM_GSO_MAX_SIZE 524280
 #define SHIM_ENOENT 2
 #define SHIM_ENODEV 19
 #define SHIM_ENOMEM 12
