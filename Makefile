@@ -112,14 +112,14 @@ soak: vm-modules ## eight hosts under traffic and repeated faults, for MINUTES=n
 	    tests/vm/run --kernel $(KERNEL) --driver $(DRIVER) --tests soak
 
 bench profile: KERNEL := $(if $(filter file,$(origin KERNEL)),6.12,$(KERNEL))
-bench: ## compare this driver with the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n
+bench: ## compare this driver with the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n, or PROCESSORS=n: counting only
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/bench $(vm-args)
 
 bench-hw: ## the same on real hardware, with a peer that runs iperf3 -s and qperf; IF=ib0 PEER=address
 	@scripts/bench-hw '$(IF)' '$(PEER)'
 
-profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=ours|stock TESTS="row..." PROCESSORS=n
+profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=ours|stock TESTS="row..." PROCESSORS=n; OF=stores|transfers: bytes, cache lines
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/profile $(vm-args)
 

@@ -53,12 +53,12 @@ requests() { # NAME
     counted "$1"
 }
 
-udp_small() { # NAME
+udp_small() { # NAME [iperf3's arguments]
     wanted "$1" || return 0
     serve iperf3
     local how
     read -ra how < <(amount "-t 2" "-k 2000" "-k 22000")
-    watched "$1" "$scratch/iperf" here iperf3 -c "$PEER" -u -l 64 -b 0 "${how[@]}" --json
+    watched "$1" "$scratch/iperf" here iperf3 -c "$PEER" -u -l 64 -b 0 "${how[@]}" "${@:2}" --json
     row "$1 packets/s" "$(jq '.end.sum | (.packets - .lost_packets) / .seconds' "$scratch/iperf")"
 }
 

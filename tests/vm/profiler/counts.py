@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Reads what a boot of guest/bench with the plugin count_instructions.c left: BASE.log, with the guest's measurements
+"""Reads what a boot of guest/bench with the plugin count.c left: BASE.log, with the guest's measurements
 and symbols, and BASE.counts."""
 import base64
 import bisect
@@ -46,7 +46,7 @@ def counters(base):
 
 
 def by_function(lines, symbols):
-    """Instructions of each processor by (module, function)."""
+    """Counts of each processor by (module, function)."""
     addresses = [symbol[0] for symbol in symbols]
     processors = []
     for line in lines:
@@ -60,7 +60,7 @@ def by_function(lines, symbols):
 
 
 def rows(base):
-    """{row: (instructions of each processor by (module, function), packets)}: the difference of the row's long and its
+    """{row: (counts of each processor by (module, function), packets)}: the difference of the row's long and its
     short work, which has no start and no end in it."""
     of, lengths = measurements(base), collections.defaultdict(dict)
     for number, lines in counters(base):
@@ -83,5 +83,5 @@ def by_module(counts):
 
 
 def of_hosts(processors):
-    """All instructions but the fabric's own."""
+    """All but the fabric's own."""
     return sum(count for counts in processors for (module, _), count in counts.items() if module != FABRIC)

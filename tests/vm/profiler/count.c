@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * QEMU plugin that counts the instructions that the guest executes, by translated block and by processor. The guest's
- * program mark.S begins a measurement and, called again, ends it. Then a line "measurement N" is written to the file
- * out=, and lines of "address count..." (hexadecimal, decimal), with a count of each of processors=. All user-space
- * instructions are one line, address 1.
+ * QEMU plugin that counts what the guest does, by translated block and by processor: with
+ *   of=instructions  (default) instructions that it executes,
+ *   of=stores        bytes that it stores,
+ *   of=transfers     accesses to kernel memory for which a line comes from another processor's cache: stores to a line
+ *                    that another has accessed since the last store, and a processor's first load since then. Caches
+ *                    have no limit, and their lines have 64 bytes.
+ * The guest's program mark.S begins a measurement and, called again, ends it. Then a line "measurement N" is written to
+ * the file out=, and lines of "address count..." (hexadecimal, decimal), with a count of each of processors=. All that
+ * user space does is one line, address 1.
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +24,11 @@ struct qemu_plugin_tb;
 struct qemu_plugin_insn;
 enum qemu_plugin_op { QEMU_PLUGIN_INLINE_ADD_U64 };
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
+typedef uint32_t qemu_plugin_meminfo_t;
 typedef void (*translated)(qemu_plugin_id_t id, struct qemu_plugin_tb* block);
 typedef void (*executed)(unsigned int processor, void* context);
+typedef void (*accessed)(unsigned int processor, qemu_plugin_meminfo_t access, uint64_t address, void* context);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, translated call);
 void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb* block, enum qemu_plugin_op op, void* counter,
                                               uint64_t add);
@@ -32,6 +41,10 @@ const void* qemu_plugin_insn_data(const struct qemu_plugin_insn* instruction);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn* instruction);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn* instruction, executed call,
                                             enum qemu_plugin_cb_flags flags, void* context);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn* instruction, accessed call,
+                                      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw accesses, void* context);
+unsigned int qemu_plugin_mem_size_shift(qemu_plugin_meminfo_t access);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t access);
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -41,7 +54,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void* info, int argc, 
 /* Open addressing; never more than half full: a guest's boot and a benchmark translate some 200 000 blocks. */
 enum { slots = 1 << 20, user_space = 1, max_processors = 8 };
 struct slot {
-    uint64_t address, instructions[max_processors];
+    uint64_t address, counts[max_processors];
 };
 /* A block that was translated: several may begin at one address, with other lengths. */
 struct block {
@@ -52,6 +65,11 @@ static struct slot table[slots];
 /* Processors translate at the same time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long processors = 1;
+static enum { of_instructions, of_stores, of_transfers } subject;
+/* Lines of the guest's memory, by a hash of the address: two that share an entry are counted wrongly, and few do. */
+enum { lines = 1 << 22, line_shift = 6 };
+/* Bits of the processors whose caches have the line. */
+static _Atomic uint8_t cached[lines];
 static FILE* output;
 /* Calls of mark.S. */
 static unsigned long marks;
@@ -72,13 +90,36 @@ static void on_executed(unsigned int processor, void* context)
 {
     const struct block* block = context;
 
-    block->slot->instructions[processor % max_processors] += block->instructions;
+    block->slot->counts[processor % max_processors] += block->instructions;
+}
+
+static void on_stored(unsigned int processor, qemu_plugin_meminfo_t access, uint64_t address, void* context)
+{
+    struct slot* slot = context;
+
+    (void)address;
+    slot->counts[processor % max_processors] += UINT64_C(1) << qemu_plugin_mem_size_shift(access);
+}
+
+static void on_accessed(unsigned int processor, qemu_plugin_meminfo_t access, uint64_t address, void* context)
+{
+    const uint8_t own = (uint8_t)(1 << (processor % max_processors));
+    struct slot* slot = context;
+    _Atomic uint8_t* line;
+    uint8_t before;
+
+    if (!(address >> 63))
+        return;
+    line = &cached[((address >> line_shift) * UINT64_C(0x9e3779b97f4a7c15)) >> 42];
+    before = qemu_plugin_mem_is_store(access) ? atomic_exchange(line, own) : atomic_fetch_or(line, own);
+    if (qemu_plugin_mem_is_store(access) ? before & ~own : before && !(before & own))
+        ++slot->counts[processor % max_processors];
 }
 
 static bool was_executed(const struct slot* slot)
 {
     for (unsigned long i = 0; i < processors; ++i)
-        if (slot->instructions[i])
+        if (slot->counts[i])
             return true;
     return false;
 }
@@ -86,7 +127,7 @@ static bool was_executed(const struct slot* slot)
 static void begin_measurement(void)
 {
     for (uint32_t at = 0; at < slots; ++at)
-        memset(table[at].instructions, 0, sizeof(table[at].instructions));
+        memset(table[at].counts, 0, sizeof(table[at].counts));
 }
 
 static void end_measurement(unsigned long number)
@@ -97,7 +138,7 @@ static void end_measurement(unsigned long number)
             continue;
         fprintf(output, "%" PRIx64, table[at].address);
         for (unsigned long i = 0; i < processors; ++i)
-            fprintf(output, " %" PRIu64, table[at].instructions[i]);
+            fprintf(output, " %" PRIu64, table[at].counts[i]);
         fprintf(output, "\n");
     }
     fflush(output);
@@ -147,8 +188,15 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block)
 
     if (!kernel)
         find_mark(block);
+    if (subject != of_instructions) {
+        for (size_t i = 0; i < qemu_plugin_tb_n_insns(block); ++i)
+            qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i),
+                                             subject == of_stores ? on_stored : on_accessed, QEMU_PLUGIN_CB_NO_REGS,
+                                             subject == of_stores ? QEMU_PLUGIN_MEM_W : QEMU_PLUGIN_MEM_RW, slot);
+        return;
+    }
     if (processors == 1) {
-        qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &slot->instructions[0],
+        qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &slot->counts[0],
                                                  qemu_plugin_tb_n_insns(block));
         return;
     }
@@ -162,15 +210,23 @@ static void on_translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block)
 
 int qemu_plugin_install(qemu_plugin_id_t id, const void* info, int argc, char** argv)
 {
+    const char* unknown = NULL;
+
     for (int i = 0; i < argc; ++i) {
         if (strncmp(argv[i], "out=", 4) == 0)
             output = fopen(argv[i] + 4, "w");
         else if (strncmp(argv[i], "processors=", 11) == 0)
             processors = strtoul(argv[i] + 11, NULL, 10);
+        else if (strcmp(argv[i], "of=stores") == 0)
+            subject = of_stores;
+        else if (strcmp(argv[i], "of=transfers") == 0)
+            subject = of_transfers;
+        else if (strcmp(argv[i], "of=instructions") != 0)
+            unknown = argv[i];
     }
-    if (!output || processors < 1 || processors > max_processors) {
-        fprintf(stderr, "count_instructions: out=FILE cannot be written, or processors= is not 1 to %d\n",
-                max_processors);
+    if (unknown || !output || processors < 1 || processors > max_processors) {
+        fprintf(stderr, "count: %s, out=FILE cannot be written, or processors= is not 1 to %d\n",
+                unknown ? unknown : "bad arguments", max_processors);
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
