@@ -116,15 +116,21 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define SHIM_QUEUE_SET_NAPI(dev, queue, napi) ((void)(napi))
 #endif
 
-/* Maximum segments and bytes of a GSO packet. */
+/* Maximum segments of a GSO packet. */
 #ifdef HAVE_TSO_MAX_SEGS
 #define SHIM_LIMIT_SEGMENTS(dev, segments) netif_set_tso_max_segs(dev, segments)
+#else
+#define SHIM_LIMIT_SEGMENTS(dev, segments) WRITE_ONCE((dev)->gso_max_segs, segments)
+#endif
+
+/* Maximum bytes of a GSO packet: more than 64 KiB only where the stack can segment such packets. */
+#define SHIM_GSO_LEGACY_MAX_SIZE 65536u
+#ifdef HAVE_BIG_TCP
 #define SHIM_LIMIT_GSO_BYTES(dev, bytes) netif_set_tso_max_size(dev, bytes)
 #define SHIM_GSO_BYTES_LIMIT(dev) ((dev)->tso_max_size)
 #else
-#define SHIM_LIMIT_SEGMENTS(dev, segments) WRITE_ONCE((dev)->gso_max_segs, segments)
 #define SHIM_LIMIT_GSO_BYTES(dev, bytes) ((void)(dev), (void)(bytes))
-#define SHIM_GSO_BYTES_LIMIT(dev) ((void)(dev), GSO_MAX_SIZE)
+#define SHIM_GSO_BYTES_LIMIT(dev) ((void)(dev), SHIM_GSO_LEGACY_MAX_SIZE)
 #endif
 
 /* Packets that a NAPI holds: those that GRO may add to, and those on their way to the stack. */

@@ -45,10 +45,14 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 	return ipoib_offers_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
 }
 
-/* Leaves the segmentation of packets with long IPv6 extension headers to the stack. */
+/*
+ * Leaves the segmentation of packets with long IPv6 extension headers to the stack, and that of packets beyond 64 KiB,
+ * which a socket may still send that was opened in connected mode.
+ */
 static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
 {
-	if (skb_is_gso(skb) && unlikely(skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS))
+	if (skb_is_gso(skb) &&
+	    unlikely(skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS || skb->len > SHIM_GSO_LEGACY_MAX_SIZE))
 		features &= ~NETIF_F_GSO_MASK;
 	return features;
 }

@@ -52,7 +52,7 @@ private:
     kernel::Status moderate(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
         TA_REQUIRES(kernel::rtnl);
     kernel::Status change_mode(bool connected) TA_REQUIRES(kernel::rtnl);
-    // In connected mode the user may allow GSO packets of more than 64 KiB (BIG TCP).
+    // Lets the user allow GSO packets of more than 64 KiB (BIG TCP), in connected mode only.
     void limit_gso_packets() TA_REQUIRES(kernel::rtnl);
     unsigned int transmit_queues_of(bool connected) const;
     void use_datagram_tx_queues() TA_REQUIRES(kernel::rtnl);

@@ -48,8 +48,8 @@ void shim_helper_netdev_add_features(struct net_device *dev, unsigned int featur
 void shim_netdev_set_child(struct net_device *dev);
 /* Sets the driver's limit of segments of a GSO packet (netif_set_tso_max_segs()); the user's cannot exceed it. */
 void shim_netif_set_tso_max_segs(struct net_device *dev, unsigned int segments);
-/* The driver's limit of the bytes of a GSO packet (tso_max_size), for kernels with netif_set_tso_max_size(): the user's
-   limits (gso_max_size, gso_ipv4_max_size), 65536 by default, cannot exceed it. */
+/* The driver's limit of the bytes of a GSO packet (tso_max_size): the user's limits (gso_max_size, gso_ipv4_max_size),
+   65536 by default, cannot exceed it. Kernels that cannot segment packets beyond 64 KiB keep that limit. */
 void shim_netif_set_tso_max_size(struct net_device *dev, unsigned int bytes);
 unsigned int shim_netdev_tso_max_size(const struct net_device *dev);
 /* Maximum segments of a GSO packet (gso_max_segs), which the user can set, too. */

@@ -65,14 +65,14 @@ make_initrd() {
     rm -rf "$tree"
 }
 
-# Processors: KVM if this machine has it, else emulation, which is fast enough. With clock=instructions one processor,
+# Processors: KVM if this machine has it and nothing is counted by a plugin, else emulation, which is fast enough. With clock=instructions one processor,
 # whose clock counts its instructions: measurements can be repeated. Otherwise the number in the variable processors, or
 # two.
 processors() {
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
         echo tcg -icount shift=1,sleep=off -cpu max,-erms,-fsrm -smp 1
-    elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ] && [ "$ARCH" = amd64 ]; then
+    elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ] && [ "$ARCH" = amd64 ] && [ -z "${profiler:-}" ]; then
         echo kvm -cpu host -smp "${processors:-2}"
     elif [ "$ARCH" = amd64 ]; then
         # A simple model: newer features are slow to emulate. With RDRAND: the kernel's random numbers are ready at

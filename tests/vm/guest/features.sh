@@ -6,12 +6,13 @@ feature() { on "$1" ethtool -k "$(interface_of "$1")" | sed -nE "s/^\s*$2: (\S+)
 set_feature() { on "$1" ethtool -K "$(interface_of "$1")" "$2" "$3" >/dev/null 2>&1 || fail "$2 of host $1 was not set $3"; } # HOST NAME on|off
 is_feature() { [ "$(feature "$1" "$2")" = "$3" ] || fail "$2 of host $1 is $(feature "$1" "$2"), not $3"; }
 
-# Random bytes, at most 20 MiB, from host 1 to host 2 by TCP, compared.
+# Random bytes, at most 20 MiB, from host 1 to host 2 by TCP, compared. They are written by the megabyte, so that TCP
+# can make packets of any size.
 transfer() { # MEBIBYTES [ADDRESS:4000[,OPTION OF SOCAT]]
     [ -e /run/sent ] || head -c 20M /dev/urandom >/run/sent
     on 2 sh -c 'socat -u TCP6-LISTEN:4000,ipv6-v6only=0,reuseaddr OPEN:/run/got,creat,trunc' &
     wait_for 5 listens 2 :4000
-    head -c "$1M" /run/sent | on 1 timeout $((60 * patience)) socat -u STDIN "TCP:${2:-10.0.0.2:4000}"
+    on 1 timeout $((60 * patience)) socat -u -b $((1 << 20)) "OPEN:/run/sent,readbytes=$(($1 << 20))" "TCP:${2:-10.0.0.2:4000}"
     wait $!
     head -c "$1M" /run/sent | cmp - /run/got || fail "the bytes differ"
 }

@@ -4,8 +4,8 @@
  *   of=instructions  (default) instructions that it executes,
  *   of=stores        bytes that it stores,
  *   of=transfers     accesses to kernel memory for which a line comes from another processor's cache: stores to a line
- *                    that another has accessed since the last store, and a processor's first load since then. Caches
- *                    have no limit, and their lines have 64 bytes.
+ *                    that is there, and a processor's first load since then. Caches have no limit, are empty at the
+ *                    beginning of a measurement, and their lines have 64 bytes.
  * The guest's program mark.S begins a measurement and, called again, ends it. Then a line "measurement N" is written to
  * the file out=, and lines of "address count..." (hexadecimal, decimal), with a count of each of processors=. All that
  * user space does is one line, address 1.
@@ -66,8 +66,8 @@ static struct slot table[slots];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long processors = 1;
 static enum { of_instructions, of_stores, of_transfers } subject;
-/* Lines of the guest's memory, by a hash of the address: two that share an entry are counted wrongly, and few do. */
-enum { lines = 1 << 22, line_shift = 6 };
+/* Lines of the guest's memory, by a hash of the address, for 4 GiB: two that share an entry are counted wrongly. */
+enum { lines = 1 << 26, line_shift = 6 };
 /* Bits of the processors whose caches have the line. */
 static _Atomic uint8_t cached[lines];
 static FILE* output;
@@ -110,7 +110,7 @@ static void on_accessed(unsigned int processor, qemu_plugin_meminfo_t access, ui
 
     if (!(address >> 63))
         return;
-    line = &cached[((address >> line_shift) * UINT64_C(0x9e3779b97f4a7c15)) >> 42];
+    line = &cached[((address >> line_shift) * UINT64_C(0x9e3779b97f4a7c15)) >> 38];
     before = qemu_plugin_mem_is_store(access) ? atomic_exchange(line, own) : atomic_fetch_or(line, own);
     if (qemu_plugin_mem_is_store(access) ? before & ~own : before && !(before & own))
         ++slot->counts[processor % max_processors];
@@ -128,6 +128,7 @@ static void begin_measurement(void)
 {
     for (uint32_t at = 0; at < slots; ++at)
         memset(table[at].counts, 0, sizeof(table[at].counts));
+    memset((void*)cached, 0, sizeof(cached));
 }
 
 static void end_measurement(unsigned long number)
@@ -144,7 +145,7 @@ static void end_measurement(unsigned long number)
     fflush(output);
 }
 
-/* Other processors may be counting: one block each is counted wrongly at most. */
+/* Another processor that is counting at this moment may restore a block's former count, of before the measurement. */
 static void on_mark(unsigned int processor, void* context)
 {
     if (marks++ % 2 == 0)

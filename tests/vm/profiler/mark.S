@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Executes the instruction by which count_instructions.c in QEMU knows where a measurement begins and ends: a no-op
+// Executes the instruction by which count.c in QEMU knows where a measurement begins and ends: a no-op
 // that no compiler emits.
     .globl _start
 _start:

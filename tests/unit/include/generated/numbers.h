@@ -2,7 +2,6 @@
 /* Constants of the kernel, with their values on x86-64; a module build measures them with the sizes. */
 #pragma once
 #define SHIM_EPERM 1
-#define SHIM_GSO_MAX_SIZE 524280
 #define SHIM_ENOENT 2
 #define SHIM_ENODEV 19
 #define SHIM_ENOMEM 12
@@ -14,6 +13,7 @@
 #define SHIM_EINTR 4
 #define SHIM_ENETRESET 102
 #define SHIM_ECONNRESET 104
+#define SHIM_GSO_MAX_SIZE 524280
 #define SHIM_EAGAIN 11
 #define SHIM_IB_CM_REQ_ERROR 0
 #define SHIM_IB_CM_REQ_RECEIVED 1
