@@ -16,7 +16,7 @@ public:
     // buffers: number of bytes each that are kept for reuse. CONTEXT: process, may sleep.
     kernel::Status create(net_device* dev, shim_napi* napi, unsigned int buffers, unsigned int bytes)
     {
-        const unsigned int order = smallest_order(shim_page_size(), bytes);
+        const unsigned int order = pool_order(shim_page_size(), bytes);
         const unsigned int per_page = (shim_page_size() << order) / bytes;
         piece_bytes_ = per_page > 1 ? bytes : 0;
         const unsigned int pages = (buffers + per_page - 1) / per_page;

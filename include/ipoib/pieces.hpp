@@ -15,6 +15,14 @@ constexpr unsigned int smallest_order(unsigned int page_bytes, unsigned int buff
     return order;
 }
 
+// Order of the pages of a pool of buffers. Pools allocate pages of order 0 by 64, which is 4 MiB if pages have 64 KiB,
+// and larger ones one by one.
+constexpr unsigned int pool_order(unsigned int page_bytes, unsigned int buffer_bytes)
+{
+    constexpr unsigned int max_page_by_64 = 16384;
+    return std::max(smallest_order(page_bytes, buffer_bytes), page_bytes > max_page_by_64 ? 1U : 0U);
+}
+
 // Size of a datagram's buffer, of which `needed` bytes are the GRH, the datagram, and an skb's headroom and tailroom: a
 // whole page, unless two or more fit in one.
 constexpr unsigned int datagram_buffer(unsigned int page_bytes, unsigned int needed)

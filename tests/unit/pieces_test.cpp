@@ -22,6 +22,19 @@ TEST(PiecesTest, datagram_buffer_is_a_page_or_a_piece)
         EXPECT_EQ(datagram_buffer(page, around + mtu), bytes) << page << " " << mtu;
 }
 
+TEST(PiecesTest, pools_of_large_pages_do_not_allocate_them_by_64)
+{
+    for (const auto& [page, buffer, order] : {
+             std::tuple{4096U, 4096U, 0U},
+             {4096U, 16384U, 2U},
+             {16384U, 2560U, 0U},
+             {16384U, 16384U, 0U},
+             {65536U, 2560U, 1U},
+             {65536U, 16384U, 1U},
+         })
+        EXPECT_EQ(pool_order(page, buffer), order) << page << " " << buffer;
+}
+
 TEST(PiecesTest, message_buffer_size_is_independent_of_the_page_size)
 {
     for (const unsigned int page : {4096U, 16384U, 65536U}) {

@@ -9,6 +9,16 @@ connection_kib=87
 # Documentation/performance.md: what connections add on the first queue of each direction, and on a further one.
 first_queue_kib=19000
 further_queue_kib=4550
+# Difference between measurements of one idle interface.
+idle_slack_kib=512
+# The same with pages of 64 KiB.
+if [ "$(getconf PAGESIZE)" = 65536 ]; then
+    interface_kib=1784
+    connection_kib=315
+    first_queue_kib=23500
+    further_queue_kib=4350
+    idle_slack_kib=2048
+fi
 # Documentation/security.md: 49151 paths and as many neighbours take some 32 MB.
 path_and_neighbour_bytes=$((32 * 1000 * 1000 / 49151))
 

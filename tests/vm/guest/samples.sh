@@ -2,11 +2,12 @@
 # shellcheck shell=bash disable=SC2009,SC2154,SC2317
 # Samples of the kernel's objects and memory, for comparison; and a full report of a host's state.
 samples=/run/samples
+page_kib=$(($(getconf PAGESIZE) / 1024))
 
 # Memory that is neither free, nor a program's or a file's, nor on a processor's list of free pages.
 kernel_kb() {
-    awk '$1 == "MemTotal:" { n += $2 } $1 ~ /^(MemFree|Buffers|Cached|AnonPages|SReclaimable|PageTables):$/ { n -= $2 }
-        $1 == "count:" { n -= 4 * $2 } END { print n }' /proc/meminfo /proc/zoneinfo
+    awk -v page="$page_kib" '$1 == "MemTotal:" { n += $2 } $1 ~ /^(MemFree|Buffers|Cached|AnonPages|SReclaimable|PageTables):$/ { n -= $2 }
+        $1 == "count:" { n -= page * $2 } END { print n }' /proc/meminfo /proc/zoneinfo
 }
 # Objects in slabs, without those of the kernel's checkers. Freed objects are not counted, though processors keep them,
 # KASAN quarantines them for a while, and closed files are cached.
@@ -31,7 +32,7 @@ settled() { # COMMAND...
 free_now_kib() {
     sync
     echo 3 >/proc/sys/vm/drop_caches
-    awk '/^(MemFree|AnonPages):/ { kib += $2 } /^ +count:/ { kib += 4 * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
+    awk -v page="$page_kib" '/^(MemFree|AnonPages):/ { kib += $2 } /^ +count:/ { kib += page * $2 } END { print kib }' /proc/meminfo /proc/zoneinfo
 }
 free_kib() { settled free_now_kib; }
 slab_objects() { awk -v pattern="^$1" '$1 ~ pattern { n += $2 } END { print n + 0 }' /proc/slabinfo; } # NAME

@@ -75,7 +75,7 @@ test_stack_hands_over_more_than_64_kib() {
     on 2 ./packet_limits.py ib1 200000
     # TCP hands over three segments at once whatever its rate, and their messages wait for each other.
     on 1 sysctl -qw net.ipv4.tcp_min_tso_segs=3
-    on 2 ethtool -C ib1 rx-usecs 200 rx-frames 4
+    on 2 ethtool -C ib1 rx-usecs 5000 rx-frames 3
     for address in '[fd00::2]' 10.0.0.2; do
         before=$(counter 1 rc_sent)
         trace net transfer 5 "$address:4000"

@@ -43,7 +43,7 @@ test_queues_take_memory_when_they_have_a_connection() {
     all_connect
     for count in 1 4 8; do
         measure "$count"
-        [ "$idle" -le $((${first:=$idle} + 512)) ] || fail "$idle KiB idle with $count queues, $first with one"
+        [ "$idle" -le $((${first:=$idle} + idle_slack_kib)) ] || fail "$idle KiB idle with $count queues, $first with one"
         about "$busy" $((first_queue_kib + (count - 1) * further_queue_kib)) 'KiB that its connections add'
     done
     sysctl -qw net.ipv4.neigh.default.gc_interval=30

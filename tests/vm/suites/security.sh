@@ -108,14 +108,18 @@ test_arp_requests_from_unused_addresses_take_little_memory() {
     before=$(settled slab_kb) started=$SECONDS
     wait_for 20 reaches 1 10.0.0.2
     stop_opensm
-    storm 5000
+    wait_for 30 storms_make_paths
     paths=$(paths_of_host_2)
-    echo "# 5000 requests: $paths paths after $((SECONDS - started)) s"
+    echo "# $paths paths after $((SECONDS - started)) s"
     costs_little "$before" "$paths"
     # Known neighbours are not affected.
     flood 1 10.0.0.2 500
     flood 2 10.0.0.1 500
-    [ "$paths" -ge 1000 ] || fail "hardly any request arrived"
+}
+# Repeated until it succeeds: most requests may find the receive ring full.
+storms_make_paths() {
+    storm 5000
+    [ "$(paths_of_host_2)" -ge 1000 ]
 }
 
 groups_of_host_2() { entries_of_host_2 mcg; }
