@@ -68,6 +68,8 @@ int shim_dev_set_mtu(net_device* dev, unsigned int mtu) { return ipoib_ndo_chang
 bool shim_netdev_has_rxcsum(const net_device*) { return true; }
 bool shim_netdev_has_lro(const net_device*) { return false; }
 void shim_netdev_update_features(net_device*) {}
+void shim_netif_set_tso_max_size(net_device*, unsigned int) {}
+unsigned int shim_netdev_tso_max_size(const net_device*) { return 65536; }
 void shim_helper_netdev_for_each_mc_addr(net_device*, void (*)(void*, const std::uint8_t*), void*) {}
 void shim_netif_carrier_on(net_device* dev) { dev->carrier.store(true); }
 void shim_netif_carrier_off(net_device* dev) { dev->carrier.store(false); }
