@@ -135,10 +135,8 @@ struct net_device {
     unsigned int wakes = 0;
     // Byte queue limits have stopped the queue.
     bool limited = false;
-    // Maximum segments of one packet: gso_max_segs, and the limit of the driver.
-    unsigned int max_segments = 65535, segments_limit = 65535;
-    // Limit of a GSO packet's bytes (tso_max_size).
-    unsigned int max_gso_bytes = 65536;
+    // GSO packets: gso_max_segs, and the driver's limits of segments and of bytes.
+    unsigned int max_segments = 65535, segments_limit = 65535, max_gso_bytes = 65536;
     unsigned int feature_updates = 0, address_changes = 0, announcements = 0;
 };
 

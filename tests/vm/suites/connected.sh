@@ -7,7 +7,9 @@ PROCESSORS=2
 HOSTS=1
 MODE=connected
 
+# shellcheck source=/dev/null
 . ./features.sh
+# shellcheck source=/dev/null
 . ./tracing.sh
 
 test_mode_is_connected_and_mtu_65520() {

@@ -5,6 +5,7 @@
 PORTS=2
 HOSTS=1
 
+# shellcheck source=/dev/null
 . ./tracing.sh
 
 file_of() { cat "/sys/kernel/debug/ipoib/$(interface_of "$1")_$2"; } # HOST FILE
