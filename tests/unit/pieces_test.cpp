@@ -7,32 +7,32 @@ namespace {
 
 constexpr unsigned int around = 64 + 40 + 320;
 
+struct ForPage {
+    unsigned int page_bytes, bytes, expected;
+};
+void expect(unsigned int (*result)(unsigned int page_bytes, unsigned int bytes), std::initializer_list<ForPage> rows)
+{
+    for (const ForPage& row : rows)
+        EXPECT_EQ(result(row.page_bytes, row.bytes), row.expected) << row.page_bytes << " " << row.bytes;
+}
+
 TEST(PiecesTest, datagram_buffer_is_a_page_or_a_piece)
 {
-    for (const auto& [page, mtu, bytes] : {
-             std::tuple{4096U, 256U, 768U},
-             {4096U, 1024U, 1536U},
-             {4096U, 2048U, 4096U},
-             {4096U, 4096U, 8192U},
-             {16384U, 2048U, 2560U},
-             {16384U, 4096U, 4608U},
-             {65536U, 2048U, 2560U},
-             {65536U, 4096U, 4608U},
-         })
-        EXPECT_EQ(datagram_buffer(page, around + mtu), bytes) << page << " " << mtu;
+    expect(datagram_buffer, {{4096, around + 256, 768},
+                             {4096, around + 1024, 1536},
+                             {4096, around + 2048, 4096},
+                             {4096, around + 4096, 8192},
+                             {16384, around + 2048, 2560},
+                             {16384, around + 4096, 4608},
+                             {65536, around + 2048, 2560},
+                             {65536, around + 4096, 4608}});
 }
 
 TEST(PiecesTest, pools_of_large_pages_do_not_allocate_them_by_64)
 {
-    for (const auto& [page, buffer, order] : {
-             std::tuple{4096U, 4096U, 0U},
-             {4096U, 16384U, 2U},
-             {16384U, 2560U, 0U},
-             {16384U, 16384U, 0U},
-             {65536U, 2560U, 1U},
-             {65536U, 16384U, 1U},
-         })
-        EXPECT_EQ(pool_order(page, buffer), order) << page << " " << buffer;
+    expect(
+        pool_order,
+        {{4096, 4096, 0}, {4096, 16384, 2}, {16384, 2560, 0}, {16384, 16384, 0}, {65536, 2560, 1}, {65536, 16384, 1}});
 }
 
 TEST(PiecesTest, message_buffer_size_is_independent_of_the_page_size)

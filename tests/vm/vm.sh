@@ -65,9 +65,9 @@ make_initrd() {
     rm -rf "$tree"
 }
 
-# Processors: KVM if this machine has it and nothing is counted by a plugin, else emulation, which is fast enough. With clock=instructions one processor,
-# whose clock counts its instructions: measurements can be repeated. Otherwise the number in the variable processors, or
-# two.
+# Processors: KVM if this machine has it and no plugin counts, else emulation, which is fast enough. With
+# clock=instructions one processor, whose clock counts its instructions: measurements can be repeated. Otherwise the
+# number in the variable processors, or two.
 processors() {
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.

@@ -95,6 +95,7 @@ repeat_for() { # SECONDS COMMAND...
     while [ $SECONDS -lt $end ]; do "$@"; done
 }
 
+kernel_is() { printf '%s\n' "$1" "$(uname -r)" | sort -CV; } # VERSION, or later
 two_machines() { [ "${MACHINES:-1}" = 2 ]; }
 # Host i is here, or, with MACHINES=2 and i=2, on the other machine, which executes requests (serve).
 at() { # HOST COMMAND...: outside of the host's namespace

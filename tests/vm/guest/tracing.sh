@@ -3,11 +3,12 @@
 # Functions for suites that look at the kernel's trace events.
 
 tracing=/sys/kernel/tracing
+mount_tracefs() { mountpoint -q $tracing || mount -t tracefs tracefs $tracing; }
 # Events of a system while a command runs, in /run/trace.
 trace() { # SYSTEM/EVENT|SYSTEM COMMAND...
     local event=$1
     shift
-    mountpoint -q $tracing || mount -t tracefs tracefs $tracing
+    mount_tracefs
     echo >$tracing/trace
     echo 1 >"$tracing/events/$event/enable"
     "$@"

@@ -226,8 +226,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const void* info, int argc, char** 
             unknown = argv[i];
     }
     if (unknown || !output || processors < 1 || processors > max_processors) {
-        fprintf(stderr, "count: %s, out=FILE cannot be written, or processors= is not 1 to %d\n",
-                unknown ? unknown : "bad arguments", max_processors);
+        fprintf(stderr, "count: argument %s is unknown, out=FILE cannot be written, or processors= is not 1 to %d\n",
+                unknown ? unknown : "(none)", max_processors);
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Reads what a boot of guest/bench with the plugin count.c left: BASE.log, with the guest's measurements
-and symbols, and BASE.counts."""
+"""Reads what a boot of guest/bench with the plugin count.c left: BASE.log, with the guest's measurements and symbols,
+and BASE.counts."""
 import base64
 import bisect
 import collections

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Executes the instruction by which count.c in QEMU knows where a measurement begins and ends: a no-op
-// that no compiler emits.
+// Executes the instruction by which count.c in QEMU knows where a measurement begins and ends: a no-op that no compiler
+// emits.
     .globl _start
 _start:
 #ifdef __x86_64__

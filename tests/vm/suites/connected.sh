@@ -68,7 +68,7 @@ skippable_stack_hands_over_more_than_64_kib='the kernel cannot segment such pack
 xfail_stock_stack_hands_over_more_than_64_kib='packets are limited to 64 KiB, and the user cannot raise the limit'
 test_stack_hands_over_more_than_64_kib() {
     local before address
-    if ! printf '%s\n' 6.3 "$(uname -r)" | sort -CV; then
+    if ! kernel_is 6.3; then
         is_refused() { ! on 1 ip link set ib0 gso_max_size 65537; }
         is_refused
         return 77

@@ -62,7 +62,7 @@ test_each_queue_counts_its_packets() {
 }
 
 genl() { on 1 python3 /test/netdev_genl.py ib0 "$1"; } # DUMP
-lacks_genl_of() { [ "$DRIVER" = stock ] || ! printf '%s\n' "$1" "$(uname -r)" | sort -CV; } # KERNEL
+lacks_genl_of() { [ "$DRIVER" = stock ] || ! kernel_is "$1"; } # KERNEL
 
 # netdev-genl's statistics of queues, and of the device, in which those of former queues are contained.
 skippable_kernel_shows_the_queues_counters='the kernel has no statistics of queues before 6.10'

@@ -7,19 +7,16 @@ HOSTS=1
 
 # Requests to the fabric, traced at functions of the RDMA core
 
-tracing=/sys/kernel/tracing
+# shellcheck source=/dev/null
+. ./tracing.sh
 probe() { # DEFINITION COMMAND...: the event's lines in /run/asked
-    local definition=$1
-    shift
-    mountpoint -q $tracing || mount -t tracefs tracefs $tracing
-    echo "p:asked $definition" >$tracing/kprobe_events
-    echo >$tracing/trace
-    echo 1 >$tracing/events/kprobes/asked/enable
-    "$@" || true
-    echo 0 >$tracing/events/kprobes/asked/enable
-    grep asked: $tracing/trace >/run/asked || true
-    echo >$tracing/kprobe_events
+    mount_tracefs
+    echo "p:asked $1" >"$tracing/kprobe_events"
+    trace kprobes/asked attempt "${@:2}"
+    grep asked: /run/trace >/run/asked || true
+    echo >"$tracing/kprobe_events"
 }
+attempt() { "$@" || true; }
 
 # Host 1 joins and queries when it comes up; earlier requests are complete then.
 up() {
