@@ -4,6 +4,7 @@
 #include "fiber.hpp"
 
 #include <cstdlib>
+#include <sys/mman.h>
 #include <utility>
 
 #include "world.hpp"
@@ -20,14 +21,21 @@ namespace sim {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t stack_bytes = 512 * 1024;
-#else
-constexpr std::size_t stack_bytes = 96 * 1024;
-#endif
+// Enough for sanitizers and for code that is not optimised; pages that are not used take no memory.
+constexpr std::size_t stack_bytes = 512 * 1024, guard_bytes = 4096;
 
 // Stacks are reused: a fiber lives for a few switches.
 std::vector<void*> spare_stacks;
+
+// Maps a stack above a page without access, on which an overflow ends with SIGSEGV.
+void* map_stack()
+{
+    void* memory = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, guard_bytes, PROT_NONE) != 0)
+        std::abort();
+    return static_cast<char*>(memory) + guard_bytes;
+}
+
 Fiber* entering = nullptr;
 void* scheduler_sp = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
@@ -75,7 +83,7 @@ Fiber::Fiber(std::string name, Kind kind, std::function<void()> body)
 {
     bh = kind == Kind::softirq;
     if (spare_stacks.empty()) {
-        stack_ = std::aligned_alloc(64, stack_bytes);
+        stack_ = map_stack();
     } else {
         stack_ = spare_stacks.back();
         spare_stacks.pop_back();
