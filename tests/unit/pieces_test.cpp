@@ -158,6 +158,16 @@ TEST_P(LargePagesTest, small_pieces_serve_without_memory_for_large_ones)
     close();
 }
 
+TEST_P(LargePagesTest, pieces_that_stay_in_a_buffer_go_back_to_their_pool)
+{
+    ASSERT_NE(world.request(gid(1), 0x100), nullptr);
+    ib_qp& qp = *world.qps.back();
+    all_arrive(qp, 65524, false, 4);
+    // Other numbers of pieces leave a buffer and come into it.
+    all_arrive(qp, 30000, true, 7);
+    close();
+}
+
 // A receive has 16 elements, and small pieces can replace three of the four large ones.
 class LargePagesWithoutSrqTest : public LargePagesTest {
 protected:
