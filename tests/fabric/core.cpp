@@ -115,7 +115,24 @@ bool forward(Switch& node, const fabric_headers& h, fabric_route& route)
     return route.hcas || route.to_trunk;
 }
 
-bool directed_smp(struct fabric& f, unsigned int ingress, const fabric_headers& h, Mad smp, fabric_route& route)
+// A part of a directed route begins at the switch: addresses the frame to the next hop, or to a LID.
+bool send_directed(Switch& node, const Hop& hop, fabric_headers& h, fabric_route& route)
+{
+    switch (hop.action) {
+    case Hop::Action::forward:
+        h.slid = h.dlid = FABRIC_PERMISSIVE_LID;
+        leave(node, hop.egress, h, route);
+        return route.hcas || route.to_trunk;
+    case Hop::Action::route_by_lid:
+        h.slid = node.ports[0].lid;
+        h.dlid = hop.lid;
+        return forward(node, h, route);
+    default:
+        return false;
+    }
+}
+
+bool directed_smp(struct fabric& f, unsigned int ingress, fabric_headers& h, Mad smp, fabric_route& route)
 {
     Switch& node = switch_at(f, ingress);
     const unsigned int ingress_port = port_at(node, ingress);
@@ -123,11 +140,9 @@ bool directed_smp(struct fabric& f, unsigned int ingress, const fabric_headers& 
     if (hop.action == Hop::Action::answer_here) {
         if (!answer_smp(node, smp, ingress_port))
             return false;
-        hop = depart_with_answer(smp);
+        hop = depart_with_answer(smp, h.slid, node.port_count);
     }
-    if (hop.action == Hop::Action::forward)
-        leave(node, hop.egress, h, route);
-    return route.hcas || route.to_trunk;
+    return send_directed(node, hop, h, route);
 }
 
 // Sets the state of one end of a cable, and counts a disconnection.

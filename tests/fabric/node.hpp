@@ -71,14 +71,16 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress);
 bool answer_performance(Hca& hca, Mad mad);
 bool answer_performance(Switch& node, Mad mad);
 
-// Advances a directed-route SMP by one hop, at a switch (IBA 14.2.2). Next action:
+// Advances a directed-route SMP by one hop, at a switch. Next action; lid: the destination of a part that is routed by
+// LID.
 struct Hop {
-    enum class Action { discard, answer_here, forward } action;
+    enum class Action { discard, answer_here, forward, route_by_lid } action;
     unsigned int egress;
+    std::uint16_t lid;
 };
 Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_count);
-// Same for a response that starts its way back here.
-Hop depart_with_answer(Mad smp);
+// Same for a response that starts its way back here; the request came from that LID.
+Hop depart_with_answer(Mad smp, std::uint16_t requester, unsigned int port_count);
 
 void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu);
 

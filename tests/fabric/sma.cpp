@@ -342,35 +342,4 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
     return true;
 }
 
-Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_count)
-{
-    using Action = Hop::Action;
-    const unsigned int pointer = smp.hop_pointer(), count = smp.hop_count();
-    if (count > 63)
-        return {Action::discard, 0};
-    if (smp.returning()) {
-        // 1 is the last hop, to the requesting node, which is not a switch.
-        if (pointer < 2 || pointer > count)
-            return {Action::discard, 0};
-        smp.set_hop_pointer(pointer - 1);
-        const unsigned int egress = smp.return_path()[pointer - 1];
-        return egress && egress <= port_count ? Hop{Action::forward, egress} : Hop{Action::discard, 0};
-    }
-    if (pointer == 0 || pointer > count)
-        return {Action::discard, 0};
-    smp.return_path()[pointer] = static_cast<std::uint8_t>(ingress);
-    smp.set_hop_pointer(pointer + 1);
-    if (pointer == count)
-        return {Action::answer_here, 0};
-    const unsigned int egress = smp.initial_path()[pointer + 1];
-    return egress && egress <= port_count ? Hop{Action::forward, egress} : Hop{Action::discard, 0};
-}
-
-Hop depart_with_answer(Mad smp)
-{
-    const unsigned int pointer = smp.hop_pointer() - 1U;
-    smp.set_hop_pointer(pointer);
-    return {Hop::Action::forward, smp.return_path()[pointer]};
-}
-
 } // namespace soft_ib

@@ -56,6 +56,8 @@ public:
     std::uint8_t hop_pointer() const { return bytes_[6]; }
     void set_hop_pointer(unsigned int pointer) { bytes_[6] = static_cast<std::uint8_t>(pointer); }
     std::uint8_t hop_count() const { return bytes_[7]; }
+    std::uint16_t directed_slid() const { return load<std::uint16_t>(bytes_ + 32); }
+    std::uint16_t directed_dlid() const { return load<std::uint16_t>(bytes_ + 34); }
     std::uint8_t* initial_path() const { return bytes_ + 128; }
     std::uint8_t* return_path() const { return bytes_ + 192; }
     std::uint8_t* bytes() const { return bytes_; }

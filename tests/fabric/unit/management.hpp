@@ -39,6 +39,8 @@ inline MadBytes directed(Method method, std::uint16_t attribute, std::uint32_t m
     mad[7] = static_cast<std::uint8_t>(path.size() + 1);
     store(mad.data() + 16, attribute);
     store(mad.data() + 20, modifier);
+    store<std::uint16_t>(mad.data() + 32, FABRIC_PERMISSIVE_LID);
+    store<std::uint16_t>(mad.data() + 34, FABRIC_PERMISSIVE_LID);
     std::uint8_t* hop = mad.data() + 128;
     *++hop = 1;
     for (const std::uint8_t port : path)
