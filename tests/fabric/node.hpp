@@ -38,18 +38,30 @@ struct Node {
     char description[64];
 };
 
+struct Switch;
+
 struct Hca : Node {
     Port port;
+    // The switch, and the port of it, at the other end of its cable.
+    Switch* node;
+    std::uint8_t node_port;
+};
+
+// Other end of a cable: an HCA, a port of a switch, or the trunk.
+struct Peer {
+    enum class Kind : std::uint8_t { none, hca, switch_, trunk } kind;
+    std::uint8_t index, port;
 };
 
 struct Switch : Node {
-    static constexpr unsigned int max_ports = FABRIC_MAX_HCAS + 2;
+    static constexpr unsigned int max_ports = FABRIC_MAX_SWITCH_PORTS + 1;
     static constexpr unsigned int unicast_lids = 0xc000;
     static constexpr unsigned int multicast_lids = 1024;
     static constexpr std::uint8_t no_port = 0xff;
 
     // Port 0 is the switch itself.
     Port ports[max_ports];
+    Peer peers[max_ports];
     // The port of the trunk, or 0.
     std::uint8_t trunk;
     std::uint16_t forwarding_top;

@@ -199,7 +199,7 @@ static void fan_out(const struct fabric_route *route, const struct frame *frame,
 		soft_trunk_send(frame);
 }
 
-static void at_switch(unsigned int ingress, const struct frame *frame, struct burst *burst)
+static void at_switch(u32 ingress, const struct frame *frame, struct burst *burst)
 {
 	struct fabric_headers headers = *frame->headers;
 	u8 mad[FABRIC_MAD_BYTES];
@@ -277,7 +277,7 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 	if (!route.hcas && !route.to_switch && !route.to_trunk)
 		COUNT(slot, drop_route);
 	if (route.to_switch)
-		at_switch(slot->index, frame, burst);
+		at_switch(route.to_switch, frame, burst);
 	/* Frames for this HCA, too or only, did not come by cable. */
 	if (route.hcas & BIT_ULL(slot->index))
 		arrive(slot, frame, burst);
@@ -311,7 +311,7 @@ void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payl
 	soft_capture(&frame, true);
 	route = fabric_route_from_trunk(soft_fabric, headers);
 	if (route.to_switch)
-		at_switch(FABRIC_TRUNK, &frame, &burst);
+		at_switch(route.to_switch, &frame, &burst);
 	fan_out(&route, &frame, &burst);
 	soft_burst_end(&burst);
 }

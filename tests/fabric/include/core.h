@@ -7,7 +7,8 @@
  *
  * HCA i (from 0) has one port, which is joined to port i + 1 of a switch. The switch's own port is 0. With two subnets,
  * HCAs of even numbers are at one switch, the others at another, and the two are not joined. The first switch may have
- * a trunk at the port after those of its HCAs: the cable to the switch of another machine.
+ * a trunk at the port after those of its HCAs: the cable to the switch of another machine. A plan may describe other
+ * switches and cables.
  */
 #pragma once
 #ifdef __cplusplus
@@ -34,6 +35,9 @@ extern "C" {
 enum {
 	FABRIC_MAX_HCAS = 40,
 	FABRIC_MAX_SUBNETS = 2,
+	FABRIC_MAX_SWITCHES = 32,
+	/* Ports of a switch, without its own. */
+	FABRIC_MAX_SWITCH_PORTS = FABRIC_MAX_HCAS + 1,
 	FABRIC_PKEYS = 128,
 	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
@@ -44,6 +48,8 @@ enum {
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
 	/* Ingress of frames that arrived by the trunk. */
 	FABRIC_TRUNK = 0xffff,
+	/* Ingress of frames at a switch: with its number in bits 15:8, and the port's below. */
+	FABRIC_AT_SWITCH = 1 << 16,
 	/* RDMA READs in flight on a connection, and bytes of a message. */
 	FABRIC_MAX_READS = 16,
 	FABRIC_MAX_MESSAGE_BYTES = 1 << 30,
@@ -162,11 +168,18 @@ struct fabric_headers {
 };
 
 /*
- * Destinations of a frame: HCAs (bit i is HCA i), the switch's own port, the trunk, or none. sent: it leaves its HCA.
+ * Destinations of a frame: HCAs (bit i is HCA i), a switch's own port, the trunk, or none. to_switch: 0, or the ingress
+ * by which it arrived there. sent: it leaves its HCA.
  */
 struct fabric_route {
 	uint64_t hcas;
-	bool to_switch, to_trunk, sent;
+	uint32_t to_switch;
+	bool to_trunk, sent;
+};
+
+/* A cable from a port of a switch to one of another switch, or to an HCA, whose port is 0 here. */
+struct fabric_cable {
+	uint8_t node, port, peer, peer_port;
 };
 
 struct fabric_plan {
@@ -175,8 +188,14 @@ struct fabric_plan {
 	/* As in PortInfo. */
 	uint8_t mtu;
 	bool trunk;
+	/* Switches other than those described above: their number, their numbers of ports, and all cables; or 0. */
+	unsigned int switches, cable_count;
+	const uint8_t *switch_ports;
+	const struct fabric_cable *cables;
 };
 
+/* Result of a check of a plan's cables: the number of a wrong one, or cable_count. */
+ENTRY unsigned int fabric_wrong_cable(const struct fabric_plan *plan);
 ENTRY size_t fabric_bytes(void);
 /* Initialises the fabric, in memory of fabric_bytes(). All links are down. */
 ENTRY void fabric_construct(struct fabric *fabric, const struct fabric_plan *plan);
@@ -205,8 +224,8 @@ ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
 ENTRY bool fabric_hca_mad(struct fabric *fabric, unsigned int hca, const uint8_t *mad, uint8_t *reply,
 			  unsigned int *events);
 /*
- * Handles a MAD frame that arrived at its switch, from HCA ingress (or FABRIC_TRUNK). Returns true if mad and headers
- * have become a frame to be sent to route: the answer, or the same frame, forwarded.
+ * Handles a MAD frame that arrived at a switch: that of HCA ingress, or as described by a route's to_switch. Returns
+ * true if mad and headers have become a frame to be sent to route: the answer, or the same frame, forwarded.
  */
 ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct fabric_headers *headers, uint8_t *mad,
 			     struct fabric_route *route);

@@ -24,7 +24,8 @@ protected:
     }
     void construct(unsigned int subnets)
     {
-        const fabric_plan plan{.hcas = hcas, .first_hca = 0, .subnets = subnets, .mtu = 4, .trunk = false};
+        fabric_plan plan = plan_of(hcas);
+        plan.subnets = subnets;
         fabric_construct(memory.get(), &plan);
         for (unsigned int i = 0; i < hcas; ++i)
             fabric_set_link(memory.get(), i, true);

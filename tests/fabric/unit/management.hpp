@@ -21,6 +21,15 @@ struct DeleteFabric {
     void operator()(struct fabric* memory) const { ::operator delete(memory); }
 };
 using FabricMemory = std::unique_ptr<struct fabric, DeleteFabric>;
+// HCAs at one switch, with an MTU of 2048 bytes.
+inline fabric_plan plan_of(unsigned int hcas)
+{
+    fabric_plan plan{};
+    plan.hcas = hcas;
+    plan.subnets = 1;
+    plan.mtu = 4;
+    return plan;
+}
 inline FabricMemory fabric_memory()
 {
     return FabricMemory(static_cast<struct fabric*>(::operator new(fabric_bytes())));

@@ -18,7 +18,9 @@ class Machine {
 public:
     explicit Machine(unsigned int number)
     {
-        const fabric_plan plan{.hcas = 1, .first_hca = number, .subnets = 1, .mtu = 4, .trunk = true};
+        fabric_plan plan = plan_of(1);
+        plan.first_hca = number;
+        plan.trunk = true;
         fabric_construct(f(), &plan);
         fabric_set_link(f(), 0, true);
         fabric_set_trunk(f(), true);

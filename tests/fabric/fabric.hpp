@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// The whole fabric: its nodes and the cables between them. Used by core.cpp, links.cpp and routing.cpp.
+#pragma once
+#include "node.hpp"
+
+struct fabric {
+    unsigned int hca_count, switch_count;
+    soft_ib::Hca hcas[FABRIC_MAX_HCAS];
+    soft_ib::Switch nodes[FABRIC_MAX_SWITCHES];
+};
+
+namespace soft_ib {
+
+// A port of a switch as the value of fabric_route's to_switch, and of the ingress of frames.
+inline std::uint32_t place_of(const struct fabric& f, const Switch& node, unsigned int port)
+{
+    return FABRIC_AT_SWITCH | static_cast<std::uint32_t>(&node - f.nodes) << 8 | port;
+}
+
+struct Place {
+    Switch* node;
+    unsigned int port;
+};
+// Switch, and port of it, that a frame arrived at.
+inline Place place_at(struct fabric& f, std::uint32_t ingress)
+{
+    if (ingress & FABRIC_AT_SWITCH)
+        return {&f.nodes[ingress >> 8 & 0xff], ingress & 0xff};
+    if (ingress == FABRIC_TRUNK)
+        return {&f.nodes[0], f.nodes[0].trunk};
+    return {f.hcas[ingress].node, f.hcas[ingress].node_port};
+}
+
+inline bool link_is_up(const Port& port) { return port.port_state() != PortState::down; }
+
+// links.cpp: connects or disconnects the cable at a port of a switch.
+void set_cable(struct fabric& f, Place place, bool up);
+
+// routing.cpp
+
+// Management packets pass before the subnet is up; they have their own lane.
+inline bool is_subnet_management(const fabric_headers& h) { return h.destination_qpn == 0; }
+// Forwards a unicast frame by the switches' tables, from a switch on; it came by that port, 0: from the switch itself.
+void pass_unicast(struct fabric& f, Place at, const fabric_headers& h, fabric_route& route);
+// Forwards an SMP out of a port of a switch. Returns true if it arrives at another switch, which is then in place.
+bool leave_directed(struct fabric& f, Place& place, unsigned int egress, const fabric_headers& h, fabric_route& route);
+
+} // namespace soft_ib
