@@ -10,17 +10,21 @@ using namespace soft_ib;
 
 namespace soft_ib {
 
-// Initial state, without a cable.
-void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu)
+void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities)
 {
     port = {};
     port.guids[0] = guid;
     port.subnet_prefix = default_subnet_prefix;
-    port.mtu = mtu;
+    port.mtu = abilities.mtu;
     port.pkeys[0] = 0xffff;
     port.subnet_timeout = 18;
     port.set_port_state(PortState::down);
-    port.physical_state = polling;
+    port.physical_state = port.down_state = port.down_default = polling;
+    port.widths_supported = port.widths_enabled = abilities.widths;
+    port.speeds_supported = port.speeds_enabled = abilities.speeds;
+    // Of a link that never was up, the best ones.
+    port.active_width = best_of(abilities.widths);
+    port.active_speed = best_of(abilities.speeds);
 }
 
 } // namespace soft_ib
@@ -40,14 +44,14 @@ constexpr std::uint32_t reregister_capability = 1 << 25;
 bool leaves(const fabric_route& route) { return route.hcas || route.to_trunk; }
 
 // Constructs a switch, no port of which has a cable.
-void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, std::uint8_t mtu)
+void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, const PortAbilities& abilities)
 {
     node.type = NodeType::switch_;
     node.port_count = static_cast<std::uint8_t>(ports);
     node.guid = guid;
     std::memcpy(node.description, "soft_ib switch", sizeof("soft_ib switch"));
     for (unsigned int i = 0; i <= ports; ++i)
-        reset_port(node.ports[i], guid, mtu);
+        reset_port(node.ports[i], guid, abilities);
     node.ports[0].set_port_state(PortState::active);
     node.ports[0].physical_state = link_up;
     node.ports[0].capabilities = trap_capability;
@@ -95,6 +99,7 @@ std::size_t fabric_bytes() { return sizeof(struct fabric); }
 void fabric_construct(struct fabric* memory, const fabric_plan* plan)
 {
     struct fabric& f = *new (memory) struct fabric();
+    const PortAbilities abilities{plan->mtu, plan->widths, plan->speeds};
     f.hca_count = plan->hcas;
     f.switch_count = plan->switches ? plan->switches : plan->subnets;
     for (unsigned int i = 0; i < f.hca_count; ++i) {
@@ -102,13 +107,13 @@ void fabric_construct(struct fabric* memory, const fabric_plan* plan)
         hca.type = NodeType::hca;
         hca.port_count = 1;
         hca.guid = fabric_guid(plan->first_hca + i);
-        reset_port(hca.port, hca.guid, plan->mtu);
+        reset_port(hca.port, hca.guid, abilities);
         hca.port.capabilities = reregister_capability;
     }
     for (unsigned int i = 0; i < f.switch_count; ++i) {
         const unsigned int ports = plan->switches ? plan->switch_ports[i] : f.hca_count + (plan->trunk && i == 0);
         construct_switch(f.nodes[i], switch_guid + std::uint64_t(FABRIC_MAX_SWITCHES) * plan->first_hca + i, ports,
-                         plan->mtu);
+                         abilities);
     }
     if (plan->switches)
         join_as_planned(f, *plan);
@@ -146,7 +151,7 @@ const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { r
 void fabric_renew_hca(struct fabric* f, unsigned int hca)
 {
     Port& port = f->hcas[hca].port;
-    reset_port(port, port.guids[0], port.mtu);
+    reset_port(port, port.guids[0], {port.mtu, port.widths_supported, port.speeds_supported});
     port.capabilities = reregister_capability;
 }
 
@@ -174,6 +179,26 @@ unsigned int fabric_set_alias(struct fabric* f, unsigned int hca, unsigned int i
     return FABRIC_GID_CHANGE;
 }
 
+namespace {
+
+// Answers an SMP, after what an earlier one has requested is done.
+bool answer_smp_of(struct fabric& f, Hca& hca, Mad smp, unsigned int& events)
+{
+    settle_links(f, hca);
+    const bool answered = answer_smp(hca, smp, events);
+    f.unsettled |= hca.links_due;
+    return answered;
+}
+bool answer_smp_at(struct fabric& f, Place at, Mad smp)
+{
+    settle_links(f, *at.node);
+    const bool answered = answer_smp(*at.node, smp, at.port);
+    f.unsettled |= at.node->links_due;
+    return answered;
+}
+
+} // namespace
+
 bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad, std::uint8_t* reply,
                     unsigned int* events)
 {
@@ -183,7 +208,7 @@ bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad,
     switch (answer.management_class()) {
     case ManagementClass::subnet_lid:
     case ManagementClass::subnet_directed:
-        return answer_smp(f->hcas[hca], answer, *events);
+        return answer_smp_of(*f, f->hcas[hca], answer, *events);
     case ManagementClass::performance:
         return answer_performance(f->hcas[hca], answer);
     }
@@ -198,7 +223,7 @@ bool directed_smp(struct fabric& f, Place at, fabric_headers& h, Mad smp, fabric
     for (unsigned int i = 0; i < max_smp_hops; ++i) {
         Hop hop = arrive_by_directed_route(smp, at.port, at.node->port_count);
         if (hop.action == Hop::Action::answer_here) {
-            if (!answer_smp(*at.node, smp, at.port))
+            if (!answer_smp_at(f, at, smp))
                 return false;
             hop = depart_with_answer(smp, h.slid, at.node->port_count);
         }
@@ -236,7 +261,7 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     case ManagementClass::subnet_directed:
         return directed_smp(*f, at, *h, mad, *route);
     case ManagementClass::subnet_lid:
-        if (mad.method() == Method::trap_repress || !answer_smp(*at.node, mad, at.port))
+        if (mad.method() == Method::trap_repress || !answer_smp_at(*f, at, mad))
             return false;
         break;
     case ManagementClass::performance:

@@ -5,6 +5,8 @@
 
 struct fabric {
     unsigned int hca_count, switch_count;
+    // A Set(PortInfo) has changed a link, or will.
+    bool unsettled;
     soft_ib::Hca hcas[FABRIC_MAX_HCAS];
     soft_ib::Switch nodes[FABRIC_MAX_SWITCHES];
 };
@@ -33,8 +35,13 @@ inline Place place_at(struct fabric& f, std::uint32_t ingress)
 
 inline bool link_is_up(const Port& port) { return port.port_state() != PortState::down; }
 
-// links.cpp: connects or disconnects the cable at a port of a switch.
+// links.cpp
+
+// Connects or disconnects the cable at a port of a switch.
 void set_cable(struct fabric& f, Place place, bool up);
+// Carries out the changes of links that a Set(PortInfo) of the node has requested.
+void settle_links(struct fabric& f, Switch& node);
+void settle_links(struct fabric& f, Hca& hca);
 
 // routing.cpp
 

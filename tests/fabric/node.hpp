@@ -9,8 +9,9 @@
 
 namespace soft_ib {
 
-enum class PortState : std::uint8_t { down = 1, initialise = 2, armed = 3, active = 4 };
-inline constexpr std::uint8_t link_up = 5, polling = 2;
+enum class PortState : std::uint8_t { none = 0, down = 1, initialise = 2, armed = 3, active = 4 };
+// Physical states (IBA 14.2.5.6).
+inline constexpr std::uint8_t sleeping = 1, polling = 2, disabled = 3, link_up = 5;
 inline constexpr std::uint64_t default_subnet_prefix = 0xfe80000000000000;
 
 // Counters of one port, in frames and in 4-byte words (IBA 16.1.3.5).
@@ -22,11 +23,22 @@ struct PortCounters {
 
 struct Port : fabric_port {
     PortCounters counters;
+    // Bits as in PortInfo. The link has the best width and speed that both its ends have enabled when it comes up.
+    std::uint8_t widths_supported, widths_enabled, speeds_supported, speeds_enabled;
+    // Physical state while the link is down, and the one that it has after the link was up, unless it is then set.
+    std::uint8_t down_state, down_default;
+    // A cable is plugged in; its link is to be taken down, if it is up, and to be tried again.
+    bool cabled, link_due;
     std::uint8_t sl_to_vl[8];
     std::uint8_t vl_arbitration[4][64];
     PortState port_state() const { return static_cast<PortState>(state); }
     void set_port_state(PortState next) { state = static_cast<std::uint8_t>(next); }
     bool active() const { return port_state() == PortState::active; }
+};
+
+// Fixed properties of a port.
+struct PortAbilities {
+    std::uint8_t mtu, widths, speeds;
 };
 
 enum class NodeType : std::uint8_t { hca = 1, switch_ = 2 };
@@ -36,6 +48,8 @@ struct Node {
     std::uint8_t port_count;
     std::uint64_t guid;
     char description[64];
+    // A port has link_due.
+    bool links_due;
 };
 
 struct Switch;
@@ -45,6 +59,8 @@ struct Hca : Node {
     // The switch, and the port of it, at the other end of its cable.
     Switch* node;
     std::uint8_t node_port;
+    // Events of its link that its driver does not know yet.
+    unsigned int events;
 };
 
 // Other end of a cable: an HCA, a port of a switch, or the trunk.
@@ -94,7 +110,22 @@ Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_co
 // Same for a response that starts its way back here; the request came from that LID.
 Hop depart_with_answer(Mad smp, std::uint16_t requester, unsigned int port_count);
 
-void reset_port(Port& port, std::uint64_t guid, std::uint8_t mtu);
+// port_info.cpp: a port of a switch is its own, which has no link, or an external one.
+enum class PortRole { hca, own, external };
+// Handles a Get or Set(PortInfo), as data has it. Returns the status; nothing is set unless it is 0.
+std::uint16_t access_port_info(Port& port, PortRole role, bool set, const std::uint8_t* data, unsigned int& events);
+void write_port_info(const Port& port, unsigned int local_port, std::uint8_t guid_count, std::uint8_t* data);
+
+// The best of a set of widths or speeds: its highest bit.
+constexpr std::uint8_t best_of(unsigned int set)
+{
+    while (set & (set - 1))
+        set &= set - 1;
+    return static_cast<std::uint8_t>(set);
+}
+
+// Initial state, without a cable.
+void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities);
 
 // Length counted by LRH and the data counters: 4-byte words to the ICRC, without the VCRC.
 unsigned int words(const fabric_headers& h);

@@ -24,10 +24,6 @@ enum SubnetAttribute : std::uint16_t {
     sm_info = 0x0020,
 };
 
-constexpr std::uint8_t width_1x_4x = 3, width_4x = 2;
-constexpr std::uint8_t speeds_to_qdr = 7, speed_qdr = 4;
-constexpr unsigned int smp_data_bytes = 64;
-
 void respond(Mad mad, std::uint16_t status = 0)
 {
     mad.set_method(Method::response);
@@ -50,74 +46,6 @@ void write_node_info(const Node& node, unsigned int port, std::uint64_t port_gui
     store<std::uint16_t>(data + 30, 1);
     data[36] = static_cast<std::uint8_t>(port);
     data[39] = 1;
-}
-
-void write_port_info(const Port& port, unsigned int local_port, std::uint8_t guid_count, std::uint8_t* data)
-{
-    std::memset(data, 0, smp_data_bytes);
-    store(data + 8, port.subnet_prefix);
-    store(data + 16, port.lid);
-    store(data + 18, port.sm_lid);
-    store(data + 20, port.capabilities);
-    data[28] = static_cast<std::uint8_t>(local_port);
-    data[29] = data[30] = width_1x_4x;
-    data[31] = width_4x;
-    data[32] = static_cast<std::uint8_t>(speeds_to_qdr << 4 | port.state);
-    data[33] = static_cast<std::uint8_t>(port.physical_state << 4 | polling);
-    data[34] = port.lmc;
-    data[35] = static_cast<std::uint8_t>(speed_qdr << 4 | speeds_to_qdr);
-    data[36] = static_cast<std::uint8_t>(port.mtu << 4 | port.sm_sl);
-    // One data VL.
-    data[37] = 1 << 4;
-    data[39] = data[40] = 8;
-    data[41] = port.mtu;
-    data[43] = 1 << 4;
-    data[50] = guid_count;
-    data[51] = port.subnet_timeout;
-    data[52] = 16;
-}
-
-// Fields that Set(PortInfo) changes in any port. Returns the events caused.
-unsigned int set_port_info(Port& port, const std::uint8_t* data)
-{
-    unsigned int events = 0;
-    const auto prefix = load<std::uint64_t>(data + 8);
-    const auto lid = load<std::uint16_t>(data + 16);
-    const auto sm_lid = load<std::uint16_t>(data + 18);
-    const std::uint8_t sm_sl = data[36] & 0x0f;
-    if (prefix != port.subnet_prefix)
-        events |= FABRIC_GID_CHANGE;
-    if (lid != port.lid)
-        events |= FABRIC_LID_CHANGE;
-    if (sm_lid != port.sm_lid || sm_sl != port.sm_sl)
-        events |= FABRIC_SM_CHANGE;
-    if (data[51] & 0x80)
-        events |= FABRIC_REREGISTER;
-    port.subnet_prefix = prefix;
-    port.lid = lid;
-    port.sm_lid = sm_lid;
-    port.sm_sl = sm_sl;
-    port.lmc = data[34] & 0x07;
-    port.subnet_timeout = data[51] & 0x1f;
-    return events;
-}
-
-// The state part of a Set(PortInfo).
-unsigned int set_port_state(Port& port, PortState wanted)
-{
-    const PortState before = port.port_state();
-    if (before == PortState::down)
-        return 0;
-    if (wanted == PortState::down)
-        // The link comes up again, in state initialise.
-        port.set_port_state(PortState::initialise);
-    else if (wanted == PortState::armed || wanted == PortState::active)
-        port.set_port_state(wanted);
-    if (before != PortState::active && port.active())
-        return FABRIC_PORT_ACTIVE;
-    if (before == PortState::active && !port.active())
-        return FABRIC_PORT_ERROR;
-    return 0;
 }
 
 // GUIDs of a port. Returns true if one changed. The first cannot be set.
@@ -241,17 +169,16 @@ std::uint16_t answer_switch_port(Switch& node, Mad mad, bool set, unsigned int i
     if (number > node.port_count)
         return Mad::invalid_value;
     Port& port = node.ports[number];
+    unsigned int ignored = 0;
     if (mad.attribute() != port_info) {
-        unsigned int ignored = 0;
         answer_port_table(port, mad, set, ignored);
         return 0;
     }
-    if (set) {
-        set_port_info(port, mad.data());
-        set_port_state(port, static_cast<PortState>(mad.data()[32] & 0x0f));
-    }
+    const std::uint16_t status =
+        access_port_info(port, number ? PortRole::external : PortRole::own, set, mad.data(), ignored);
+    node.links_due |= port.link_due;
     write_port_info(port, ingress, 1, mad.data());
-    return 0;
+    return status;
 }
 
 } // namespace
@@ -281,10 +208,8 @@ bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
             events |= FABRIC_GID_CHANGE;
         break;
     case port_info:
-        if (set) {
-            events = set_port_info(hca.port, mad.data());
-            events |= set_port_state(hca.port, static_cast<PortState>(mad.data()[32] & 0x0f));
-        }
+        status = access_port_info(hca.port, PortRole::hca, set, mad.data(), events);
+        hca.links_due |= hca.port.link_due;
         write_port_info(hca.port, 1, FABRIC_GUIDS, mad.data());
         break;
     case pkey_table:

@@ -27,6 +27,8 @@ constexpr void store(std::uint8_t* at, std::uint8_t value)
     *at = value;
 }
 
+inline constexpr unsigned int smp_data_bytes = 64;
+
 // At the end of each packet (IBA 5.2).
 inline constexpr unsigned int icrc_bytes = 4, vcrc_bytes = 2;
 

@@ -47,6 +47,37 @@ static int link_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(link_fops, link_get, link_set, "%llu\n");
 
+static int width_get(void *data, u64 *value)
+{
+	struct soft_slot *slot = data;
+
+	*value = ib_width_enum_to_int(fabric_hca_port(soft_fabric, slot->index)->active_width);
+	return 0;
+}
+
+static int speed_get(void *data, u64 *value)
+{
+	struct soft_slot *slot = data;
+
+	*value = fabric_hca_port(soft_fabric, slot->index)->active_speed;
+	return 0;
+}
+
+static int limit_link(struct soft_slot *slot, u8 widths, u8 speeds)
+{
+	if (!widths && !speeds)
+		return -EINVAL;
+	mutex_lock(&soft_plug_lock);
+	soft_limit_link(slot, widths, speeds);
+	mutex_unlock(&soft_plug_lock);
+	return 0;
+}
+
+static int width_set(void *data, u64 value) { return limit_link(data, soft_widths_up_to(value), 0); }
+static int speed_set(void *data, u64 value) { return limit_link(data, 0, soft_speeds_up_to(value)); }
+DEFINE_DEBUGFS_ATTRIBUTE(width_fops, width_get, width_set, "%llu\n");
+DEFINE_DEBUGFS_ATTRIBUTE(speed_fops, speed_get, speed_set, "%llu\n");
+
 static int plugged_get(void *data, u64 *value)
 {
 	struct soft_slot *slot = data;
@@ -390,6 +421,8 @@ void soft_debugfs_start(void)
 		debugfs_create_file_unsafe("talk_back", 0200, slot->dir, slot, &talk_back_fops);
 		debugfs_create_file("alias_guid", 0200, slot->dir, slot, &alias_guid_fops);
 		debugfs_create_file_unsafe("link", 0644, slot->dir, slot, &link_fops);
+		debugfs_create_file_unsafe("width", 0644, slot->dir, slot, &width_fops);
+		debugfs_create_file_unsafe("speed", 0644, slot->dir, slot, &speed_fops);
 		debugfs_create_file_unsafe("plugged", 0644, slot->dir, slot, &plugged_fops);
 		debugfs_create_file("inject", 0200, slot->dir, slot, &inject_fops);
 		debugfs_create_file("resolve", 0600, slot->dir, slot, &resolve_fops);

@@ -72,8 +72,8 @@ static int query_port(struct ib_device *ib, soft_port_number number, struct ib_p
 	attr->sm_sl = port->sm_sl;
 	attr->max_vl_num = 1;
 	attr->subnet_timeout = port->subnet_timeout;
-	attr->active_width = IB_WIDTH_4X;
-	attr->active_speed = IB_SPEED_QDR;
+	attr->active_width = port->active_width;
+	attr->active_speed = port->active_speed;
 	return 0;
 }
 ALLOW_ERROR_INJECTION(query_port, ERRNO);
@@ -140,6 +140,7 @@ static int process_mad(struct ib_device *ib, int flags, soft_port_number number,
 
 	spin_lock_irq(&soft_fabric_lock);
 	answered = fabric_hca_mad(soft_fabric, slot->index, (const u8 *)in, (u8 *)out, &events);
+	soft_settle_links();
 	spin_unlock_irq(&soft_fabric_lock);
 	soft_dispatch(slot, events);
 	return answered ? IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY : IB_MAD_RESULT_SUCCESS;
@@ -244,6 +245,43 @@ void soft_set_link(struct soft_slot *slot, bool up)
 	soft_dispatch(slot, events);
 	soft_send_traps();
 }
+
+void soft_limit_link(struct soft_slot *slot, u8 widths, u8 speeds)
+{
+	unsigned int events;
+
+	spin_lock_irq(&soft_fabric_lock);
+	events = fabric_limit_link(soft_fabric, slot->index, widths, speeds);
+	spin_unlock_irq(&soft_fabric_lock);
+	soft_dispatch(slot, events);
+	soft_send_traps();
+}
+
+static void settle(struct work_struct *unused)
+{
+	unsigned int hca, events;
+	bool more;
+
+	do {
+		spin_lock_irq(&soft_fabric_lock);
+		more = fabric_settle(soft_fabric, &hca, &events);
+		spin_unlock_irq(&soft_fabric_lock);
+		if (more)
+			soft_dispatch(&soft_slots[hca], events);
+	} while (more);
+	soft_send_traps();
+}
+
+static DECLARE_DELAYED_WORK(settling, settle);
+
+void soft_settle_links(void)
+{
+	/* The answer leaves first: an HCA's from a work queue, by the engine. */
+	if (unlikely(fabric_unsettled(soft_fabric)))
+		schedule_delayed_work(&settling, msecs_to_jiffies(20));
+}
+
+void soft_stop_settling(void) { cancel_delayed_work_sync(&settling); }
 
 void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid)
 {

@@ -214,6 +214,7 @@ static void at_switch(u32 ingress, const struct frame *frame, struct burst *burs
 	soft_gather(frame, mad);
 	spin_lock_irqsave(&soft_fabric_lock, flags);
 	send = fabric_switch_mad(soft_fabric, ingress, &headers, mad, &route);
+	soft_settle_links();
 	spin_unlock_irqrestore(&soft_fabric_lock, flags);
 	if (!send)
 		return;

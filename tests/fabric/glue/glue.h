@@ -274,6 +274,12 @@ extern bool soft_are_functions;
 /* rdma_netdev of IPoIB interfaces: none, one that replaces the client's datapath, one that filters it. */
 enum { SOFT_NETDEV_NONE, SOFT_NETDEV_REPLACES, SOFT_NETDEV_FILTERS, SOFT_NETDEV_KINDS };
 extern unsigned int soft_rdma_netdev;
+/*
+ * Bits of PortInfo for a width of lanes and all smaller ones, and for a speed (1 SDR, 2 DDR, 4 QDR) and lower ones; 0:
+ * there is none.
+ */
+u8 soft_widths_up_to(unsigned int lanes);
+u8 soft_speeds_up_to(unsigned int speed);
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 
@@ -291,6 +297,12 @@ int soft_plug(struct soft_slot *slot);
 void soft_unplug(struct soft_slot *slot);
 void soft_dispatch(struct soft_slot *slot, unsigned int events);
 void soft_set_link(struct soft_slot *slot, bool up);
+/* Sets the widths and speeds that the port supports, bits of PortInfo, or 0. The link comes up anew. CONTEXT: process.
+ */
+void soft_limit_link(struct soft_slot *slot, u8 widths, u8 speeds);
+/* Schedules the changes of links that a MAD has requested. Under soft_fabric_lock. */
+void soft_settle_links(void);
+void soft_stop_settling(void);
 /* Sets an alias of the port: index 1 to FABRIC_GUIDS - 1; 0 removes it. */
 void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid);
 /* All zeros if the port's table has none. */

@@ -13,6 +13,14 @@ static unsigned int mtu = 2048;
 module_param(mtu, uint, 0444);
 MODULE_PARM_DESC(mtu, "MTU of all ports: 1024, 2048 (default) or 4096");
 
+static unsigned int width = 4;
+module_param(width, uint, 0444);
+MODULE_PARM_DESC(width, "Lanes of all links: 1, 4 (default), 8 or 12");
+
+static unsigned int speed = IB_SPEED_QDR;
+module_param(speed, uint, 0444);
+MODULE_PARM_DESC(speed, "Speed of all links: 1 SDR, 2 DDR, 4 QDR (default)");
+
 static unsigned int subnets = 1;
 module_param(subnets, uint, 0444);
 MODULE_PARM_DESC(subnets, "2: HCAs of even and odd numbers are in subnets of their own (default 1)");
@@ -76,6 +84,7 @@ static void stop(void)
 		device_unregister(soft_slots[i].parent);
 	}
 	mutex_unlock(&soft_plug_lock);
+	soft_stop_settling();
 	soft_bus_stop();
 	kfree(soft_slots);
 	vfree(soft_fabric);
@@ -93,6 +102,27 @@ static int add_slot(unsigned int index)
 	return soft_plug(slot);
 }
 
+u8 soft_widths_up_to(unsigned int lanes)
+{
+	switch (lanes) {
+	case 1:
+		return IB_WIDTH_1X;
+	case 4:
+		return IB_WIDTH_1X | IB_WIDTH_4X;
+	case 8:
+		return IB_WIDTH_1X | IB_WIDTH_4X | IB_WIDTH_8X;
+	case 12:
+		return IB_WIDTH_1X | IB_WIDTH_4X | IB_WIDTH_8X | IB_WIDTH_12X;
+	default:
+		return 0;
+	}
+}
+
+u8 soft_speeds_up_to(unsigned int speed)
+{
+	return speed == IB_SPEED_SDR || speed == IB_SPEED_DDR || speed == IB_SPEED_QDR ? 2 * speed - 1 : 0;
+}
+
 static int __init check(const char *name, unsigned int value, unsigned int min, unsigned int max)
 {
 	if (value >= min && value <= max)
@@ -105,6 +135,14 @@ static int __init check_parameters(void)
 {
 	if (mtu != 1024 && mtu != 2048 && mtu != 4096) {
 		pr_err("soft_ib: mtu=%u is not 1024, 2048 or 4096\n", mtu);
+		return -EINVAL;
+	}
+	if (!soft_widths_up_to(width)) {
+		pr_err("soft_ib: width=%u is not 1, 4, 8 or 12\n", width);
+		return -EINVAL;
+	}
+	if (!soft_speeds_up_to(speed)) {
+		pr_err("soft_ib: speed=%u is not 1, 2 or 4\n", speed);
 		return -EINVAL;
 	}
 	if (trunk && subnets > 1) {
@@ -145,6 +183,8 @@ static int __init soft_ib_init(void)
 							     .first_hca = soft_first_hca,
 							     .subnets = subnets,
 							     .mtu = ib_mtu_int_to_enum(mtu),
+							     .widths = soft_widths_up_to(width),
+							     .speeds = soft_speeds_up_to(speed),
 							     .trunk = trunk });
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < hcas && !ret; i++)

@@ -80,6 +80,8 @@ struct fabric_port {
 	uint8_t lmc, sm_sl, subnet_timeout;
 	/* As in PortInfo: 4 is 2048 bytes, 5 is 4096. */
 	uint8_t mtu;
+	/* As in PortInfo; those of the last link if it is down. */
+	uint8_t active_width, active_speed;
 };
 
 /* Kind of a packet: the BTH's opcode (IBA 9.2.1). */
@@ -185,8 +187,8 @@ struct fabric_cable {
 struct fabric_plan {
 	/* The numbers of HCAs and switches are part of their GUIDs: those of joined machines must differ. */
 	unsigned int hcas, first_hca, subnets;
-	/* As in PortInfo. */
-	uint8_t mtu;
+	/* As in PortInfo; the widths and speeds that all ports support, as bits. */
+	uint8_t mtu, widths, speeds;
 	bool trunk;
 	/* Switches other than those described above: their number, their numbers of ports, and all cables; or 0. */
 	unsigned int switches, cable_count;
@@ -214,6 +216,17 @@ ENTRY unsigned int fabric_set_alias(struct fabric *fabric, unsigned int hca, uns
 
 /* Connects or disconnects the cable. Returns events for the HCA. */
 ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool up);
+/*
+ * Sets the widths and speeds that the HCA's port supports, as bits; 0: no change. The link comes up anew. Returns
+ * events for the HCA.
+ */
+ENTRY unsigned int fabric_limit_link(struct fabric *fabric, unsigned int hca, uint8_t widths, uint8_t speeds);
+/*
+ * True if a MAD has requested that links go down or come up anew. That happens in fabric_settle(), after the answer has
+ * left. Returns true with events for one HCA; false: there are none.
+ */
+ENTRY bool fabric_unsettled(const struct fabric *fabric);
+ENTRY bool fabric_settle(struct fabric *fabric, unsigned int *hca, unsigned int *events);
 /* The other machine is reachable, or not any more. */
 ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
 

@@ -17,6 +17,7 @@ protected:
         std::array<std::uint8_t, 64> data{};
         store(data.data() + 8, default_subnet_prefix);
         store(data.data() + 16, switch_lid);
+        store<std::uint16_t>(data.data() + 18, 1);
         ASSERT_TRUE(set_on_switch(port_info, 0, data));
     }
     // A request for NodeInfo with this path and its hop pointer.

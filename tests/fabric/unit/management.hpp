@@ -21,13 +21,17 @@ struct DeleteFabric {
     void operator()(struct fabric* memory) const { ::operator delete(memory); }
 };
 using FabricMemory = std::unique_ptr<struct fabric, DeleteFabric>;
-// HCAs at one switch, with an MTU of 2048 bytes.
+// Bits of widths and speeds.
+inline constexpr std::uint8_t width_1x = 1, width_4x = 2, speed_sdr = 1, speed_ddr = 2, speed_qdr = 4;
+// HCAs at one switch, with an MTU of 2048 bytes, 4x QDR.
 inline fabric_plan plan_of(unsigned int hcas)
 {
     fabric_plan plan{};
     plan.hcas = hcas;
     plan.subnets = 1;
     plan.mtu = 4;
+    plan.widths = width_1x | width_4x;
+    plan.speeds = speed_sdr | speed_ddr | speed_qdr;
     return plan;
 }
 inline FabricMemory fabric_memory()

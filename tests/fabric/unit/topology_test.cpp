@@ -168,8 +168,10 @@ TEST_F(TopologyTest, unicast_is_forwarded_hop_by_hop)
 TEST_F(TopologyTest, inactive_link_between_switches_passes_management_only)
 {
     set_tables();
-    // Inactive at the far end.
+    // It comes up anew.
     set(1, port_info, to_former, port_data(PortState::down, 0));
+    unsigned int hca = 0, events = 0;
+    EXPECT_FALSE(fabric_settle(f(), &hca, &events)) << "no HCA's link has changed";
     EXPECT_EQ(send(0, lid_of(1)).hcas, 0U);
     EXPECT_EQ(send(1, lid_of(0)).hcas, 0U);
     EXPECT_EQ(send(0, lid_of(2)).hcas, std::uint64_t(1) << 2);

@@ -20,3 +20,84 @@ test_both_ends_of_each_switch_port_are_queried_by_lid() {
         [ "$(port_field $port Lid Peer)" = "$(lid $port)" ] || fail "port $port: peer $(port_field $port Lid Peer)" || return 1
     done
 }
+
+# The tests below change the link of the third HCA.
+set_port() { ibportstate "$(switch_lid)" 3 "$@" >/run/ibportstate; } # OPERATION...
+rate() { sed -E 's/ Gb.sec \(([0-9]+X).*/ \1/' /sys/class/infiniband/soft_ib2/ports/1/rate; }
+is_active() { port_state_is 2 '4: ACTIVE' && [ "$(port_field 3 LinkState)" = Active ]; }
+becomes_active() {
+    sweep
+    wait_for 30 is_active
+}
+link_downed() { perfquery "$(switch_lid)" 3 | sed -nE 's/^LinkDownedCounter:\.*([0-9]+)/\1/p'; }
+port_changes() { grep -c 'num:128' /run/opensm.log || true; }
+has_port_changes() { [ "$(port_changes)" -gt "$1" ]; } # COUNT
+
+test_switch_port_is_disabled_and_enabled() {
+    local changes
+    becomes_active
+    changes=$(port_changes)
+    set_port disable
+    wait_for 5 port_state_is 2 '1: DOWN'
+    [ "$(port_field 3 LinkState)" = Down ]
+    [ "$(port_field 3 PhysLinkState)" = Disabled ]
+    wait_for 10 has_port_changes "$changes" || fail "OpenSM got no trap"
+    # Another cable does not enable it.
+    knob 3 link 0
+    knob 3 link 1
+    [ "$(port_field 3 PhysLinkState)" = Disabled ]
+    set_port enable
+    becomes_active
+    [ "$(port_field 3 PhysLinkState)" = LinkUp ]
+}
+
+test_reset_brings_the_link_up_anew() {
+    local before
+    becomes_active
+    before=$(link_downed)
+    set_port reset
+    becomes_active
+    [ "$(link_downed)" = $((before + 1)) ] || fail "$before, then $(link_downed)"
+}
+
+test_width_and_speed_are_set_and_negotiated() {
+    becomes_active
+    [ "$(rate)" = '40 4X' ] || fail "$(rate)" || return 1
+    set_port width 1 reset
+    wait_for 5 eval '[ "$(rate)" = "10 1X" ]'
+    becomes_active
+    [ "$(port_field 3 LinkWidthActive)" = 1X ]
+    [ "$(port_field 3 LinkWidthActive Peer)" = 1X ]
+    set_port speed 1 width 255 reset
+    wait_for 5 eval '[ "$(rate)" = "10 4X" ]'
+    becomes_active
+    [ "$(port_field 3 LinkSpeedActive)" = '2.5 Gbps' ]
+    set_port speed 3 width 1 reset
+    wait_for 5 eval '[ "$(rate)" = "5 1X" ]'
+    set_port speed 15 width 255 reset
+    wait_for 5 eval '[ "$(rate)" = "40 4X" ]'
+    becomes_active
+}
+
+test_values_that_the_port_does_not_support_are_refused() {
+    becomes_active
+    ! set_port width 8 2>/run/refusal || fail "8x was accepted" || return 1
+    ! set_port speed 8 2>/run/refusal || fail "speed 8 was accepted" || return 1
+    is_active
+}
+
+test_hca_limits_the_link() {
+    becomes_active
+    knob 3 width 1
+    [ "$(rate)" = '10 1X' ] || fail "$(rate)" || return 1
+    knob 3 speed 2
+    [ "$(rate)" = '5 1X' ] || fail "$(rate)" || return 1
+    becomes_active
+    [ "$(port_field 3 LinkWidthActive)" = 1X ]
+    [ "$(port_field 3 LinkSpeedActive)" = '5.0 Gbps' ]
+    ! knob 3 width 3 2>/dev/null || fail "3 lanes were accepted" || return 1
+    knob 3 width 12
+    knob 3 speed 4
+    [ "$(rate)" = '40 4X' ] || fail "the switch has 12 lanes: $(rate)" || return 1
+    becomes_active
+}
