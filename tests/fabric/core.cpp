@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The fabric behind core.h: construction, attributes of HCAs, and MADs to the agents of its nodes.
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -210,7 +211,8 @@ bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad,
     case ManagementClass::subnet_directed:
         return answer_smp_of(*f, f->hcas[hca], answer, *events);
     case ManagementClass::performance:
-        return answer_performance(f->hcas[hca], answer);
+        f->sampling = true;
+        return answer_performance(f->hcas[hca], answer, f->now);
     }
     return false;
 }
@@ -265,7 +267,8 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
             return false;
         break;
     case ManagementClass::performance:
-        if (!answer_performance(*at.node, mad))
+        f->sampling = true;
+        if (!answer_performance(*at.node, mad, f->now))
             return false;
         break;
     default:
@@ -318,6 +321,20 @@ bool fabric_switch_trap(struct fabric* f, fabric_headers* h, std::uint8_t* bytes
         if (trap_of(*f, f->nodes[i], h, bytes, route))
             return true;
     return false;
+}
+
+std::uint64_t fabric_sample(struct fabric* f, std::uint64_t now)
+{
+    f->now = now;
+    if (!f->sampling)
+        return 0;
+    std::uint64_t next = never;
+    for (unsigned int i = 0; i < f->hca_count; ++i)
+        next = std::min(next, sample(f->hcas[i], now));
+    for (unsigned int i = 0; i < f->switch_count; ++i)
+        next = std::min(next, sample(f->nodes[i], now));
+    f->sampling = next != never;
+    return f->sampling ? next - now : 0;
 }
 
 bool fabric_pkeys_match(std::uint16_t a, std::uint16_t b)

@@ -7,6 +7,9 @@ struct fabric {
     unsigned int hca_count, switch_count;
     // A Set(PortInfo) has changed a link, or will.
     bool unsettled;
+    // A node may have a sample in progress. Time of the last fabric_sample().
+    bool sampling;
+    std::uint64_t now;
     soft_ib::Hca hcas[FABRIC_MAX_HCAS];
     soft_ib::Switch nodes[FABRIC_MAX_SWITCHES];
 };

@@ -41,6 +41,20 @@ struct PortAbilities {
     std::uint8_t mtu, widths, speeds;
 };
 
+// A sample of a port's counters (IBA 16.1.3.2): after a delay, for a time, both in ticks. While it is running, the
+// values are the differences to the counters.
+enum class SampleStatus : std::uint8_t { done = 0, waiting = 1, running = 2 };
+struct Sampling {
+    static constexpr unsigned int count = 15;
+    SampleStatus status;
+    std::uint8_t port;
+    std::uint16_t tag;
+    std::uint32_t start, interval;
+    std::uint64_t begin_ns, end_ns;
+    std::uint16_t select[count];
+    std::uint32_t values[count];
+};
+
 enum class NodeType : std::uint8_t { hca = 1, switch_ = 2 };
 
 struct Node {
@@ -50,6 +64,7 @@ struct Node {
     char description[64];
     // A port has link_due.
     bool links_due;
+    Sampling sampling;
 };
 
 struct Switch;
@@ -95,9 +110,13 @@ struct Switch : Node {
 // one. ingress is the port that it arrived at.
 bool answer_smp(Hca& hca, Mad mad, unsigned int& events);
 bool answer_smp(Switch& node, Mad mad, unsigned int ingress);
-// Same for performance management.
-bool answer_performance(Hca& hca, Mad mad);
-bool answer_performance(Switch& node, Mad mad);
+// Same for performance management. now: nanoseconds.
+bool answer_performance(Hca& hca, Mad mad, std::uint64_t now);
+bool answer_performance(Switch& node, Mad mad, std::uint64_t now);
+// Begins or ends a sample, if its time has come. Returns the time when the next is due, or never.
+inline constexpr std::uint64_t never = ~std::uint64_t(0);
+std::uint64_t sample(Hca& hca, std::uint64_t now);
+std::uint64_t sample(Switch& node, std::uint64_t now);
 
 // Advances a directed-route SMP by one hop, at a switch. Next action; lid: the destination of a part that is routed by
 // LID.

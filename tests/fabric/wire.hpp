@@ -39,11 +39,14 @@ enum class Method : std::uint8_t { get = 0x01, set = 0x02, trap = 0x05, trap_rep
 class Mad {
 public:
     static constexpr std::uint16_t direction_bit = 0x8000;
+    // The class or its version.
+    static constexpr std::uint16_t unsupported_class = 0x0004;
     static constexpr std::uint16_t unsupported_method_attribute = 0x000c;
     static constexpr std::uint16_t invalid_value = 0x001c;
 
     explicit Mad(std::uint8_t* bytes) : bytes_(bytes) {}
     ManagementClass management_class() const { return static_cast<ManagementClass>(bytes_[1]); }
+    bool is_version_1() const { return bytes_[0] == 1 && bytes_[2] == 1; }
     Method method() const { return static_cast<Method>(bytes_[3]); }
     void set_method(Method method) { bytes_[3] = static_cast<std::uint8_t>(method); }
     std::uint16_t status() const { return load<std::uint16_t>(bytes_ + 4); }

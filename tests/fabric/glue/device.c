@@ -139,8 +139,9 @@ static int process_mad(struct ib_device *ib, int flags, soft_port_number number,
 	bool answered;
 
 	spin_lock_irq(&soft_fabric_lock);
+	soft_sample();
 	answered = fabric_hca_mad(soft_fabric, slot->index, (const u8 *)in, (u8 *)out, &events);
-	soft_settle_links();
+	soft_after_mad();
 	spin_unlock_irq(&soft_fabric_lock);
 	soft_dispatch(slot, events);
 	return answered ? IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY : IB_MAD_RESULT_SUCCESS;
@@ -256,32 +257,6 @@ void soft_limit_link(struct soft_slot *slot, u8 widths, u8 speeds)
 	soft_dispatch(slot, events);
 	soft_send_traps();
 }
-
-static void settle(struct work_struct *unused)
-{
-	unsigned int hca, events;
-	bool more;
-
-	do {
-		spin_lock_irq(&soft_fabric_lock);
-		more = fabric_settle(soft_fabric, &hca, &events);
-		spin_unlock_irq(&soft_fabric_lock);
-		if (more)
-			soft_dispatch(&soft_slots[hca], events);
-	} while (more);
-	soft_send_traps();
-}
-
-static DECLARE_DELAYED_WORK(settling, settle);
-
-void soft_settle_links(void)
-{
-	/* The answer leaves first: an HCA's from a work queue, by the engine. */
-	if (unlikely(fabric_unsettled(soft_fabric)))
-		schedule_delayed_work(&settling, msecs_to_jiffies(20));
-}
-
-void soft_stop_settling(void) { cancel_delayed_work_sync(&settling); }
 
 void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid)
 {

@@ -213,8 +213,9 @@ static void at_switch(u32 ingress, const struct frame *frame, struct burst *burs
 		return;
 	soft_gather(frame, mad);
 	spin_lock_irqsave(&soft_fabric_lock, flags);
+	soft_sample();
 	send = fabric_switch_mad(soft_fabric, ingress, &headers, mad, &route);
-	soft_settle_links();
+	soft_after_mad();
 	spin_unlock_irqrestore(&soft_fabric_lock, flags);
 	if (!send)
 		return;

@@ -300,13 +300,18 @@ void soft_set_link(struct soft_slot *slot, bool up);
 /* Sets the widths and speeds that the port supports, bits of PortInfo, or 0. The link comes up anew. CONTEXT: process.
  */
 void soft_limit_link(struct soft_slot *slot, u8 widths, u8 speeds);
-/* Schedules the changes of links that a MAD has requested. Under soft_fabric_lock. */
-void soft_settle_links(void);
-void soft_stop_settling(void);
 /* Sets an alias of the port: index 1 to FABRIC_GUIDS - 1; 0 removes it. */
 void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid);
 /* All zeros if the port's table has none. */
 union ib_gid soft_gid(const struct fabric_port *port, unsigned int index);
+
+/* management.c: what agents do later, or at a certain time. */
+void soft_management_start(void);
+void soft_management_stop(void);
+/* Begins and ends samples of counters that are due: before each MAD. Under soft_fabric_lock. */
+void soft_sample(void);
+/* Schedules what a MAD has requested. Under soft_fabric_lock. */
+void soft_after_mad(void);
 
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;

@@ -84,7 +84,7 @@ static void stop(void)
 		device_unregister(soft_slots[i].parent);
 	}
 	mutex_unlock(&soft_plug_lock);
-	soft_stop_settling();
+	soft_management_stop();
 	soft_bus_stop();
 	kfree(soft_slots);
 	vfree(soft_fabric);
@@ -186,6 +186,7 @@ static int __init soft_ib_init(void)
 							     .widths = soft_widths_up_to(width),
 							     .speeds = soft_speeds_up_to(speed),
 							     .trunk = trunk });
+	soft_management_start();
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < hcas && !ret; i++)
 		ret = add_slot(i);

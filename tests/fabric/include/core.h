@@ -249,6 +249,12 @@ ENTRY bool fabric_switch_mad(struct fabric *fabric, unsigned int ingress, struct
 ENTRY bool fabric_switch_trap(struct fabric *fabric, struct fabric_headers *headers, uint8_t *mad,
 			      struct fabric_route *route);
 
+/*
+ * Sets the time, in nanoseconds, and begins and ends the samples of counters that are due. Called before and after each
+ * MAD. Returns the time until the next call, or 0: no sample is in progress.
+ */
+ENTRY uint64_t fabric_sample(struct fabric *fabric, uint64_t now);
+
 /* Converts frames to wire bytes and back. Both return the number of bytes; parse returns 0 for other packets. */
 ENTRY unsigned int fabric_build_headers(const struct fabric_headers *headers, uint8_t *wire);
 ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);

@@ -352,6 +352,7 @@ TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
     const auto read = [&](unsigned int hca) {
         std::array<std::uint8_t, 256> mad{}, reply{};
         unsigned int events;
+        mad[0] = mad[2] = 1;
         mad[1] = 0x04;
         mad[3] = 1;
         store(mad.data() + 16, port_counters);
@@ -362,6 +363,7 @@ TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
     EXPECT_EQ(read(0), std::pair(1U, 0U));
     EXPECT_EQ(read(1), std::pair(0U, 1U));
     std::array<std::uint8_t, 256> mad{};
+    mad[0] = mad[2] = 1;
     mad[1] = 0x04;
     mad[3] = 1;
     store(mad.data() + 16, port_counters);
@@ -376,6 +378,7 @@ TEST_F(FabricTest, performance_agent_reports_its_class_and_refuses_other_ports)
 {
     std::array<std::uint8_t, 256> mad{}, reply{};
     unsigned int events;
+    mad[0] = mad[2] = 1;
     mad[1] = 0x04;
     mad[3] = 1;
     store(mad.data() + 16, class_port_info);

@@ -101,3 +101,42 @@ test_hca_limits_the_link() {
     [ "$(rate)" = '40 4X' ] || fail "the switch has 12 lanes: $(rate)" || return 1
     becomes_active
 }
+
+# Performance management
+
+perf() { /test/gmp.py 0 "$1" 4 1 "${@:2}"; } # LID METHOD ATTRIBUTE [DATA]
+# A sample of port PORT's packets: a tag, a quantity for each counter, ticks of a microsecond.
+sample_control() { # PORT START INTERVAL
+    printf '00%02x%052x%08x%08x4711000300040001' "$1" 0 "$2" "$3"
+}
+sample_result() { perf "$1" 1 0x11 | sed -E 's/^0x0000 (.{32}).*/\1/'; } # LID: tag, status, three counters
+sample_is_done() { [[ $(sample_result "$1") = 47110000* ]]; }
+
+test_samples_of_counters_are_taken() {
+    local lid port result
+    for lid in "$(lid 1)" "$(switch_lid)"; do
+        # PortXmitPkts, PortRcvPkts and PortXmitData of port 1 for 3 s.
+        port=1
+        [ "$(perf "$lid" 2 0x10 "$(sample_control $port 0 3000000)" | cut -c1-6)" = 0x0000 ]
+        [[ $(sample_result "$lid") = 47110002* ]] || fail "not running: $(sample_result "$lid")" || return 1
+        for _ in 1 2 3 4 5; do perfquery "$(switch_lid)" >/dev/null; done
+        wait_for 10 sample_is_done "$lid"
+        result=$(sample_result "$lid")
+        [ $((16#${result:8:8})) -ge 5 ] || fail "sent: $result" || return 1
+        [ $((16#${result:16:8})) -ge 5 ] || fail "received: $result" || return 1
+        [ $((16#${result:24:8})) -ge $((5 * 64)) ] || fail "words sent: $result" || return 1
+        perfquery "$(switch_lid)" >/dev/null
+        [ "$(sample_result "$lid")" = "$result" ] || fail "it counts on" || return 1
+    done
+}
+
+test_perfquery_shows_the_control_of_samples() {
+    perfquery -c "$(switch_lid)" 2 >/run/control
+    grep -q '^PortSelect:\.*2$' /run/control
+    grep -q '^CounterWidth:\.*4$' /run/control
+    perfquery -c "$(lid 2)" 1 >/run/control
+    grep -q '^SampleStatus:\.*0$' /run/control
+    perfquery --smplctl "$(lid 2)" 1 >/run/control
+    # Optional attributes are refused at once.
+    ! perfquery -E "$(lid 2)" 1 2>/run/refusal || fail "PortRcvErrorDetails was answered" || return 1
+}
