@@ -219,6 +219,16 @@ bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad,
 
 namespace {
 
+// Answers a request to an agent that a switch does not have (IBA 13.4.7). Returns false for other MADs.
+bool refuse_class(Mad mad)
+{
+    if (mad.method() != Method::get && mad.method() != Method::set)
+        return false;
+    mad.set_method(Method::response);
+    mad.set_status(Mad::unsupported_class);
+    return true;
+}
+
 // A directed-route SMP at a switch, and at each one that it then arrives at, until it leaves for an HCA or the trunk.
 bool directed_smp(struct fabric& f, Place at, fabric_headers& h, Mad smp, fabric_route& route)
 {
@@ -256,8 +266,9 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     *route = {};
     const Place at = place_at(*f, ingress);
     Mad mad(bytes);
-    const bool performance = mad.management_class() == ManagementClass::performance;
-    if (h->destination_qpn != (performance ? 1 : 0))
+    const bool subnet = mad.management_class() == ManagementClass::subnet_lid ||
+                        mad.management_class() == ManagementClass::subnet_directed;
+    if (h->destination_qpn != (subnet ? 0 : 1))
         return false;
     switch (mad.management_class()) {
     case ManagementClass::subnet_directed:
@@ -272,7 +283,8 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
             return false;
         break;
     default:
-        return false;
+        if (!refuse_class(mad))
+            return false;
     }
     std::swap(h->source_qpn, h->destination_qpn);
     std::swap(h->slid, h->dlid);

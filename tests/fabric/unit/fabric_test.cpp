@@ -390,6 +390,42 @@ TEST_F(FabricTest, performance_agent_reports_its_class_and_refuses_other_ports)
     EXPECT_EQ(load<std::uint16_t>(reply.data() + 4), Mad::invalid_value);
 }
 
+TEST_F(FabricTest, switch_refuses_requests_of_other_classes_only)
+{
+    activate(0, 1);
+    const auto ask = [&](std::uint8_t management_class, std::uint8_t version, std::uint8_t method, MadBytes& mad) {
+        mad = {};
+        mad[0] = 1;
+        mad[1] = management_class;
+        mad[2] = version;
+        mad[3] = method;
+        auto h = datagram(1, 7);
+        h.destination_qpn = 1;
+        h.source_qpn = 5;
+        return fabric_switch_mad(f(), 0, &h, mad.data(), &route) && route.hcas == 1 && h.dlid == 1 && h.slid == 7 &&
+               h.destination_qpn == 5 && h.source_qpn == 1;
+    };
+    MadBytes mad;
+    // Subnet administration, communication management, congestion control, vendors' classes.
+    for (const std::uint8_t management_class : {0x03, 0x07, 0x21, 0x0a, 0x32})
+        for (const std::uint8_t method : {1, 2}) {
+            ASSERT_TRUE(ask(management_class, 2, method, mad)) << int(management_class);
+            EXPECT_EQ(mad[3], 0x81);
+            EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), Mad::unsupported_class);
+        }
+    for (const std::uint8_t method : {0x81, 0x03, 0x05, 0x07, 0x12, 0x92})
+        EXPECT_FALSE(ask(0x21, 2, method, mad)) << "no Get or Set: " << int(method);
+    ASSERT_TRUE(ask(0x04, 2, 1, mad));
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), Mad::unsupported_class) << "a class of another version";
+    // An SMP to queue pair 1, another MAD to queue pair 0.
+    EXPECT_FALSE(ask(0x01, 1, 1, mad));
+    auto h = datagram(1, 7);
+    h.destination_qpn = 0;
+    mad[1] = 0x21;
+    mad[3] = 1;
+    EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
+}
+
 TEST(PKeys, match_when_one_is_a_full_member)
 {
     EXPECT_TRUE(fabric_pkeys_match(0x8001, 0x0001));

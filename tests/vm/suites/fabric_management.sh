@@ -140,3 +140,41 @@ test_perfquery_shows_the_control_of_samples() {
     # Optional attributes are refused at once.
     ! perfquery -E "$(lid 2)" 1 2>/run/refusal || fail "PortRcvErrorDetails was answered" || return 1
 }
+
+# Agents of other classes
+
+status_of() { /test/gmp.py 0 "$@" | cut -d' ' -f1; }
+
+test_requests_of_unsupported_classes_are_refused_at_once() {
+    local lid
+    lid=$(switch_lid)
+    # CongestionInfo; a vendor's class; ClassPortInfo of device management and of a later version of performance
+    # management.
+    [ "$(status_of "$lid" 0x21 2 1 0x11)" = 0x0004 ]
+    [ "$(status_of "$lid" 0x0a 1 2 0x17)" = 0x0004 ]
+    [ "$(status_of "$lid" 0x06 1 1 1)" = 0x0004 ]
+    [ "$(status_of "$lid" 4 2 1 1)" = 0x0004 ]
+    # The kernel answers for HCAs: unsupported method and attribute.
+    [ "$(status_of "$(lid 2)" 0x21 2 1 0x11)" = 0x000c ]
+    [ "$(status_of "$(lid 2)" 0x0a 1 2 0x17)" = 0x000c ]
+    [ "$(status_of "$(lid 1)" 0x0a 1 2 0x17)" = 0x000c ]
+    # A report and a response get none: Send, GetResp.
+    [ "$(status_of "$lid" 0x21 2 3 0x11)" = none ]
+}
+
+test_ibccquery_and_vendstat_do_not_wait() {
+    local lid
+    for lid in "$(switch_lid)" "$(lid 2)"; do
+        ! ibccquery CongestionInfo "$lid" >/run/ccquery 2>&1 || fail "congestion control is supported" || return 1
+        ! vendstat "$lid" >/run/vendstat 2>&1 || fail "a vendor's statistics are supported" || return 1
+        ! says -i 'timed out' </run/ccquery || fail "$(cat /run/ccquery)" || return 1
+        ! says -i 'timed out' </run/vendstat || fail "$(cat /run/vendstat)" || return 1
+    done
+}
+
+test_agents_of_the_kernel_and_of_programs_get_their_requests() {
+    saquery --list | says soft_ib2
+    ibping -S -C soft_ib1 &
+    wait_for 10 ibping -C soft_ib0 -c 3 "$(lid 2)"
+    pkill -x ibping
+}
