@@ -11,6 +11,13 @@ using namespace soft_ib;
 
 namespace soft_ib {
 
+namespace {
+
+// IsTrapSupported: the switch reports port changes.
+constexpr std::uint32_t trap_capability = 1 << 3;
+
+} // namespace
+
 void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities)
 {
     port = {};
@@ -23,9 +30,37 @@ void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities)
     port.physical_state = port.down_state = port.down_default = polling;
     port.widths_supported = port.widths_enabled = abilities.widths;
     port.speeds_supported = port.speeds_enabled = abilities.speeds;
-    // Of a link that never was up, the best ones.
+    port.vls_supported = port.vls_operational = abilities.vls;
+    // Those of a link that never was up are the best ones.
     port.active_width = best_of(abilities.widths);
     port.active_speed = best_of(abilities.speeds);
+}
+
+void describe(Node& node, const char* text)
+{
+    std::size_t i = 0;
+    for (; text[i] && i < sizeof(node.description) - 1; ++i)
+        node.description[i] = text[i];
+    std::memset(node.description + i, 0, sizeof(node.description) - i);
+}
+
+void reset_switch(Switch& node, const PortAbilities& abilities)
+{
+    for (unsigned int i = 0; i <= node.port_count; ++i) {
+        const bool cabled = node.ports[i].cabled;
+        reset_port(node.ports[i], node.guid, abilities);
+        node.ports[i].cabled = cabled;
+    }
+    node.ports[0].set_port_state(PortState::active);
+    node.ports[0].physical_state = link_up;
+    node.ports[0].capabilities = trap_capability;
+    node.links_due = false;
+    node.sampling = {};
+    node.life_time = 18;
+    node.forwarding_top = 0;
+    node.default_port = 0;
+    std::memset(node.forwarding, Switch::no_port, sizeof(node.forwarding));
+    std::memset(node.multicast, 0, sizeof(node.multicast));
 }
 
 } // namespace soft_ib
@@ -37,28 +72,10 @@ constexpr std::uint64_t guid_prefix = 0x0002c90300000000;
 constexpr std::uint64_t switch_guid = guid_prefix | 0xffff00;
 // Switches on the way of an SMP and back, with parts by LID.
 constexpr unsigned int max_smp_hops = 256;
-// IsTrapSupported: the switch reports port changes.
-constexpr std::uint32_t trap_capability = 1 << 3;
 // IsClientReregistrationSupported.
 constexpr std::uint32_t reregister_capability = 1 << 25;
 
 bool leaves(const fabric_route& route) { return route.hcas || route.to_trunk; }
-
-// Constructs a switch, no port of which has a cable.
-void construct_switch(Switch& node, std::uint64_t guid, unsigned int ports, const PortAbilities& abilities)
-{
-    node.type = NodeType::switch_;
-    node.port_count = static_cast<std::uint8_t>(ports);
-    node.guid = guid;
-    std::memcpy(node.description, "soft_ib switch", sizeof("soft_ib switch"));
-    for (unsigned int i = 0; i <= ports; ++i)
-        reset_port(node.ports[i], guid, abilities);
-    node.ports[0].set_port_state(PortState::active);
-    node.ports[0].physical_state = link_up;
-    node.ports[0].capabilities = trap_capability;
-    node.life_time = 18;
-    std::memset(node.forwarding, Switch::no_port, sizeof(node.forwarding));
-}
 
 void join_hca(struct fabric& f, unsigned int hca, unsigned int node, unsigned int port)
 {
@@ -100,7 +117,7 @@ std::size_t fabric_bytes() { return sizeof(struct fabric); }
 void fabric_construct(struct fabric* memory, const fabric_plan* plan)
 {
     struct fabric& f = *new (memory) struct fabric();
-    const PortAbilities abilities{plan->mtu, plan->widths, plan->speeds};
+    const PortAbilities abilities{plan->mtu, plan->widths, plan->speeds, plan->vls};
     f.hca_count = plan->hcas;
     f.switch_count = plan->switches ? plan->switches : plan->subnets;
     for (unsigned int i = 0; i < f.hca_count; ++i) {
@@ -113,8 +130,12 @@ void fabric_construct(struct fabric* memory, const fabric_plan* plan)
     }
     for (unsigned int i = 0; i < f.switch_count; ++i) {
         const unsigned int ports = plan->switches ? plan->switch_ports[i] : f.hca_count + (plan->trunk && i == 0);
-        construct_switch(f.nodes[i], switch_guid + std::uint64_t(FABRIC_MAX_SWITCHES) * plan->first_hca + i, ports,
-                         abilities);
+        Switch& node = f.nodes[i];
+        node.type = NodeType::switch_;
+        node.port_count = static_cast<std::uint8_t>(ports);
+        node.guid = switch_guid + std::uint64_t(FABRIC_MAX_SWITCHES) * plan->first_hca + i;
+        describe(node, "soft_ib switch");
+        reset_switch(node, abilities);
     }
     if (plan->switches)
         join_as_planned(f, *plan);
@@ -152,7 +173,7 @@ const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { r
 void fabric_renew_hca(struct fabric* f, unsigned int hca)
 {
     Port& port = f->hcas[hca].port;
-    reset_port(port, port.guids[0], {port.mtu, port.widths_supported, port.speeds_supported});
+    reset_port(port, port.guids[0], abilities_of(port));
     port.capabilities = reregister_capability;
 }
 
@@ -162,14 +183,11 @@ void fabric_set_capabilities(struct fabric* f, unsigned int hca, std::uint32_t s
     capabilities = (capabilities | set) & ~clear;
 }
 
-void fabric_set_description(struct fabric* f, unsigned int hca, const char* text)
-{
-    char* to = f->hcas[hca].description;
-    unsigned int i = 0;
-    for (; text[i] && i < sizeof(f->hcas[hca].description) - 1; ++i)
-        to[i] = text[i];
-    std::memset(to + i, 0, sizeof(f->hcas[hca].description) - i);
-}
+void fabric_set_description(struct fabric* f, unsigned int hca, const char* text) { describe(f->hcas[hca], text); }
+
+unsigned int fabric_switches(const struct fabric* f) { return f->switch_count; }
+
+void fabric_name_switch(struct fabric* f, unsigned int number, const char* name) { describe(f->nodes[number], name); }
 
 unsigned int fabric_set_alias(struct fabric* f, unsigned int hca, unsigned int index, std::uint64_t guid)
 {

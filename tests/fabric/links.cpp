@@ -52,6 +52,8 @@ void bring_up(End end, std::uint8_t width, std::uint8_t speed)
         end.node->port_state_change = end.node->trap_pending = true;
 }
 
+bool is_removed(End end) { return end.node && end.node->removed; }
+
 // True if the ends find each other: none is disabled, and at least one is polling.
 bool may_train(const Port& a, const Port& b)
 {
@@ -71,7 +73,7 @@ void train(End near, End far)
     }
     const Port &a = *ends[0].port, &b = *ends[1].port;
     const std::uint8_t widths = a.widths_enabled & b.widths_enabled, speeds = a.speeds_enabled & b.speeds_enabled;
-    if (!may_train(a, b) || !widths || !speeds)
+    if (is_removed(near) || is_removed(far) || !may_train(a, b) || !widths || !speeds)
         return;
     for (unsigned int i = 0; i < count; ++i)
         bring_up(ends[i], best_of(widths), best_of(speeds));
@@ -150,6 +152,31 @@ void fabric_set_trunk(struct fabric* f, bool up)
     const Place place = place_at(*f, FABRIC_TRUNK);
     if (place.port)
         set_cable(*f, place, up);
+}
+
+bool fabric_set_cable(struct fabric* f, unsigned int number, unsigned int port, bool up)
+{
+    Switch& node = f->nodes[number];
+    const Peer::Kind kind = port && port <= node.port_count ? node.peers[port].kind : Peer::Kind::none;
+    if (kind == Peer::Kind::none || kind == Peer::Kind::trunk)
+        return false;
+    set_cable(*f, {&node, port}, up);
+    return true;
+}
+
+bool fabric_has_switch(const struct fabric* f, unsigned int number) { return !f->nodes[number].removed; }
+
+void fabric_plug_switch(struct fabric* f, unsigned int number, bool plugged)
+{
+    Switch& node = f->nodes[number];
+    if (plugged != node.removed)
+        return;
+    node.removed = !plugged;
+    if (plugged)
+        reset_switch(node, abilities_of(node.ports[1]));
+    for (unsigned int i = 1; i <= node.port_count; ++i)
+        if (node.peers[i].kind != Peer::Kind::none)
+            train_at(*f, {&node, i});
 }
 
 bool fabric_unsettled(const struct fabric* f) { return f->unsettled; }

@@ -25,6 +25,8 @@ struct Port : fabric_port {
     PortCounters counters;
     // Bits as in PortInfo. The link has the best width and speed that both its ends have enabled when it comes up.
     std::uint8_t widths_supported, widths_enabled, speeds_supported, speeds_enabled;
+    // As in PortInfo. Lanes have no effect: frames of all service levels are equal.
+    std::uint8_t vls_operational;
     // Physical state while the link is down, and the one that it has after the link was up, unless it is then set.
     std::uint8_t down_state, down_default;
     // A cable is plugged in; its link is to be taken down, if it is up, and to be tried again.
@@ -38,7 +40,7 @@ struct Port : fabric_port {
 
 // Fixed properties of a port.
 struct PortAbilities {
-    std::uint8_t mtu, widths, speeds;
+    std::uint8_t mtu, widths, speeds, vls;
 };
 
 // A sample of a port's counters (IBA 16.1.3.2): after a delay, for a time, both in ticks. While it is running, the
@@ -93,6 +95,8 @@ struct Switch : Node {
     // Port 0 is the switch itself.
     Port ports[max_ports];
     Peer peers[max_ports];
+    // Removed: no link of its is up.
+    bool removed;
     // The port of the trunk, or 0.
     std::uint8_t trunk;
     std::uint16_t forwarding_top;
@@ -143,6 +147,14 @@ constexpr std::uint8_t best_of(unsigned int set)
     return static_cast<std::uint8_t>(set);
 }
 
+inline PortAbilities abilities_of(const Port& port)
+{
+    return {port.mtu, port.widths_supported, port.speeds_supported, port.vls_supported};
+}
+// Gives a node a description of up to 63 characters.
+void describe(Node& node, const char* text);
+// Gives a switch the state that it has before a subnet manager configures it; its cables stay.
+void reset_switch(Switch& node, const PortAbilities& abilities);
 // Initial state, without a cable.
 void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities);
 

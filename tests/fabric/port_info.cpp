@@ -16,12 +16,12 @@ bool is_unicast(std::uint16_t lid) { return lid && lid < FABRIC_FIRST_MULTICAST_
 // Components of a Set(PortInfo).
 struct Request {
     PortState state;
-    std::uint8_t physical_state, down_default, widths, speeds;
+    std::uint8_t physical_state, down_default, widths, speeds, vls;
     std::uint16_t lid, sm_lid;
 
     explicit Request(const std::uint8_t* data)
         : state(static_cast<PortState>(data[32] & 0x0f)), physical_state(data[33] >> 4), down_default(data[33] & 0x0f),
-          widths(data[29]), speeds(data[35] & 0x0f), lid(load<std::uint16_t>(data + 16)),
+          widths(data[29]), speeds(data[35] & 0x0f), vls(data[43] >> 4), lid(load<std::uint16_t>(data + 16)),
           sm_lid(load<std::uint16_t>(data + 18))
     {
     }
@@ -49,6 +49,7 @@ bool is_valid_link(const Port& port, const Request& request)
     return may_become(port, request.state) && request.physical_state <= disabled &&
            !(stays && request.physical_state) && request.down_default <= polling &&
            (request.widths == all_widths || !(request.widths & ~port.widths_supported)) &&
+           request.vls <= port.vls_supported &&
            (request.speeds == all_speeds || !(request.speeds & ~port.speeds_supported));
 }
 
@@ -92,6 +93,8 @@ unsigned int set_link(Port& port, const Request& request)
         port.widths_enabled = request.widths == all_widths ? port.widths_supported : request.widths;
     if (request.speeds)
         port.speeds_enabled = request.speeds == all_speeds ? port.speeds_supported : request.speeds;
+    if (request.vls)
+        port.vls_operational = request.vls;
     if (request.down_default) {
         port.down_default = request.down_default;
         if (port.port_state() != PortState::down)
@@ -143,11 +146,10 @@ void write_port_info(const Port& port, unsigned int local_port, std::uint8_t gui
     data[34] = port.lmc;
     data[35] = static_cast<std::uint8_t>(port.active_speed << 4 | port.speeds_enabled);
     data[36] = static_cast<std::uint8_t>(port.mtu << 4 | port.sm_sl);
-    // One data VL.
-    data[37] = 1 << 4;
+    data[37] = static_cast<std::uint8_t>(port.vls_supported << 4);
     data[39] = data[40] = 8;
     data[41] = port.mtu;
-    data[43] = 1 << 4;
+    data[43] = static_cast<std::uint8_t>(port.vls_operational << 4);
     data[50] = guid_count;
     data[51] = port.subnet_timeout;
     data[52] = 16;

@@ -70,7 +70,7 @@ static int query_port(struct ib_device *ib, soft_port_number number, struct ib_p
 	attr->lmc = port->lmc;
 	attr->sm_lid = port->sm_lid;
 	attr->sm_sl = port->sm_sl;
-	attr->max_vl_num = 1;
+	attr->max_vl_num = port->vls_supported;
 	attr->subnet_timeout = port->subnet_timeout;
 	attr->active_width = port->active_width;
 	attr->active_speed = port->active_speed;

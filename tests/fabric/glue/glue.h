@@ -312,6 +312,13 @@ void soft_management_stop(void);
 void soft_sample(void);
 /* Schedules what a MAD has requested. Under soft_fabric_lock. */
 void soft_after_mad(void);
+/* Carries out changes of links, and reports them to HCAs and subnet managers. CONTEXT: process. */
+void soft_settle(void);
+
+/* topology.c: switches and cables that parameters describe; their names; knobs of all switches. */
+int soft_topology_plan(struct fabric_plan *plan);
+void soft_topology_name(void);
+void soft_topology_debugfs(struct dentry *root);
 
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What the agents of HCAs and switches do after the answer to a MAD: links that go down or come up anew, samples of
- * counters.
+ * Actions of HCAs' and switches' agents after the answer to a MAD: links go down or come up anew, counters are
+ * sampled.
  */
 #include "compat.h"
 #include "glue.h"
@@ -10,7 +10,7 @@
 /* An answer leaves first: an HCA's from a work queue, by its engine. */
 enum { SETTLE_MS = 20 };
 
-static void settle(struct work_struct *unused)
+void soft_settle(void)
 {
 	unsigned int hca, events;
 	bool more;
@@ -25,6 +25,7 @@ static void settle(struct work_struct *unused)
 	soft_send_traps();
 }
 
+static void settle(struct work_struct *unused) { soft_settle(); }
 static DECLARE_DELAYED_WORK(settling, settle);
 static struct hrtimer sampler;
 

@@ -21,6 +21,10 @@ static unsigned int speed = IB_SPEED_QDR;
 module_param(speed, uint, 0444);
 MODULE_PARM_DESC(speed, "Speed of all links: 1 SDR, 2 DDR, 4 QDR (default)");
 
+static unsigned int vls = 1;
+module_param(vls, uint, 0444);
+MODULE_PARM_DESC(vls, "Data lanes of all ports, which have no effect: 1 (default), 2, 4, 8 or 15");
+
 static unsigned int subnets = 1;
 module_param(subnets, uint, 0444);
 MODULE_PARM_DESC(subnets, "2: HCAs of even and odd numbers are in subnets of their own (default 1)");
@@ -123,6 +127,25 @@ u8 soft_speeds_up_to(unsigned int speed)
 	return speed == IB_SPEED_SDR || speed == IB_SPEED_DDR || speed == IB_SPEED_QDR ? 2 * speed - 1 : 0;
 }
 
+/* PortInfo's code of a number of lanes; 0: there is none. */
+static u8 __init vl_code(unsigned int lanes)
+{
+	switch (lanes) {
+	case 1:
+		return 1;
+	case 2:
+		return 2;
+	case 4:
+		return 3;
+	case 8:
+		return 4;
+	case 15:
+		return 5;
+	default:
+		return 0;
+	}
+}
+
 static int __init check(const char *name, unsigned int value, unsigned int min, unsigned int max)
 {
 	if (value >= min && value <= max)
@@ -145,6 +168,10 @@ static int __init check_parameters(void)
 		pr_err("soft_ib: speed=%u is not 1, 2 or 4\n", speed);
 		return -EINVAL;
 	}
+	if (!vl_code(vls)) {
+		pr_err("soft_ib: vls=%u is not 1, 2, 4, 8 or 15\n", vls);
+		return -EINVAL;
+	}
 	if (trunk && subnets > 1) {
 		pr_err("soft_ib: with a trunk, subnets=%u is not 1\n", subnets);
 		return -EINVAL;
@@ -161,8 +188,18 @@ static int __init check_parameters(void)
 
 static int __init soft_ib_init(void)
 {
+	struct fabric_plan plan = {
+		.hcas = hcas,
+		.first_hca = soft_first_hca,
+		.subnets = subnets,
+		.mtu = ib_mtu_int_to_enum(mtu),
+		.widths = soft_widths_up_to(width),
+		.speeds = soft_speeds_up_to(speed),
+		.vls = vl_code(vls),
+		.trunk = trunk,
+	};
 	unsigned int i;
-	int ret = check_parameters();
+	int ret = check_parameters() ?: soft_topology_plan(&plan);
 
 	if (ret)
 		return ret;
@@ -179,13 +216,8 @@ static int __init soft_ib_init(void)
 		kfree(soft_slots);
 		return ret;
 	}
-	fabric_construct(soft_fabric, &(struct fabric_plan){ .hcas = hcas,
-							     .first_hca = soft_first_hca,
-							     .subnets = subnets,
-							     .mtu = ib_mtu_int_to_enum(mtu),
-							     .widths = soft_widths_up_to(width),
-							     .speeds = soft_speeds_up_to(speed),
-							     .trunk = trunk });
+	fabric_construct(soft_fabric, &plan);
+	soft_topology_name();
 	soft_management_start();
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < hcas && !ret; i++)

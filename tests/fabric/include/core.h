@@ -82,6 +82,8 @@ struct fabric_port {
 	uint8_t mtu;
 	/* As in PortInfo; those of the last link if it is down. */
 	uint8_t active_width, active_speed;
+	/* VLCap of PortInfo: 1 is one data lane, 5 is 15 lanes. */
+	uint8_t vls_supported;
 };
 
 /* Kind of a packet: the BTH's opcode (IBA 9.2.1). */
@@ -188,7 +190,7 @@ struct fabric_plan {
 	/* The numbers of HCAs and switches are part of their GUIDs: those of joined machines must differ. */
 	unsigned int hcas, first_hca, subnets;
 	/* As in PortInfo; the widths and speeds that all ports support, as bits. */
-	uint8_t mtu, widths, speeds;
+	uint8_t mtu, widths, speeds, vls;
 	bool trunk;
 	/* Switches other than those described above: their number, their numbers of ports, and all cables; or 0. */
 	unsigned int switches, cable_count;
@@ -227,6 +229,15 @@ ENTRY unsigned int fabric_limit_link(struct fabric *fabric, unsigned int hca, ui
  */
 ENTRY bool fabric_unsettled(const struct fabric *fabric);
 ENTRY bool fabric_settle(struct fabric *fabric, unsigned int *hca, unsigned int *events);
+/*
+ * Connects or disconnects the cable at a port of a switch; false: there is none. Removes a switch, or inserts one
+ * without configuration. Events for HCAs are those of fabric_settle().
+ */
+ENTRY unsigned int fabric_switches(const struct fabric *fabric);
+ENTRY void fabric_name_switch(struct fabric *fabric, unsigned int number, const char *name);
+ENTRY bool fabric_set_cable(struct fabric *fabric, unsigned int number, unsigned int port, bool up);
+ENTRY bool fabric_has_switch(const struct fabric *fabric, unsigned int number);
+ENTRY void fabric_plug_switch(struct fabric *fabric, unsigned int number, bool plugged);
 /* The other machine is reachable, or not any more. */
 ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
 

@@ -30,6 +30,7 @@ inline fabric_plan plan_of(unsigned int hcas)
     plan.hcas = hcas;
     plan.subnets = 1;
     plan.mtu = 4;
+    plan.vls = 1;
     plan.widths = width_1x | width_4x;
     plan.speeds = speed_sdr | speed_ddr | speed_qdr;
     return plan;

@@ -27,7 +27,7 @@ protected:
         std::memcpy(data.data(), mad.data() + 64, data.size());
         return data;
     }
-    // What ibportstate sets: what it has read, with no change of states, width and speed, and then these.
+    // PortInfo as ibportstate sets it: as read, with no change of states, width and speed.
     Data unchanged(std::uint32_t number)
     {
         Data data = get(number);
@@ -239,6 +239,7 @@ TEST_F(PortInfoTest, invalid_values_are_refused_and_change_nothing)
         {29, 4, "LinkWidthEnabled 8x"},
         {29, 0x13, "LinkWidthEnabled with 2x"},
         {35, 8, "no LinkSpeedEnabled"},
+        {43, 2 << 4, "OperationalVLs of two lanes"},
     };
     for (const auto& one : wrong) {
         Data data = unchanged(port);

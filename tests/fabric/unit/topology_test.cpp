@@ -105,6 +105,16 @@ protected:
             set(i++, multicast_table, 0, table);
         }
     }
+    // HCAs with events, as bits, after all changes of links.
+    unsigned int settle()
+    {
+        unsigned int hcas = 0, hca = 0, events = 0;
+        while (fabric_settle(f(), &hca, &events)) {
+            EXPECT_EQ(events, unsigned(FABRIC_PORT_ERROR));
+            hcas |= 1U << hca;
+        }
+        return hcas;
+    }
     fabric_route send(unsigned int hca, std::uint16_t dlid)
     {
         const fabric_headers h = datagram(lid_of(hca), dlid);
@@ -168,10 +178,9 @@ TEST_F(TopologyTest, unicast_is_forwarded_hop_by_hop)
 TEST_F(TopologyTest, inactive_link_between_switches_passes_management_only)
 {
     set_tables();
-    // It comes up anew.
+    // Makes the link come up anew.
     set(1, port_info, to_former, port_data(PortState::down, 0));
-    unsigned int hca = 0, events = 0;
-    EXPECT_FALSE(fabric_settle(f(), &hca, &events)) << "no HCA's link has changed";
+    EXPECT_EQ(settle(), 0U) << "no HCA's link has changed";
     EXPECT_EQ(send(0, lid_of(1)).hcas, 0U);
     EXPECT_EQ(send(1, lid_of(0)).hcas, 0U);
     EXPECT_EQ(send(0, lid_of(2)).hcas, std::uint64_t(1) << 2);
@@ -241,6 +250,67 @@ TEST_F(TopologyTest, trap_of_a_distant_switch_reaches_the_manager)
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
     EXPECT_EQ(h.slid, 12);
     EXPECT_FALSE(fabric_switch_trap(f(), &h, mad.data(), &route));
+}
+
+TEST_F(TopologyTest, disconnected_cable_takes_both_ends_down)
+{
+    set_tables();
+    EXPECT_TRUE(fabric_set_cable(f(), 0, to_next, false));
+    EXPECT_FALSE(settle());
+    EXPECT_EQ(send(0, lid_of(1)).hcas, 0U);
+    EXPECT_EQ(send(1, lid_of(0)).hcas, 0U);
+    EXPECT_EQ(send(0, lid_of(2)).hcas, std::uint64_t(1) << 2);
+    MadBytes mad = directed(Method::get, node_info, 0, {to_next});
+    EXPECT_FALSE(ask(0, mad));
+    mad = directed(Method::get, port_info, to_former, {to_former, to_former});
+    ASSERT_TRUE(ask(0, mad)) << "switch 1 by the long way";
+    EXPECT_EQ(mad[64 + 32] & 0x0f, 1) << "its end is down too";
+    EXPECT_TRUE(fabric_set_cable(f(), 1, to_former, true));
+    mad = directed(Method::get, node_info, 0, {to_next});
+    EXPECT_TRUE(ask(0, mad));
+    EXPECT_EQ(send(0, lid_of(1)).hcas, 0U) << "not active yet";
+    EXPECT_TRUE(fabric_set_cable(f(), 0, to_hca, false));
+    EXPECT_EQ(settle(), 1U << 0);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->state, 1);
+    EXPECT_FALSE(fabric_set_cable(f(), 0, 0, false));
+    EXPECT_FALSE(fabric_set_cable(f(), 0, 4, false));
+}
+
+TEST_F(TopologyTest, removed_switch_returns_without_configuration)
+{
+    set_tables();
+    EXPECT_TRUE(fabric_has_switch(f(), 2));
+    fabric_plug_switch(f(), 2, false);
+    EXPECT_FALSE(fabric_has_switch(f(), 2));
+    EXPECT_EQ(settle(), 1U << 2) << "events of its HCA";
+    EXPECT_EQ(fabric_hca_port(f(), 2)->state, 1);
+    MadBytes mad = directed(Method::get, node_info, 0, {to_former});
+    EXPECT_FALSE(ask(0, mad));
+    EXPECT_EQ(send(0, lid_of(2)).hcas, 0U);
+    EXPECT_EQ(send(0, lid_of(1)).hcas, std::uint64_t(1) << 1);
+    // A cable is moved meanwhile.
+    EXPECT_TRUE(fabric_set_cable(f(), 2, to_hca, false));
+    EXPECT_TRUE(fabric_set_cable(f(), 2, to_hca, true));
+    EXPECT_EQ(fabric_hca_port(f(), 2)->state, 1);
+    fabric_plug_switch(f(), 2, true);
+    EXPECT_EQ(fabric_hca_port(f(), 2)->state, 2);
+    mad = directed(Method::get, port_info, 0, {});
+    ASSERT_TRUE(ask(2, mad));
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 64 + 16), 0) << "no LID";
+    mad = directed(Method::get, linear_table, 0, {});
+    ASSERT_TRUE(ask(2, mad));
+    EXPECT_EQ(mad[64 + 1], Switch::no_port);
+    mad = directed(Method::get, node_info, 0, {to_former});
+    EXPECT_TRUE(ask(0, mad));
+}
+
+TEST_F(TopologyTest, switches_have_names)
+{
+    fabric_name_switch(f(), 1, "middle");
+    MadBytes mad = directed(Method::get, 0x10, 0, {to_next});
+    ASSERT_TRUE(ask(0, mad));
+    EXPECT_STREQ(reinterpret_cast<char*>(mad.data() + 64), "middle");
+    EXPECT_EQ(fabric_switches(f()), ring);
 }
 
 TEST(Cables, wrong_ones_are_found)

@@ -17,7 +17,7 @@ def main():
     hca, lid, management_class, version, method, attribute = (int(text, 0) for text in sys.argv[1:7])
     data = bytes.fromhex(sys.argv[7]) if len(sys.argv) > 7 else b""
     file = os.open(f"/dev/infiniband/umad{hca}", os.O_RDWR)
-    # Of a vendor's class, the OUI is 0. No RMPP.
+    # The OUI of a vendor's class is 0. No RMPP.
     request = bytearray(struct.pack("=I4IBBB3sBx", 0, 0, 0, 0, 0, 1, management_class, version, b"", 0))
     fcntl.ioctl(file, 0xC01C1B01, request)
     ident = struct.unpack_from("=I", request)[0]

@@ -24,6 +24,7 @@ test_both_ends_of_each_switch_port_are_queried_by_lid() {
 # The tests below change the link of the third HCA.
 set_port() { ibportstate "$(switch_lid)" 3 "$@" >/run/ibportstate; } # OPERATION...
 rate() { sed -E 's/ Gb.sec \(([0-9]+X).*/ \1/' /sys/class/infiniband/soft_ib2/ports/1/rate; }
+rate_is() { [ "$(rate)" = "$1" ]; }
 is_active() { port_state_is 2 '4: ACTIVE' && [ "$(port_field 3 LinkState)" = Active ]; }
 becomes_active() {
     sweep
@@ -64,18 +65,18 @@ test_width_and_speed_are_set_and_negotiated() {
     becomes_active
     [ "$(rate)" = '40 4X' ] || fail "$(rate)" || return 1
     set_port width 1 reset
-    wait_for 5 eval '[ "$(rate)" = "10 1X" ]'
+    wait_for 5 rate_is '10 1X'
     becomes_active
     [ "$(port_field 3 LinkWidthActive)" = 1X ]
     [ "$(port_field 3 LinkWidthActive Peer)" = 1X ]
     set_port speed 1 width 255 reset
-    wait_for 5 eval '[ "$(rate)" = "10 4X" ]'
+    wait_for 5 rate_is '10 4X'
     becomes_active
     [ "$(port_field 3 LinkSpeedActive)" = '2.5 Gbps' ]
     set_port speed 3 width 1 reset
-    wait_for 5 eval '[ "$(rate)" = "5 1X" ]'
+    wait_for 5 rate_is '5 1X'
     set_port speed 15 width 255 reset
-    wait_for 5 eval '[ "$(rate)" = "40 4X" ]'
+    wait_for 5 rate_is '40 4X'
     becomes_active
 }
 
@@ -177,4 +178,23 @@ test_agents_of_the_kernel_and_of_programs_get_their_requests() {
     ibping -S -C soft_ib1 &
     wait_for 10 ibping -C soft_ib0 -c 3 "$(lid 2)"
     pkill -x ibping
+}
+
+# Parameters
+
+test_wrong_topologies_are_refused() {
+    local parameters
+    stop_opensm
+    wait_for 10 rmmod soft_ib
+    mark_log
+    for parameters in 'switches=0' 'switches=42' 'switches=4x' 'switches=4 cables=0.1' 'switches=4 cables=0.1-h0-1' \
+        'switches=4 cables=0.1-h300' 'switches=4 cables=0.5-h0' 'switches=4 cables=0.1-h0,0.1-h1' 'cables=0.1-h0' \
+        'switches=4 subnets=2' 'vls=3' 'width=2' 'speed=3'; do
+        # shellcheck disable=SC2086
+        ! insmod /test/soft_ib.ko $parameters 2>/run/refusal || fail "$parameters was accepted" || return 1
+        grep -q 'Invalid parameters' /run/refusal || fail "$parameters: $(cat /run/refusal)" || return 1
+    done
+    logged 'cables=0.1-h1: a port does not exist, or has another cable'
+    logged 'switches=4x is not 1 to 41 ports'
+    start_fabric
 }

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# Nine hosts at a mesh of three by three switches, and OpenSM's routing engines for it. Links of 12x DDR.
+# shellcheck source=../guest/topologies.sh
+. ./topologies.sh
+PORTS=9
+HOSTS=1
+FABRIC="$(mesh 3 | ./topology) vls=8 width=12 speed=2"
+
+before_each() {
+    ! opensm_is_gone || start_opensm
+    wait_for 30 all_ports_active
+}
+
+test_dor_routes_along_the_first_dimension_first() {
+    route_by dor
+    wait_for 30 all_reach_each_other
+    ways_have_at_most 5
+    [ "$(way 1 9)" = 'mesh11 mesh12 mesh13 mesh23 mesh33 ' ] || fail "$(way 1 9)" || return 1
+    [ "$(way 9 1)" = 'mesh33 mesh32 mesh31 mesh21 mesh11 ' ] || fail "$(way 9 1)"
+}
+
+test_lash() {
+    route_by lash
+    wait_for 30 all_reach_each_other
+    ways_have_at_most 5
+}
+
+test_updn() {
+    # The switch in the middle, since a mesh has no roots that OpenSM would find.
+    echo 0x0002c90300ffff04 >/run/roots
+    route_by updn --root_guid_file /run/roots
+    wait_for 30 all_reach_each_other
+}
+
+test_switch_in_the_middle_is_removed_and_returns() {
+    route_by minhop
+    wait_for 30 all_reach_each_other
+    plug_switch 4 0
+    wait_for 10 switches_are 8
+    wait_for 30 all_reach_each_other 1 2 3 4 6 7 8 9
+    # Around it.
+    ways_have_at_most 5 1 2 3 4 6 7 8 9
+    ! way 4 6 | says mesh22 || return 1
+    plug_switch 4 1
+    wait_for 30 all_ports_active
+    wait_for 30 all_reach_each_other
+}
+
+test_width_and_speed_are_those_of_the_parameters() {
+    [ "$(cut -d' ' -f1,3 /sys/class/infiniband/soft_ib0/ports/1/rate)" = '60 (12X' ] || fail "$(cat /sys/class/infiniband/soft_ib0/ports/1/rate)"
+    smpquery portinfo "$(lid 1)" 1 >/run/info
+    grep -qE '^VLCap:\.*VL0-7$' /run/info
+    grep -qE '^LinkWidthActive:\.*12X$' /run/info
+}
