@@ -81,7 +81,7 @@ void join_hca(struct fabric& f, unsigned int hca, unsigned int node, unsigned in
 {
     f.hcas[hca].node = &f.nodes[node];
     f.hcas[hca].node_port = static_cast<std::uint8_t>(port);
-    f.nodes[node].peers[port] = {Peer::Kind::hca, static_cast<std::uint8_t>(hca), 1};
+    f.nodes[node].peers[port] = {Peer::Kind::hca, static_cast<std::uint8_t>(hca), 1, &f.hcas[hca].port};
 }
 
 // Switches and cables that the plan describes.
@@ -89,10 +89,11 @@ void join_as_planned(struct fabric& f, const fabric_plan& plan)
 {
     for (unsigned int i = 0; i < plan.cable_count; ++i) {
         const fabric_cable& cable = plan.cables[i];
+        Switch &node = f.nodes[cable.node], &peer = f.nodes[cable.peer];
         if (cable.peer_port) {
-            f.nodes[cable.node].peers[cable.port] = {Peer::Kind::switch_, cable.peer, cable.peer_port};
-            f.nodes[cable.peer].peers[cable.peer_port] = {Peer::Kind::switch_, cable.node, cable.port};
-            set_cable(f, {&f.nodes[cable.node], cable.port}, true);
+            node.peers[cable.port] = {Peer::Kind::switch_, cable.peer, cable.peer_port, &peer.ports[cable.peer_port]};
+            peer.peers[cable.peer_port] = {Peer::Kind::switch_, cable.node, cable.port, &node.ports[cable.port]};
+            set_cable(f, {&node, cable.port}, true);
         } else {
             join_hca(f, cable.peer, cable.node, cable.port);
         }
@@ -106,7 +107,7 @@ void join_by_subnet(struct fabric& f, const fabric_plan& plan)
         join_hca(f, i, i % plan.subnets, i + 1);
     if (plan.trunk) {
         f.nodes[0].trunk = f.nodes[0].port_count;
-        f.nodes[0].peers[f.nodes[0].trunk] = {Peer::Kind::trunk, 0, 0};
+        f.nodes[0].peers[f.nodes[0].trunk] = {Peer::Kind::trunk, 0, 0, nullptr};
     }
 }
 

@@ -84,6 +84,8 @@ struct Hca : Node {
 struct Peer {
     enum class Kind : std::uint8_t { none, hca, switch_, trunk } kind;
     std::uint8_t index, port;
+    // The port there; null for the trunk.
+    const Port* far;
 };
 
 struct Switch : Node {

@@ -44,25 +44,12 @@ bool is_own_gid(const Port& port, const std::uint8_t* gid)
     return false;
 }
 
-// Port at the other end of a cable, if that is on this machine.
-const Port* port_of(const struct fabric& f, const Peer& peer)
-{
-    switch (peer.kind) {
-    case Peer::Kind::hca:
-        return &f.hcas[peer.index].port;
-    case Peer::Kind::switch_:
-        return &f.nodes[peer.index].ports[peer.port];
-    default:
-        return nullptr;
-    }
-}
-
 // Data needs both ends of a cable active.
-bool passes(const struct fabric& f, const Switch& node, unsigned int egress, bool subnet_management)
+bool passes(const Switch& node, unsigned int egress, bool subnet_management)
 {
+    const Port* far = node.peers[egress].far;
     if (subnet_management)
         return link_is_up(node.ports[egress]);
-    const Port* far = port_of(f, node.peers[egress]);
     return node.ports[egress].active() && (!far || far->active());
 }
 
@@ -103,13 +90,17 @@ void replicate(struct fabric& f, Place at, const fabric_headers& h, fabric_route
     if (!node.ports[at.port].active())
         return;
     // The switch's own port is in no group.
-    const std::uint64_t except = std::uint64_t(1) << at.port | 1;
-    std::uint64_t ports = node.multicast[h.dlid - FABRIC_FIRST_MULTICAST_LID] & ~except;
+    const std::uint64_t externals = (std::uint64_t(2) << node.port_count) - 2, here = std::uint64_t(1) << at.port;
+    std::uint64_t ports = node.multicast[h.dlid - FABRIC_FIRST_MULTICAST_LID] & externals & ~here;
     for (; ports; ports &= ports - 1) {
         const auto egress = static_cast<unsigned int>(__builtin_ctzll(ports));
+        const Peer& peer = node.peers[egress];
         Place next = at;
-        if (egress <= node.port_count && passes(f, node, egress, false) && leave(f, next, egress, h, route) &&
-            further.count < max_passes)
+        if (!passes(node, egress, false))
+            continue;
+        if (peer.kind == Peer::Kind::hca)
+            route.hcas |= std::uint64_t(1) << peer.index;
+        else if (leave(f, next, egress, h, route) && further.count < max_passes)
             further.places[further.count++] = place_of(f, *next.node, next.port);
     }
 }
@@ -118,7 +109,8 @@ void pass_multicast(struct fabric& f, Place at, const fabric_headers& h, fabric_
 {
     if (h.dlid - FABRIC_FIRST_MULTICAST_LID >= static_cast<int>(Switch::multicast_lids))
         return;
-    Further further;
+    // The kernel's compiler flags would clear all of it for each frame.
+    __attribute__((uninitialized)) Further further;
     further.count = 0;
     replicate(f, at, h, route, further);
     for (unsigned int i = 0; i < further.count; ++i)
@@ -152,7 +144,7 @@ void pass_unicast(struct fabric& f, Place at, const fabric_headers& h, fabric_ro
             route.to_switch = place_of(f, node, at.port);
             return;
         }
-        if (egress > node.port_count || egress == at.port || !passes(f, node, egress, subnet_management) ||
+        if (egress > node.port_count || egress == at.port || !passes(node, egress, subnet_management) ||
             !leave(f, at, egress, h, route))
             return;
     }
@@ -160,7 +152,7 @@ void pass_unicast(struct fabric& f, Place at, const fabric_headers& h, fabric_ro
 
 bool leave_directed(struct fabric& f, Place& place, unsigned int egress, const fabric_headers& h, fabric_route& route)
 {
-    return passes(f, *place.node, egress, true) && leave(f, place, egress, h, route);
+    return passes(*place.node, egress, true) && leave(f, place, egress, h, route);
 }
 
 } // namespace soft_ib
