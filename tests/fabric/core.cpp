@@ -16,6 +16,9 @@ namespace {
 // IsTrapSupported: the switch reports port changes.
 constexpr std::uint32_t trap_capability = 1 << 3;
 
+// IsExtendedSpeedsSupported.
+std::uint32_t extended_speeds(const PortAbilities& abilities) { return abilities.speeds > 0x0f ? 1 << 14 : 0; }
+
 } // namespace
 
 void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities)
@@ -53,7 +56,7 @@ void reset_switch(Switch& node, const PortAbilities& abilities)
     }
     node.ports[0].set_port_state(PortState::active);
     node.ports[0].physical_state = link_up;
-    node.ports[0].capabilities = trap_capability;
+    node.ports[0].capabilities = trap_capability | extended_speeds(abilities);
     node.links_due = false;
     node.sampling = {};
     node.life_time = 18;
@@ -103,8 +106,9 @@ void join_as_planned(struct fabric& f, const fabric_plan& plan)
 // HCA i at port i + 1 of its subnet's switch; ports of HCAs of other subnets have no cable.
 void join_by_subnet(struct fabric& f, const fabric_plan& plan)
 {
+    const unsigned int subnets = plan.subnets ? plan.subnets : 1;
     for (unsigned int i = 0; i < f.hca_count; ++i)
-        join_hca(f, i, i % plan.subnets, i + 1);
+        join_hca(f, i, i % subnets, i + 1);
     if (plan.trunk) {
         f.nodes[0].trunk = f.nodes[0].port_count;
         f.nodes[0].peers[f.nodes[0].trunk] = {Peer::Kind::trunk, 0, 0, nullptr};
@@ -127,7 +131,7 @@ void fabric_construct(struct fabric* memory, const fabric_plan* plan)
         hca.port_count = 1;
         hca.guid = fabric_guid(plan->first_hca + i);
         reset_port(hca.port, hca.guid, abilities);
-        hca.port.capabilities = reregister_capability;
+        hca.port.capabilities = reregister_capability | extended_speeds(abilities);
     }
     for (unsigned int i = 0; i < f.switch_count; ++i) {
         const unsigned int ports = plan->switches ? plan->switch_ports[i] : f.hca_count + (plan->trunk && i == 0);
@@ -175,7 +179,7 @@ void fabric_renew_hca(struct fabric* f, unsigned int hca)
 {
     Port& port = f->hcas[hca].port;
     reset_port(port, port.guids[0], abilities_of(port));
-    port.capabilities = reregister_capability;
+    port.capabilities = reregister_capability | extended_speeds(abilities_of(port));
 }
 
 void fabric_set_capabilities(struct fabric* f, unsigned int hca, std::uint32_t set, std::uint32_t clear)

@@ -8,21 +8,25 @@ namespace soft_ib {
 
 namespace {
 
-// Values of LinkWidthEnabled and LinkSpeedEnabled; 0 changes nothing.
-constexpr std::uint8_t all_widths = 0xff, all_speeds = 0x0f;
+// Values of LinkWidthEnabled, LinkSpeedEnabled and LinkSpeedExtEnabled that stand for all supported ones, and for no
+// extended speed; 0 changes nothing.
+constexpr std::uint8_t all_widths = 0xff, all_speeds = 0x0f, all_extended = 31, no_extended = 30;
+// Speeds are bits of one mask: up to QDR, and the extended ones from FDR on.
+constexpr unsigned int extended_shift = 4;
+constexpr std::uint8_t base_speeds = 0x0f, speed_qdr = 4;
 
 bool is_unicast(std::uint16_t lid) { return lid && lid < FABRIC_FIRST_MULTICAST_LID; }
 
 // Components of a Set(PortInfo).
 struct Request {
     PortState state;
-    std::uint8_t physical_state, down_default, widths, speeds, vls;
+    std::uint8_t physical_state, down_default, widths, speeds, extended, vls;
     std::uint16_t lid, sm_lid;
 
     explicit Request(const std::uint8_t* data)
         : state(static_cast<PortState>(data[32] & 0x0f)), physical_state(data[33] >> 4), down_default(data[33] & 0x0f),
-          widths(data[29]), speeds(data[35] & 0x0f), vls(data[43] >> 4), lid(load<std::uint16_t>(data + 16)),
-          sm_lid(load<std::uint16_t>(data + 18))
+          widths(data[29]), speeds(data[35] & 0x0f), extended(data[63] & 0x1f), vls(data[43] >> 4),
+          lid(load<std::uint16_t>(data + 16)), sm_lid(load<std::uint16_t>(data + 18))
     {
     }
 };
@@ -43,6 +47,11 @@ bool may_become(const Port& port, PortState wanted)
     }
 }
 
+bool is_valid_extended(const Port& port, std::uint8_t speeds)
+{
+    return speeds == all_extended || speeds == no_extended || !(speeds & ~(port.speeds_supported >> extended_shift));
+}
+
 bool is_valid_link(const Port& port, const Request& request)
 {
     const bool stays = request.state == PortState::armed || request.state == PortState::active;
@@ -50,7 +59,8 @@ bool is_valid_link(const Port& port, const Request& request)
            !(stays && request.physical_state) && request.down_default <= polling &&
            (request.widths == all_widths || !(request.widths & ~port.widths_supported)) &&
            request.vls <= port.vls_supported &&
-           (request.speeds == all_speeds || !(request.speeds & ~port.speeds_supported));
+           (request.speeds == all_speeds || !(request.speeds & ~(port.speeds_supported & base_speeds))) &&
+           is_valid_extended(port, request.extended);
 }
 
 bool is_valid(const Port& port, PortRole role, const Request& request)
@@ -85,14 +95,27 @@ unsigned int set_addresses(Port& port, const std::uint8_t* data)
     return events;
 }
 
+void set_speeds(Port& port, const Request& request)
+{
+    std::uint8_t base = port.speeds_enabled & base_speeds, extended = port.speeds_enabled & ~base_speeds;
+    if (request.speeds)
+        base = port.speeds_supported & (request.speeds == all_speeds ? base_speeds : request.speeds);
+    if (request.extended == all_extended)
+        extended = port.speeds_supported & ~base_speeds;
+    else if (request.extended == no_extended)
+        extended = 0;
+    else if (request.extended)
+        extended = static_cast<std::uint8_t>(request.extended << extended_shift);
+    port.speeds_enabled = base | extended;
+}
+
 // A link that is to go down, or to be tried again, is so after the answer (fabric_settle()). Enabled widths and speeds
 // take effect when the link comes up the next time.
 unsigned int set_link(Port& port, const Request& request)
 {
     if (request.widths)
         port.widths_enabled = request.widths == all_widths ? port.widths_supported : request.widths;
-    if (request.speeds)
-        port.speeds_enabled = request.speeds == all_speeds ? port.speeds_supported : request.speeds;
+    set_speeds(port, request);
     if (request.vls)
         port.vls_operational = request.vls;
     if (request.down_default) {
@@ -144,7 +167,10 @@ void write_port_info(const Port& port, unsigned int local_port, std::uint8_t gui
     data[32] = static_cast<std::uint8_t>(port.speeds_supported << 4 | static_cast<std::uint8_t>(state));
     data[33] = static_cast<std::uint8_t>(physical_state << 4 | port.down_default);
     data[34] = port.lmc;
-    data[35] = static_cast<std::uint8_t>(port.active_speed << 4 | port.speeds_enabled);
+    // Beside an extended speed, LinkSpeedActive has no meaning.
+    const bool extended = port.active_speed > base_speeds;
+    data[35] = static_cast<std::uint8_t>((extended ? speed_qdr : port.active_speed) << 4 |
+                                         (port.speeds_enabled & base_speeds));
     data[36] = static_cast<std::uint8_t>(port.mtu << 4 | port.sm_sl);
     data[37] = static_cast<std::uint8_t>(port.vls_supported << 4);
     data[39] = data[40] = 8;
@@ -153,6 +179,8 @@ void write_port_info(const Port& port, unsigned int local_port, std::uint8_t gui
     data[50] = guid_count;
     data[51] = port.subnet_timeout;
     data[52] = 16;
+    data[62] = static_cast<std::uint8_t>((port.active_speed & ~base_speeds) | port.speeds_supported >> extended_shift);
+    data[63] = port.speeds_enabled >> extended_shift;
 }
 
 } // namespace soft_ib

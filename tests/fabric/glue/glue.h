@@ -275,8 +275,8 @@ extern bool soft_are_functions;
 enum { SOFT_NETDEV_NONE, SOFT_NETDEV_REPLACES, SOFT_NETDEV_FILTERS, SOFT_NETDEV_KINDS };
 extern unsigned int soft_rdma_netdev;
 /*
- * Bits of PortInfo for a width of lanes and all smaller ones, and for a speed (1 SDR, 2 DDR, 4 QDR) and lower ones; 0:
- * there is none.
+ * Bits for a width of lanes and all smaller ones, as in PortInfo, and for a speed (IB_SPEED_*) and lower ones; 0: there
+ * is none.
  */
 u8 soft_widths_up_to(unsigned int lanes);
 u8 soft_speeds_up_to(unsigned int speed);

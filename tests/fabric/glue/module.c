@@ -19,7 +19,7 @@ MODULE_PARM_DESC(width, "Lanes of all links: 1, 4 (default), 8 or 12");
 
 static unsigned int speed = IB_SPEED_QDR;
 module_param(speed, uint, 0444);
-MODULE_PARM_DESC(speed, "Speed of all links: 1 SDR, 2 DDR, 4 QDR (default)");
+MODULE_PARM_DESC(speed, "Speed of all links: 1 SDR, 2 DDR, 4 QDR (default), 16 FDR, 32 EDR, 64 HDR, 128 NDR");
 
 static unsigned int vls = 1;
 module_param(vls, uint, 0444);
@@ -122,9 +122,12 @@ u8 soft_widths_up_to(unsigned int lanes)
 	}
 }
 
+/* SDR, DDR, QDR; FDR, EDR, HDR, NDR. FDR10, between them, is not of the specification. */
+enum { ALL_SPEEDS = 0xf7 };
+
 u8 soft_speeds_up_to(unsigned int speed)
 {
-	return speed == IB_SPEED_SDR || speed == IB_SPEED_DDR || speed == IB_SPEED_QDR ? 2 * speed - 1 : 0;
+	return is_power_of_2(speed) && (speed & ALL_SPEEDS) ? ALL_SPEEDS & (2 * speed - 1) : 0;
 }
 
 /* PortInfo's code of a number of lanes; 0: there is none. */
@@ -165,7 +168,7 @@ static int __init check_parameters(void)
 		return -EINVAL;
 	}
 	if (!soft_speeds_up_to(speed)) {
-		pr_err("soft_ib: speed=%u is not 1, 2 or 4\n", speed);
+		pr_err("soft_ib: speed=%u is not 1, 2, 4, 16, 32, 64 or 128\n", speed);
 		return -EINVAL;
 	}
 	if (!vl_code(vls)) {

@@ -80,7 +80,10 @@ struct fabric_port {
 	uint8_t lmc, sm_sl, subnet_timeout;
 	/* As in PortInfo: 4 is 2048 bytes, 5 is 4096. */
 	uint8_t mtu;
-	/* As in PortInfo; those of the last link if it is down. */
+	/*
+	 * Width and speed of the link, or of the last one if it is down: LinkWidthActive; LinkSpeedActive, or
+	 * LinkSpeedExtActive shifted by four bits.
+	 */
 	uint8_t active_width, active_speed;
 	/* VLCap of PortInfo: 1 is one data lane, 5 is 15 lanes. */
 	uint8_t vls_supported;
@@ -189,7 +192,7 @@ struct fabric_cable {
 struct fabric_plan {
 	/* The numbers of HCAs and switches are part of their GUIDs: those of joined machines must differ. */
 	unsigned int hcas, first_hca, subnets;
-	/* As in PortInfo; the widths and speeds that all ports support, as bits. */
+	/* As in PortInfo; the widths and speeds that all ports support, as bits of the values above. */
 	uint8_t mtu, widths, speeds, vls;
 	bool trunk;
 	/* Switches other than those described above: their number, their numbers of ports, and all cables; or 0. */

@@ -31,7 +31,7 @@ protected:
     Data unchanged(std::uint32_t number)
     {
         Data data = get(number);
-        data[29] = 0;
+        data[29] = data[63] = 0;
         data[32] &= 0xf0;
         data[33] &= 0x0f;
         data[35] &= 0xf0;
@@ -174,6 +174,42 @@ TEST_F(PortInfoTest, width_and_speed_are_negotiated_when_the_link_comes_up)
     EXPECT_EQ(at_hca().active_speed, speed_qdr);
 }
 
+TEST_F(PortInfoTest, extended_speeds_are_negotiated)
+{
+    const std::uint8_t fdr = 1 << 4, edr = 2 << 4, base = speed_sdr | speed_ddr | speed_qdr;
+    fabric_plan plan = plan_of(hcas);
+    plan.speeds = base | fdr | edr;
+    fabric_construct(f(), &plan);
+    for (unsigned int i = 0; i < hcas; ++i)
+        fabric_set_link(f(), i, true);
+    EXPECT_EQ(at_hca().active_speed, edr);
+    EXPECT_TRUE(at_hca().capabilities & 1 << 14);
+    Data info = get(port);
+    EXPECT_EQ(info[32] >> 4, base);
+    EXPECT_EQ(info[35], speed_qdr << 4 | base);
+    EXPECT_EQ(info[62], 2 << 4 | 3);
+    EXPECT_EQ(info[63], 3);
+    const struct {
+        std::uint8_t set, enabled, speed;
+    } steps[] = {{1, 1, fdr}, {0, 1, fdr}, {30, 0, speed_qdr}, {31, 3, edr}};
+    for (const auto& step : steps) {
+        info = unchanged(port);
+        info[63] = step.set;
+        EXPECT_EQ(set(port, info), 0) << int(step.set);
+        EXPECT_EQ(answer[63], step.enabled) << int(step.set);
+        EXPECT_EQ(set_physical(port, polling), 0);
+        settle();
+        EXPECT_EQ(at_hca().active_speed, step.speed) << int(step.set);
+    }
+    EXPECT_EQ(get(port)[62] >> 4, 2);
+    info = unchanged(port);
+    info[63] = 4;
+    EXPECT_EQ(set(port, info), Mad::invalid_value) << "HDR";
+    fabric_limit_link(f(), hca, 0, base);
+    EXPECT_EQ(at_hca().active_speed, speed_qdr);
+    EXPECT_EQ(get(port)[62] >> 4, 0);
+}
+
 TEST_F(PortInfoTest, link_without_a_common_width_or_speed_stays_down)
 {
     EXPECT_EQ(fabric_limit_link(f(), hca, width_1x, 0), unsigned(FABRIC_PORT_ERROR));
@@ -239,6 +275,7 @@ TEST_F(PortInfoTest, invalid_values_are_refused_and_change_nothing)
         {29, 4, "LinkWidthEnabled 8x"},
         {29, 0x13, "LinkWidthEnabled with 2x"},
         {35, 8, "no LinkSpeedEnabled"},
+        {63, 1, "LinkSpeedExtEnabled FDR"},
         {43, 2 << 4, "OperationalVLs of two lanes"},
     };
     for (const auto& one : wrong) {

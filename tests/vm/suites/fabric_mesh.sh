@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Nine hosts at a mesh of three by three switches, and OpenSM's routing engines for it. Links of 12x DDR.
+# Nine hosts at a mesh of three by three switches, and OpenSM's routing engines for it. Links of 12x EDR.
 # shellcheck source=../guest/topologies.sh
 . ./topologies.sh
 PORTS=9
 HOSTS=1
-FABRIC="$(mesh 3 | ./topology) vls=8 width=12 speed=2"
+FABRIC="$(mesh 3 | ./topology) vls=8 width=12 speed=32"
 
 before_each() {
     ! opensm_is_gone || start_opensm
@@ -48,9 +48,18 @@ test_switch_in_the_middle_is_removed_and_returns() {
     wait_for 30 all_reach_each_other
 }
 
+rate() { cat "/sys/class/infiniband/soft_ib$1/ports/1/rate"; } # NUMBER
 test_width_and_speed_are_those_of_the_parameters() {
-    [ "$(cut -d' ' -f1,3 /sys/class/infiniband/soft_ib0/ports/1/rate)" = '60 (12X' ] || fail "$(cat /sys/class/infiniband/soft_ib0/ports/1/rate)"
+    [ "$(rate 0)" = '300 Gb/sec (12X EDR)' ] || fail "$(rate 0)" || return 1
     smpquery portinfo "$(lid 1)" 1 >/run/info
     grep -qE '^VLCap:\.*VL0-7$' /run/info
     grep -qE '^LinkWidthActive:\.*12X$' /run/info
+    grep -qE '^LinkSpeedExtActive:\.*25.78125 Gbps$' /run/info
+    ibportstate -C soft_ib0 -D 0,1 1 espeed 1 reset >/run/ibportstate
+    wait_for 5 rate_is '168 Gb/sec (12X FDR)'
+    ibportstate -C soft_ib0 -D 0,1 1 espeed 31 reset >/run/ibportstate
+    wait_for 5 rate_is '300 Gb/sec (12X EDR)'
+    sweep
+    wait_for 30 all_ports_active
 }
+rate_is() { [ "$(rate 0)" = "$1" ]; }
