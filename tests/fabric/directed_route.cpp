@@ -21,13 +21,9 @@ Hop leave_by(unsigned int egress, unsigned int port_count)
 Hop advance(Mad smp, unsigned int ingress, unsigned int port_count)
 {
     const unsigned int pointer = smp.hop_pointer(), count = smp.hop_count();
-    if (pointer == 0 && count) {
-        // The first part ends here.
-        smp.set_hop_pointer(1);
-        return leave_by(smp.initial_path()[1], port_count);
-    }
     if (pointer > count)
         return pointer == count + 1 ? Hop{Action::answer_here, 0, 0} : discarded;
+    // Hop pointer 0: the first part ends here, at no port of the directed part.
     if (pointer)
         smp.return_path()[pointer] = static_cast<std::uint8_t>(ingress);
     smp.set_hop_pointer(pointer + 1);
