@@ -46,25 +46,36 @@ protected:
         std::memcpy(mad.data() + 64, data.data(), 64);
         return ask_switch(mad, ingress);
     }
+    // Sets the state of an HCA's port, with its LID. Returns the events.
+    unsigned int set_hca_state(unsigned int hca, std::uint16_t lid, PortState state)
+    {
+        unsigned int events = 0;
+        std::array<std::uint8_t, 256> mad{}, reply{};
+        mad[1] = 0x81;
+        mad[3] = 2;
+        store(mad.data() + 16, port_info);
+        store<std::uint64_t>(mad.data() + 64 + 8, 0xfe80000000000000);
+        store(mad.data() + 64 + 16, lid);
+        store<std::uint16_t>(mad.data() + 64 + 18, 1);
+        mad[64 + 32] = static_cast<std::uint8_t>(state);
+        EXPECT_TRUE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events));
+        return events;
+    }
+    // Same for the switch's port towards it.
+    void set_switch_state(unsigned int hca, PortState state)
+    {
+        std::array<std::uint8_t, 64> data{};
+        data[32] = static_cast<std::uint8_t>(state);
+        store<std::uint64_t>(data.data() + 8, 0xfe80000000000000);
+        EXPECT_TRUE(set_on_switch(port_info, hca + 1, data, hca));
+    }
     // Configures the port of an HCA, and of the switch towards it, as a subnet manager does.
     unsigned int activate(unsigned int hca, std::uint16_t lid)
     {
-        unsigned int events = 0, all = 0;
+        unsigned int all = 0;
         for (const PortState state : {PortState::armed, PortState::active}) {
-            std::array<std::uint8_t, 256> mad{}, reply{};
-            mad[1] = 0x81;
-            mad[3] = 2;
-            store(mad.data() + 16, port_info);
-            store<std::uint64_t>(mad.data() + 64 + 8, 0xfe80000000000000);
-            store(mad.data() + 64 + 16, lid);
-            store<std::uint16_t>(mad.data() + 64 + 18, 1);
-            mad[64 + 32] = static_cast<std::uint8_t>(state);
-            EXPECT_TRUE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events));
-            all |= events;
-            std::array<std::uint8_t, 64> data{};
-            data[32] = static_cast<std::uint8_t>(state);
-            store<std::uint64_t>(data.data() + 8, 0xfe80000000000000);
-            EXPECT_TRUE(set_on_switch(port_info, hca + 1, data, hca));
+            all |= set_hca_state(hca, lid, state);
+            set_switch_state(hca, state);
         }
         std::array<std::uint8_t, 64> table{};
         table.fill(Switch::no_port);

@@ -230,6 +230,31 @@ TEST_F(FabricTest, data_needs_both_ports_active)
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).hcas, std::uint64_t(1) << 1);
 }
 
+TEST_F(FabricTest, data_needs_each_end_of_a_cable_active)
+{
+    const auto passes = [&](std::uint16_t from, std::uint16_t to) {
+        const auto h = datagram(from, to);
+        return fabric_route_frame(f(), from - 1U, &h).hcas != 0;
+    };
+    activate(0, 1);
+    activate(1, 2);
+    EXPECT_TRUE(passes(1, 2) && passes(2, 1));
+    fabric_set_link(f(), 1, false);
+    fabric_set_link(f(), 1, true);
+    for (const PortState state : {PortState::armed, PortState::active})
+        set_switch_state(1, state);
+    EXPECT_FALSE(passes(1, 2)) << "the HCA's end is not active";
+    fabric_set_link(f(), 1, false);
+    fabric_set_link(f(), 1, true);
+    for (const PortState state : {PortState::armed, PortState::active})
+        set_hca_state(1, 2, state);
+    EXPECT_FALSE(passes(1, 2)) << "the switch's end is not active";
+    EXPECT_FALSE(passes(2, 1));
+    for (const PortState state : {PortState::armed, PortState::active})
+        set_switch_state(1, state);
+    EXPECT_TRUE(passes(1, 2) && passes(2, 1));
+}
+
 TEST_F(FabricTest, multicast_follows_the_table_and_skips_the_sender)
 {
     for (unsigned int i = 0; i < hcas; ++i)
