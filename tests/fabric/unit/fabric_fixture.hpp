@@ -50,10 +50,7 @@ protected:
     unsigned int set_hca_state(unsigned int hca, std::uint16_t lid, PortState state)
     {
         unsigned int events = 0;
-        std::array<std::uint8_t, 256> mad{}, reply{};
-        mad[1] = 0x81;
-        mad[3] = 2;
-        store(mad.data() + 16, port_info);
+        MadBytes mad = directed(Method::set, port_info, 0, {}), reply{};
         store<std::uint64_t>(mad.data() + 64 + 8, 0xfe80000000000000);
         store(mad.data() + 64 + 16, lid);
         store<std::uint16_t>(mad.data() + 64 + 18, 1);

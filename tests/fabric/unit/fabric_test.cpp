@@ -92,10 +92,7 @@ TEST_F(FabricTest, unchanged_set_raises_no_event)
 
 TEST_F(FabricTest, pkey_table_is_set_and_read)
 {
-    std::array<std::uint8_t, 256> mad{}, reply{};
-    mad[1] = 0x81;
-    mad[3] = 2;
-    store(mad.data() + 16, pkey_table);
+    MadBytes mad = directed(Method::set, pkey_table, 0, {}), reply{};
     store<std::uint16_t>(mad.data() + 64, 0xffff);
     store<std::uint16_t>(mad.data() + 64 + 2, 0x8001);
     unsigned int events = 0;
@@ -116,10 +113,7 @@ TEST_F(FabricTest, pkey_table_is_set_and_read)
 
 TEST_F(FabricTest, guid_table_is_set_and_read_except_its_first_entry)
 {
-    std::array<std::uint8_t, 256> mad{}, reply{};
-    mad[1] = 0x81;
-    mad[3] = 2;
-    store(mad.data() + 16, guid_info);
+    MadBytes mad = directed(Method::set, guid_info, 0, {}), reply{};
     store<std::uint64_t>(mad.data() + 64, 0x1111);
     store<std::uint64_t>(mad.data() + 64 + 8 * 7, 0x0002c9030000abcd);
     unsigned int events = 0;
@@ -138,11 +132,8 @@ TEST_F(FabricTest, guid_table_is_set_and_read_except_its_first_entry)
 
 TEST_F(FabricTest, guid_cap_is_the_size_of_the_table)
 {
-    std::array<std::uint8_t, 256> mad{}, reply{};
+    MadBytes mad = directed(Method::get, port_info, 0, {}), reply{};
     unsigned int events = 0;
-    mad[1] = 0x81;
-    mad[3] = 1;
-    store(mad.data() + 16, port_info);
     ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
     EXPECT_EQ(reply[64 + 50], FABRIC_GUIDS);
     auto of_switch = directed(Method::get, port_info, 0, {});
@@ -179,11 +170,8 @@ TEST_F(FabricTest, frame_with_a_grh_is_accepted_only_for_the_ports_gids)
 
 TEST_F(FabricTest, sm_info_and_other_classes_are_left_to_the_agents)
 {
-    std::array<std::uint8_t, 256> mad{}, reply{};
+    MadBytes mad = directed(Method::get, 0x20, 0, {}), reply{};
     unsigned int events = 0;
-    mad[1] = 0x81;
-    mad[3] = 1;
-    store<std::uint16_t>(mad.data() + 16, 0x20);
     EXPECT_FALSE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
     mad[1] = 0x03; // subnet administration
     EXPECT_FALSE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
@@ -375,24 +363,14 @@ TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
     fabric_route_frame(f(), 0, &h);
     fabric_count_received(f(), 1, &h);
     const auto read = [&](unsigned int hca) {
-        std::array<std::uint8_t, 256> mad{}, reply{};
+        MadBytes mad = performance(Method::get, port_counters, 1), reply{};
         unsigned int events;
-        mad[0] = mad[2] = 1;
-        mad[1] = 0x04;
-        mad[3] = 1;
-        store(mad.data() + 16, port_counters);
-        mad[64 + 1] = 1;
         EXPECT_TRUE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events));
         return std::pair(load<std::uint32_t>(reply.data() + 64 + 32), load<std::uint32_t>(reply.data() + 64 + 36));
     };
     EXPECT_EQ(read(0), std::pair(1U, 0U));
     EXPECT_EQ(read(1), std::pair(0U, 1U));
-    std::array<std::uint8_t, 256> mad{};
-    mad[0] = mad[2] = 1;
-    mad[1] = 0x04;
-    mad[3] = 1;
-    store(mad.data() + 16, port_counters);
-    mad[64 + 1] = 2;
+    MadBytes mad = performance(Method::get, port_counters, 2);
     auto to_switch = datagram(1, 7);
     to_switch.destination_qpn = 1;
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &to_switch, mad.data(), &route));
@@ -401,16 +379,11 @@ TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
 
 TEST_F(FabricTest, performance_agent_reports_its_class_and_refuses_other_ports)
 {
-    std::array<std::uint8_t, 256> mad{}, reply{};
+    MadBytes mad = performance(Method::get, class_port_info, 0), reply{};
     unsigned int events;
-    mad[0] = mad[2] = 1;
-    mad[1] = 0x04;
-    mad[3] = 1;
-    store(mad.data() + 16, class_port_info);
     ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
     EXPECT_TRUE(load<std::uint16_t>(reply.data() + 64 + 2) & 1 << 9);
-    store(mad.data() + 16, port_counters);
-    mad[64 + 1] = 2;
+    mad = performance(Method::get, port_counters, 2);
     ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
     EXPECT_EQ(load<std::uint16_t>(reply.data() + 4), Mad::invalid_value);
 }

@@ -62,6 +62,18 @@ inline MadBytes directed(Method method, std::uint16_t attribute, std::uint32_t m
     return mad;
 }
 
+// A request to a performance management agent, about a port of its node.
+inline MadBytes performance(Method method, std::uint16_t attribute, std::uint8_t port)
+{
+    MadBytes mad{};
+    mad[0] = mad[2] = 1;
+    mad[1] = 0x04;
+    mad[3] = static_cast<std::uint8_t>(method);
+    store(mad.data() + 16, attribute);
+    mad[64 + 1] = port;
+    return mad;
+}
+
 // Headers of a datagram from one LID to another.
 inline fabric_headers datagram(std::uint16_t slid, std::uint16_t dlid)
 {

@@ -128,11 +128,8 @@ TEST_F(PortInfoTest, polling_or_down_brings_an_active_link_up_anew)
 
 TEST_F(PortInfoTest, hca_carries_out_what_its_own_port_is_told)
 {
-    MadBytes mad{}, reply{};
+    MadBytes mad = directed(Method::set, port_info, 0, {}), reply{};
     unsigned int events = 0;
-    mad[1] = 0x81;
-    mad[3] = 2;
-    store(mad.data() + 16, port_info);
     store(mad.data() + 64 + 8, default_subnet_prefix);
     store<std::uint16_t>(mad.data() + 64 + 16, 2);
     store<std::uint16_t>(mad.data() + 64 + 18, 1);
@@ -242,11 +239,8 @@ TEST_F(PortInfoTest, sleeping_ports_do_not_find_each_other)
     EXPECT_EQ(get(port)[33] >> 4, sleeping);
     fabric_set_link(f(), hca, true);
     EXPECT_EQ(at_hca().state, 2) << "the other end polls";
-    MadBytes mad{}, reply{};
+    MadBytes mad = directed(Method::set, port_info, 0, {}), reply{};
     unsigned int events = 0;
-    mad[1] = 0x81;
-    mad[3] = 2;
-    store(mad.data() + 16, port_info);
     store<std::uint16_t>(mad.data() + 64 + 16, 2);
     store<std::uint16_t>(mad.data() + 64 + 18, 1);
     mad[64 + 33] = sleeping << 4;

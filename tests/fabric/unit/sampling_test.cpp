@@ -17,16 +17,6 @@ protected:
         fabric_sample(f(), us(1000));
     }
     static constexpr std::uint64_t us(std::uint64_t ticks) { return 1000 * ticks; }
-    static MadBytes request(Method method, std::uint16_t attribute, std::uint8_t port)
-    {
-        MadBytes mad{};
-        mad[0] = mad[2] = 1;
-        mad[1] = 0x04;
-        mad[3] = static_cast<std::uint8_t>(method);
-        store(mad.data() + 16, attribute);
-        mad[64 + 1] = port;
-        return mad;
-    }
     std::uint16_t ask(MadBytes& mad)
     {
         unsigned int events = 0;
@@ -38,7 +28,7 @@ protected:
     // Data and packets, sent and received; the last of the counters has no such quantity.
     MadBytes control(std::uint32_t start, std::uint32_t interval, std::uint8_t port = 1)
     {
-        MadBytes mad = request(Method::set, samples_control, port);
+        MadBytes mad = performance(Method::set, samples_control, port);
         store(mad.data() + 64 + 28, start);
         store(mad.data() + 64 + 32, interval);
         store<std::uint16_t>(mad.data() + 64 + 36, 0x4711);
@@ -49,14 +39,14 @@ protected:
     }
     unsigned int status()
     {
-        MadBytes mad = request(Method::get, samples_result, 0);
+        MadBytes mad = performance(Method::get, samples_result, 0);
         EXPECT_EQ(ask(mad), 0);
         EXPECT_EQ(load<std::uint16_t>(mad.data() + 64), 0x4711) << "the tag";
         return load<std::uint16_t>(mad.data() + 64 + 2);
     }
     std::uint32_t value(unsigned int counter)
     {
-        MadBytes mad = request(Method::get, samples_result, 0);
+        MadBytes mad = performance(Method::get, samples_result, 0);
         EXPECT_EQ(ask(mad), 0);
         return load<std::uint32_t>(mad.data() + 64 + 4 + 4 * counter);
     }
@@ -70,7 +60,7 @@ protected:
 
 TEST_F(SamplingTest, agent_describes_its_mechanism)
 {
-    MadBytes mad = request(Method::get, samples_control, 1);
+    MadBytes mad = performance(Method::get, samples_control, 1);
     ASSERT_EQ(ask(mad), 0);
     EXPECT_EQ(mad[64 + 1], 1);
     EXPECT_EQ((mad[64 + 2] + 1) * 4, 1000) << "nanoseconds of a tick";
@@ -102,7 +92,7 @@ TEST_F(SamplingTest, frames_of_the_interval_are_counted)
     const fabric_headers h = datagram(1, 2);
     EXPECT_EQ(value(0), 3 * words(h));
     EXPECT_EQ(value(4), 0U);
-    mad = request(Method::get, samples_control, 1);
+    mad = performance(Method::get, samples_control, 1);
     ASSERT_EQ(ask(mad), 0);
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 28), 100U);
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 32), 200U);
@@ -128,7 +118,7 @@ TEST_F(SamplingTest, sample_in_progress_is_not_interrupted)
     ASSERT_EQ(ask(mad), 0);
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 32), 200U);
     // Nor by cleared counters.
-    mad = request(Method::set, port_counters, 1);
+    mad = performance(Method::set, port_counters, 1);
     ASSERT_EQ(ask(mad), 0);
     send(1);
     fabric_sample(f(), us(1200));
@@ -143,11 +133,11 @@ TEST_F(SamplingTest, wrong_requests_get_a_status)
     mad = control(0, 1);
     mad[23] = 1;
     EXPECT_EQ(ask(mad), Mad::invalid_value) << "there is no second mechanism";
-    mad = request(Method::set, samples_result, 0);
+    mad = performance(Method::set, samples_result, 0);
     EXPECT_EQ(ask(mad), Mad::unsupported_method_attribute);
     // Optional attributes: PortRcvErrorDetails, PortSamplesResultExtended.
     for (const std::uint16_t attribute : {0x15, 0x1e}) {
-        mad = request(Method::get, attribute, 1);
+        mad = performance(Method::get, attribute, 1);
         EXPECT_EQ(ask(mad), Mad::unsupported_method_attribute);
     }
     EXPECT_EQ(fabric_sample(f(), us(1000)), 0U);
@@ -165,7 +155,7 @@ TEST_F(SamplingTest, switch_samples_one_of_its_ports)
     for (unsigned int i = 0; i < 4; ++i)
         fabric_count_received(f(), 1, &h);
     fabric_sample(f(), us(1200));
-    mad = request(Method::get, samples_result, 0);
+    mad = performance(Method::get, samples_result, 0);
     h = datagram(1, 7);
     h.destination_qpn = 1;
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));

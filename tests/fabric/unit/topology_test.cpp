@@ -123,12 +123,7 @@ protected:
     // Frames that a port of switch i has sent.
     std::uint32_t sent(unsigned int i, std::uint8_t port)
     {
-        MadBytes mad{};
-        mad[0] = mad[2] = 1;
-        mad[1] = 0x04;
-        mad[3] = 1;
-        store<std::uint16_t>(mad.data() + 16, 0x12);
-        mad[64 + 1] = port;
+        MadBytes mad = performance(Method::get, 0x12, port);
         fabric_headers h = datagram(lid_of(i), static_cast<std::uint16_t>(11 + i));
         h.destination_qpn = 1;
         EXPECT_TRUE(fabric_switch_mad(f(), i, &h, mad.data(), &route));
