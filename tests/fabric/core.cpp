@@ -16,9 +16,6 @@ namespace {
 // IsTrapSupported: the switch reports port changes.
 constexpr std::uint32_t trap_capability = 1 << 3;
 
-// IsExtendedSpeedsSupported.
-std::uint32_t extended_speeds(const PortAbilities& abilities) { return abilities.speeds > 0x0f ? 1 << 14 : 0; }
-
 } // namespace
 
 void reset_port(Port& port, std::uint64_t guid, const PortAbilities& abilities)
@@ -56,7 +53,7 @@ void reset_switch(Switch& node, const PortAbilities& abilities)
     }
     node.ports[0].set_port_state(PortState::active);
     node.ports[0].physical_state = link_up;
-    node.ports[0].capabilities = trap_capability | extended_speeds(abilities);
+    node.ports[0].capabilities = trap_capability | extended_speeds(abilities.speeds);
     node.links_due = false;
     node.sampling = {};
     node.life_time = 18;
@@ -131,7 +128,7 @@ void fabric_construct(struct fabric* memory, const fabric_plan* plan)
         hca.port_count = 1;
         hca.guid = fabric_guid(plan->first_hca + i);
         reset_port(hca.port, hca.guid, abilities);
-        hca.port.capabilities = reregister_capability | extended_speeds(abilities);
+        hca.port.capabilities = reregister_capability | extended_speeds(abilities.speeds);
     }
     for (unsigned int i = 0; i < f.switch_count; ++i) {
         const unsigned int ports = plan->switches ? plan->switch_ports[i] : f.hca_count + (plan->trunk && i == 0);
@@ -177,9 +174,16 @@ const fabric_port* fabric_hca_port(const struct fabric* f, unsigned int hca) { r
 
 void fabric_renew_hca(struct fabric* f, unsigned int hca)
 {
-    Port& port = f->hcas[hca].port;
+    Hca& old = f->hcas[hca];
+    Port& port = old.port;
+    // The slot may be empty, but have a connected cable.
+    if (old.node)
+        set_cable(*f, {old.node, old.node_port}, false);
     reset_port(port, port.guids[0], abilities_of(port));
-    port.capabilities = reregister_capability | extended_speeds(abilities_of(port));
+    port.capabilities = reregister_capability | extended_speeds(port.speeds_supported);
+    old.links_due = false;
+    old.events = 0;
+    old.sampling = {};
 }
 
 void fabric_set_capabilities(struct fabric* f, unsigned int hca, std::uint32_t set, std::uint32_t clear)
@@ -229,15 +233,20 @@ bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad,
     std::memcpy(reply, mad, FABRIC_MAD_BYTES);
     *events = 0;
     Mad answer(reply);
+    bool answered = false;
     switch (answer.management_class()) {
     case ManagementClass::subnet_lid:
     case ManagementClass::subnet_directed:
-        return answer_smp_of(*f, f->hcas[hca], answer, *events);
+        answered = answer_smp_of(*f, f->hcas[hca], answer, *events);
+        break;
     case ManagementClass::performance:
         f->sampling = true;
-        return answer_performance(f->hcas[hca], answer, f->now);
+        answered = answer_performance(f->hcas[hca], answer, f->now);
+        break;
     }
-    return false;
+    // Those of changes that are done come first.
+    *events |= take_events(f->hcas[hca]);
+    return answered;
 }
 
 namespace {

@@ -45,6 +45,13 @@ void set_cable(struct fabric& f, Place place, bool up);
 // Carries out the changes of links that a Set(PortInfo) of the node has requested.
 void settle_links(struct fabric& f, Switch& node);
 void settle_links(struct fabric& f, Hca& hca);
+// Events of the HCA's link that its driver does not know yet. They are reported once.
+inline unsigned int take_events(Hca& hca)
+{
+    const unsigned int events = hca.events;
+    hca.events = 0;
+    return events;
+}
 
 // routing.cpp
 

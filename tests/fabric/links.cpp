@@ -81,13 +81,6 @@ void train(End near, End far)
 
 void train_at(struct fabric& f, Place place) { train(end_at(place), other_end(f, place.node->peers[place.port])); }
 
-unsigned int take_events(Hca& hca)
-{
-    const unsigned int events = hca.events;
-    hca.events = 0;
-    return events;
-}
-
 } // namespace
 
 void set_cable(struct fabric& f, Place place, bool up)
@@ -140,8 +133,10 @@ unsigned int fabric_limit_link(struct fabric* f, unsigned int number, std::uint8
     Port& port = hca.port;
     if (widths)
         port.widths_supported = port.widths_enabled = widths;
-    if (speeds)
+    if (speeds) {
         port.speeds_supported = port.speeds_enabled = speeds;
+        port.capabilities = (port.capabilities & ~extended_speeds_capability) | extended_speeds(speeds);
+    }
     if (hca.node)
         train_at(*f, {hca.node, hca.node_port});
     return take_events(hca);

@@ -141,6 +141,10 @@ enum class PortRole { hca, own, external };
 std::uint16_t access_port_info(Port& port, PortRole role, bool set, const std::uint8_t* data, unsigned int& events);
 void write_port_info(const Port& port, unsigned int local_port, std::uint8_t guid_count, std::uint8_t* data);
 
+// IsExtendedSpeedsSupported in CapabilityMask of PortInfo: FDR and faster, as bits of PortAbilities' speeds.
+inline constexpr std::uint32_t extended_speeds_capability = 1 << 14;
+inline std::uint32_t extended_speeds(std::uint8_t speeds) { return speeds > 0x0f ? extended_speeds_capability : 0; }
+
 // The best of a set of widths or speeds: its highest bit.
 constexpr std::uint8_t best_of(unsigned int set)
 {

@@ -355,6 +355,19 @@ TEST_F(FabricTest, replugged_hca_has_lost_its_configuration)
     EXPECT_EQ(fabric_hca_port(f(), 0)->guids[0], fabric_guid(0));
 }
 
+TEST_F(FabricTest, hca_is_plugged_into_a_connected_cable)
+{
+    activate(0, 1);
+    fabric_set_link(f(), 0, false);
+    // While the slot is empty.
+    fabric_set_link(f(), 0, true);
+    fabric_renew_hca(f(), 0);
+    fabric_set_link(f(), 0, true);
+    EXPECT_EQ(fabric_hca_port(f(), 0)->state, 2);
+    EXPECT_EQ(activate(0, 1) & FABRIC_PORT_ACTIVE, unsigned(FABRIC_PORT_ACTIVE));
+    EXPECT_EQ(fabric_set_link(f(), 0, false), unsigned(FABRIC_PORT_ERROR));
+}
+
 TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
 {
     activate(0, 1);

@@ -112,6 +112,41 @@ TEST_F(PortInfoTest, request_is_done_before_the_next_one)
     EXPECT_EQ(at_hca().state, 2);
 }
 
+TEST_F(PortInfoTest, error_of_a_port_is_reported_before_it_is_active_again)
+{
+    EXPECT_EQ(set_physical(port, polling), 0);
+    EXPECT_EQ(get(port)[32] & 0x0f, 2) << "done";
+    EXPECT_EQ(set_hca_state(hca, 2, PortState::armed), unsigned(FABRIC_PORT_ERROR));
+    EXPECT_EQ(set_hca_state(hca, 2, PortState::active), unsigned(FABRIC_PORT_ACTIVE));
+    EXPECT_EQ(settle(), 0U) << "it is reported once";
+    // By a MAD for an agent of its own, too.
+    activate(hca, 2);
+    EXPECT_EQ(set_physical(port, polling), 0);
+    EXPECT_EQ(get(port)[32] & 0x0f, 2);
+    MadBytes mad = directed(Method::get, 0x20, 0, {}), reply{};
+    unsigned int events = 0;
+    EXPECT_FALSE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events)) << "SMInfo";
+    EXPECT_EQ(events, unsigned(FABRIC_PORT_ERROR));
+}
+
+TEST_F(PortInfoTest, another_hca_does_not_carry_out_requests_to_the_one_before)
+{
+    MadBytes mad = directed(Method::set, port_info, 0, {}), reply{};
+    unsigned int events = 0;
+    store(mad.data() + 64 + 8, default_subnet_prefix);
+    store<std::uint16_t>(mad.data() + 64 + 16, 2);
+    store<std::uint16_t>(mad.data() + 64 + 18, 1);
+    mad[64 + 33] = polling << 4;
+    ASSERT_TRUE(fabric_hca_mad(f(), hca, mad.data(), reply.data(), &events));
+    fabric_renew_hca(f(), hca);
+    fabric_set_link(f(), hca, true);
+    activate(hca, 2);
+    const std::uint64_t downs = static_cast<const Port&>(at_hca()).counters.link_downed;
+    EXPECT_EQ(settle(), 0U);
+    EXPECT_EQ(at_hca().state, 4);
+    EXPECT_EQ(static_cast<const Port&>(at_hca()).counters.link_downed, downs);
+}
+
 TEST_F(PortInfoTest, polling_or_down_brings_an_active_link_up_anew)
 {
     EXPECT_EQ(set_physical(port, polling), 0);
@@ -205,6 +240,10 @@ TEST_F(PortInfoTest, extended_speeds_are_negotiated)
     fabric_limit_link(f(), hca, 0, base);
     EXPECT_EQ(at_hca().active_speed, speed_qdr);
     EXPECT_EQ(get(port)[62] >> 4, 0);
+    EXPECT_FALSE(at_hca().capabilities & 1 << 14) << "IsExtendedSpeedsSupported without such a speed";
+    const std::uint32_t others = at_hca().capabilities;
+    fabric_limit_link(f(), hca, 0, base | fdr);
+    EXPECT_EQ(at_hca().capabilities, others | 1 << 14);
 }
 
 TEST_F(PortInfoTest, link_without_a_common_width_or_speed_stays_down)
