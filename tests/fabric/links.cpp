@@ -111,7 +111,10 @@ void settle_links(struct fabric& f, Hca& hca)
     if (!hca.links_due)
         return;
     hca.links_due = hca.port.link_due = false;
-    train_at(f, {hca.node, hca.node_port});
+    if (hca.node)
+        train_at(f, {hca.node, hca.node_port});
+    else
+        hca.port.physical_state = hca.port.down_state;
 }
 
 } // namespace soft_ib

@@ -308,6 +308,39 @@ TEST_F(TopologyTest, switches_have_names)
     EXPECT_EQ(fabric_switches(f()), ring);
 }
 
+// The second of two HCAs.
+TEST(HcaWithoutCable, carries_out_what_its_port_is_told)
+{
+    constexpr std::uint8_t ports[] = {2};
+    constexpr fabric_cable cable[] = {{0, 1, 0, 0}};
+    fabric_plan plan = plan_of(2);
+    plan.switches = plan.cable_count = 1;
+    plan.switch_ports = ports;
+    plan.cables = cable;
+    const FabricMemory memory = fabric_memory();
+    fabric_construct(memory.get(), &plan);
+    fabric_set_link(memory.get(), 1, true);
+    const fabric_port* port = fabric_hca_port(memory.get(), 1);
+    for (const std::uint8_t state : {disabled, polling}) {
+        MadBytes mad = directed(Method::set, port_info, 0, {}), reply{};
+        unsigned int events = 0, hca = 0;
+        store<std::uint16_t>(mad.data() + 64 + 16, 2);
+        store<std::uint16_t>(mad.data() + 64 + 18, 1);
+        mad[64 + 33] = static_cast<std::uint8_t>(state << 4);
+        ASSERT_TRUE(fabric_hca_mad(memory.get(), 1, mad.data(), reply.data(), &events));
+        EXPECT_EQ(reply[5], 0);
+        EXPECT_FALSE(fabric_settle(memory.get(), &hca, &events));
+        EXPECT_FALSE(fabric_unsettled(memory.get()));
+        EXPECT_EQ(port->state, 1);
+        EXPECT_EQ(port->physical_state, state);
+        mad = directed(Method::get, port_info, 0, {});
+        ASSERT_TRUE(fabric_hca_mad(memory.get(), 1, mad.data(), reply.data(), &events));
+        EXPECT_EQ(reply[64 + 33] >> 4, state);
+    }
+    fabric_renew_hca(memory.get(), 1);
+    EXPECT_EQ(port->state, 1);
+}
+
 TEST(Cables, wrong_ones_are_found)
 {
     fabric_plan plan = ring_plan();
