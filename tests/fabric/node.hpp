@@ -54,7 +54,7 @@ struct Sampling {
     std::uint32_t start, interval;
     std::uint64_t begin_ns, end_ns;
     std::uint16_t select[count];
-    std::uint32_t values[count];
+    std::uint64_t values[count];
 };
 
 enum class NodeType : std::uint8_t { hca = 1, switch_ = 2 };

@@ -107,19 +107,19 @@ void write_samples_result(const Sampling& sampling, std::uint8_t* data)
     store(data, sampling.tag);
     store(data + 2, static_cast<std::uint16_t>(sampling.status));
     for (unsigned int i = 0; sampling.status == SampleStatus::done && i < Sampling::count; ++i)
-        store(data + 4 + 4 * i, sampling.values[i]);
+        store(data + 4 + 4 * i, saturated(sampling.values[i]));
 }
 
 // Counts from now on, or until now, by the difference of two values of a counter.
 void subtract(Sampling& sampling, const PortCounters& counters)
 {
     for (unsigned int i = 0; i < Sampling::count; ++i)
-        sampling.values[i] -= static_cast<std::uint32_t>(quantity(counters, sampling.select[i]));
+        sampling.values[i] -= quantity(counters, sampling.select[i]);
 }
 void add(Sampling& sampling, const PortCounters& counters)
 {
     for (unsigned int i = 0; i < Sampling::count; ++i)
-        sampling.values[i] += static_cast<std::uint32_t>(quantity(counters, sampling.select[i]));
+        sampling.values[i] += quantity(counters, sampling.select[i]);
 }
 
 // A node's ports, from the number first on, and its one sampling mechanism.

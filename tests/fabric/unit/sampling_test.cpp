@@ -126,6 +126,29 @@ TEST_F(SamplingTest, sample_in_progress_is_not_interrupted)
     EXPECT_EQ(value(2), 3U);
 }
 
+TEST_F(SamplingTest, counters_of_a_sample_stop_at_their_maximum)
+{
+    MadBytes mad = control(0, 200);
+    ASSERT_EQ(ask(mad), 0);
+    fabric_sample(f(), us(1000));
+    fabric_headers h = datagram(1, 2);
+    h.payload_bytes = 1U << 31;
+    for (unsigned int i = 0; i < 9; ++i)
+        fabric_route_frame(f(), 0, &h);
+    fabric_sample(f(), us(1200));
+    EXPECT_EQ(value(0), 0xffffffffU) << "more than 2^32 words";
+    EXPECT_EQ(value(2), 9U);
+}
+
+TEST_F(SamplingTest, another_hca_takes_no_sample)
+{
+    MadBytes mad = control(0, 200);
+    ASSERT_EQ(ask(mad), 0);
+    fabric_sample(f(), us(1000));
+    fabric_renew_hca(f(), 0);
+    EXPECT_EQ(fabric_sample(f(), us(1001)), 0U);
+}
+
 TEST_F(SamplingTest, wrong_requests_get_a_status)
 {
     MadBytes mad = control(0, 1, 2);
