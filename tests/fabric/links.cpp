@@ -164,17 +164,20 @@ bool fabric_set_cable(struct fabric* f, unsigned int number, unsigned int port, 
 
 bool fabric_has_switch(const struct fabric* f, unsigned int number) { return !f->nodes[number].removed; }
 
-void fabric_plug_switch(struct fabric* f, unsigned int number, bool plugged)
+bool fabric_plug_switch(struct fabric* f, unsigned int number, bool plugged)
 {
     Switch& node = f->nodes[number];
+    if (node.trunk)
+        return false;
     if (plugged != node.removed)
-        return;
+        return true;
     node.removed = !plugged;
     if (plugged)
         reset_switch(node, abilities_of(node.ports[1]));
     for (unsigned int i = 1; i <= node.port_count; ++i)
         if (node.peers[i].kind != Peer::Kind::none)
             train_at(*f, {&node, i});
+    return true;
 }
 
 bool fabric_unsettled(const struct fabric* f) { return f->unsettled; }

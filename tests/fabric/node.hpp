@@ -135,8 +135,9 @@ Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_co
 // Same for a response that starts its way back here; the request came from that LID.
 Hop depart_with_answer(Mad smp, std::uint16_t requester, unsigned int port_count);
 
-// port_info.cpp: a port of a switch is its own, which has no link, or an external one.
-enum class PortRole { hca, own, external };
+// port_info.cpp: a port of a switch is its own, which has no link, or an external one. The link of the trunk is not
+// set, since that would be done at one of its ends.
+enum class PortRole { hca, own, external, trunk };
 // Handles a Get or Set(PortInfo), as data has it. Returns the status; nothing is set unless it is 0.
 std::uint16_t access_port_info(Port& port, PortRole role, bool set, const std::uint8_t* data, unsigned int& events);
 void write_port_info(const Port& port, unsigned int local_port, std::uint8_t guid_count, std::uint8_t* data);

@@ -63,11 +63,24 @@ bool is_valid_link(const Port& port, const Request& request)
            is_valid_extended(port, request.extended);
 }
 
+// True if the request leaves the link as it is: up, with all widths and speeds that the port supports.
+bool keeps_link(const Port& port, const Request& request)
+{
+    return request.state != PortState::down && !request.physical_state && request.down_default != sleeping &&
+           (!request.widths || request.widths == all_widths || request.widths == port.widths_supported) &&
+           (!request.speeds || request.speeds == all_speeds ||
+            request.speeds == (port.speeds_supported & base_speeds)) &&
+           (!request.extended || request.extended == all_extended ||
+            request.extended == port.speeds_supported >> extended_shift);
+}
+
 bool is_valid(const Port& port, PortRole role, const Request& request)
 {
-    if (role != PortRole::external && !(is_unicast(request.lid) && is_unicast(request.sm_lid)))
+    const bool has_lid = role == PortRole::own || role == PortRole::hca;
+    if (has_lid && !(is_unicast(request.lid) && is_unicast(request.sm_lid)))
         return false;
-    return role == PortRole::own || is_valid_link(port, request);
+    return role == PortRole::own ||
+           (is_valid_link(port, request) && (role != PortRole::trunk || keeps_link(port, request)));
 }
 
 // Components that are not about the link. Returns the events caused.

@@ -106,11 +106,13 @@ static int plugged_get(void *data, u64 *value)
 
 static int plugged_set(void *data, u64 value)
 {
+	bool possible;
+
 	spin_lock_irq(&soft_fabric_lock);
-	fabric_plug_switch(soft_fabric, (uintptr_t)data, value);
+	possible = fabric_plug_switch(soft_fabric, (uintptr_t)data, value);
 	spin_unlock_irq(&soft_fabric_lock);
 	soft_settle();
-	return 0;
+	return possible ? 0 : -EOPNOTSUPP;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(plugged_fops, plugged_get, plugged_set, "%llu\n");
 

@@ -226,21 +226,30 @@ ENTRY unsigned int fabric_set_link(struct fabric *fabric, unsigned int hca, bool
  * events for the HCA.
  */
 ENTRY unsigned int fabric_limit_link(struct fabric *fabric, unsigned int hca, uint8_t widths, uint8_t speeds);
-/*
- * True if a MAD has requested that links go down or come up anew. That happens in fabric_settle(), after the answer has
- * left. Returns true with events for one HCA; false: there are none.
- */
+/* True if a MAD has requested that links go down or come up anew, which fabric_settle() does. */
 ENTRY bool fabric_unsettled(const struct fabric *fabric);
-ENTRY bool fabric_settle(struct fabric *fabric, unsigned int *hca, unsigned int *events);
 /*
- * Connects or disconnects the cable at a port of a switch; false: there is none. Removes a switch, or inserts one
- * without configuration. Events for HCAs are those of fabric_settle().
+ * Carries out these requests, after the answer has left. Returns true with the number of one HCA and events for it:
+ * call again; false: there are none.
  */
+ENTRY bool fabric_settle(struct fabric *fabric, unsigned int *hca, unsigned int *events);
+
+/* Number of switches; they have the numbers from 0 on. */
 ENTRY unsigned int fabric_switches(const struct fabric *fabric);
+/* The switch's name, up to 63 characters, for NodeDescription. */
 ENTRY void fabric_name_switch(struct fabric *fabric, unsigned int number, const char *name);
+/*
+ * Connects or disconnects the cable at a port of a switch. Returns false if the port has none, or the trunk. Events for
+ * HCAs are those of fabric_settle().
+ */
 ENTRY bool fabric_set_cable(struct fabric *fabric, unsigned int number, unsigned int port, bool up);
+/* False: the switch is removed. */
 ENTRY bool fabric_has_switch(const struct fabric *fabric, unsigned int number);
-ENTRY void fabric_plug_switch(struct fabric *fabric, unsigned int number, bool plugged);
+/*
+ * Removes a switch, or inserts one without configuration. Returns false for the switch of the trunk, which stays.
+ * Events for HCAs are those of fabric_settle().
+ */
+ENTRY bool fabric_plug_switch(struct fabric *fabric, unsigned int number, bool plugged);
 /* The other machine is reachable, or not any more. */
 ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
 

@@ -162,6 +162,35 @@ TEST_F(TrunkTest, inactive_trunk_passes_no_frames)
     EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &smp, mad.data(), &route)) << "but management passes";
 }
 
+// A link has two ends, and the trunk's other one is on the other machine.
+TEST_F(TrunkTest, link_of_the_trunk_is_not_set_at_one_end)
+{
+    a.activate(1);
+    const auto set = [&](unsigned int offset, unsigned int value) {
+        MadBytes mad = directed(Method::set, port_info, trunk_port, {});
+        mad[64 + offset] = static_cast<std::uint8_t>(value);
+        fabric_headers h{};
+        EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
+        EXPECT_FALSE(fabric_unsettled(a.f()));
+        return load<std::uint16_t>(mad.data() + 4) & 0x7fff;
+    };
+    for (const unsigned int state : {sleeping, polling, disabled})
+        EXPECT_EQ(set(33, state << 4), Mad::invalid_value) << "PortPhysicalState " << state;
+    EXPECT_EQ(set(32, 1), Mad::invalid_value) << "PortState DOWN";
+    EXPECT_EQ(set(33, sleeping), Mad::invalid_value) << "LinkDownDefaultState";
+    EXPECT_EQ(set(29, width_1x), Mad::invalid_value) << "LinkWidthEnabled";
+    EXPECT_EQ(set(35, speed_sdr), Mad::invalid_value) << "LinkSpeedEnabled";
+    // As a subnet manager sets it: no change, or all that is supported.
+    for (const unsigned int widths : {0U, 0xffU, unsigned(width_1x | width_4x)})
+        EXPECT_EQ(set(29, widths), 0) << widths;
+    for (const unsigned int speeds : {0, 15, speed_sdr | speed_ddr | speed_qdr})
+        EXPECT_EQ(set(35, speeds), 0) << speeds;
+    EXPECT_EQ(set(33, polling), 0) << "LinkDownDefaultState";
+    EXPECT_EQ(set(32, 4), 0) << "PortState ACTIVE, which it is";
+    const auto h = frame(1, 2);
+    EXPECT_TRUE(fabric_route_frame(a.f(), 0, &h).to_trunk);
+}
+
 TEST_F(TrunkTest, trap_reaches_the_manager_across_the_trunk)
 {
     // The manager is the other machine's LID 1.
