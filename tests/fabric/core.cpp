@@ -320,6 +320,8 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     }
     std::swap(h->source_qpn, h->destination_qpn);
     std::swap(h->slid, h->dlid);
+    if (h->grh)
+        std::swap(h->sgid, h->dgid);
     pass_unicast(*f, {at.node, 0}, *h, *route);
     return leaves(*route);
 }

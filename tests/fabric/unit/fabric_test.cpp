@@ -437,6 +437,26 @@ TEST_F(FabricTest, switch_refuses_requests_of_other_classes_only)
     EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
 }
 
+TEST_F(FabricTest, answer_to_a_request_with_a_grh_has_the_requesters_gid)
+{
+    activate(0, 1);
+    // Congestion control, which no agent takes; performance management.
+    for (const std::uint8_t management_class : {0x21, 0x04}) {
+        MadBytes mad = performance(Method::get, class_port_info, 0);
+        mad[1] = management_class;
+        auto h = datagram(1, 7);
+        h.destination_qpn = 1;
+        h.grh = true;
+        store(h.sgid, default_subnet_prefix);
+        store(h.sgid + 8, fabric_guid(0));
+        store(h.dgid, default_subnet_prefix);
+        store<std::uint64_t>(h.dgid + 8, 0x1234);
+        ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
+        EXPECT_TRUE(fabric_accepts(f(), 0, &h)) << int(management_class);
+        EXPECT_EQ(load<std::uint64_t>(h.sgid + 8), 0x1234U);
+    }
+}
+
 TEST(PKeys, match_when_one_is_a_full_member)
 {
     EXPECT_TRUE(fabric_pkeys_match(0x8001, 0x0001));
