@@ -31,7 +31,14 @@ void respond(Mad mad, std::uint16_t status = 0)
     mad.set_status(static_cast<std::uint16_t>(status | (directed ? Mad::direction_bit : 0)));
 }
 
-void describe(const Node& node, std::uint8_t* data) { std::memcpy(data, node.description, smp_data_bytes); }
+// Answers a request of another base or class version (IBA 13.4.7).
+bool refuse_version(Mad mad)
+{
+    respond(mad, Mad::unsupported_class);
+    return true;
+}
+
+void write_description(const Node& node, std::uint8_t* data) { std::memcpy(data, node.description, smp_data_bytes); }
 
 void write_node_info(const Node& node, unsigned int port, std::uint64_t port_guid, std::uint8_t* data)
 {
@@ -189,13 +196,15 @@ bool answer_smp(Hca& hca, Mad mad, unsigned int& events)
     const bool set = mad.method() == Method::set;
     if (!set && mad.method() != Method::get)
         return false;
+    if (!mad.is_version_1())
+        return refuse_version(mad);
     std::uint16_t status = 0;
     switch (mad.attribute()) {
     // The subnet manager, if one runs here, answers itself.
     case sm_info:
         return false;
     case node_description:
-        describe(hca, mad.data());
+        write_description(hca, mad.data());
         break;
     case node_info:
         write_node_info(hca, 1, hca.port.guids[0], mad.data());
@@ -231,10 +240,12 @@ bool answer_smp(Switch& node, Mad mad, unsigned int ingress)
     const bool set = mad.method() == Method::set;
     if (!set && mad.method() != Method::get)
         return false;
+    if (!mad.is_version_1())
+        return refuse_version(mad);
     std::uint16_t status = 0;
     switch (mad.attribute()) {
     case node_description:
-        describe(node, mad.data());
+        write_description(node, mad.data());
         break;
     case node_info:
         write_node_info(node, ingress, node.guid, mad.data());

@@ -75,6 +75,24 @@ TEST_F(FabricTest, unknown_attributes_and_values_get_a_status)
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0x8000 | Mad::invalid_value);
 }
 
+TEST_F(FabricTest, smps_of_other_versions_get_a_status)
+{
+    for (const unsigned int at : {0, 2}) {
+        MadBytes mad = directed(Method::set, guid_info, 0, {}), reply{};
+        mad[at] = 2;
+        store<std::uint64_t>(mad.data() + 64 + 8, 0x0002c9030000abcd);
+        unsigned int events = 0;
+        ASSERT_TRUE(fabric_hca_mad(f(), 0, mad.data(), reply.data(), &events));
+        EXPECT_EQ(reply[3], 0x81);
+        EXPECT_EQ(load<std::uint16_t>(reply.data() + 4) & 0x7fff, Mad::unsupported_class);
+        EXPECT_EQ(fabric_hca_port(f(), 0)->guids[1], 0U) << "nothing is set";
+        mad = directed(Method::get, node_info, 0, {});
+        mad[at] = 2;
+        ASSERT_TRUE(ask_switch(mad));
+        EXPECT_EQ(load<std::uint16_t>(mad.data() + 4) & 0x7fff, Mad::unsupported_class);
+    }
+}
+
 TEST_F(FabricTest, port_becomes_active_with_its_events)
 {
     EXPECT_EQ(fabric_hca_port(f(), 0)->state, 2);
