@@ -278,8 +278,8 @@ extern unsigned int soft_rdma_netdev;
  * Bits for a width of lanes and all smaller ones, as in PortInfo, and for a speed (IB_SPEED_*) and lower ones; 0: there
  * is none.
  */
-u8 soft_widths_up_to(unsigned int lanes);
-u8 soft_speeds_up_to(unsigned int speed);
+u8 soft_widths_up_to(u64 lanes);
+u8 soft_speeds_up_to(u64 speed);
 /* Guards plugging. */
 extern struct mutex soft_plug_lock;
 
@@ -297,8 +297,7 @@ int soft_plug(struct soft_slot *slot);
 void soft_unplug(struct soft_slot *slot);
 void soft_dispatch(struct soft_slot *slot, unsigned int events);
 void soft_set_link(struct soft_slot *slot, bool up);
-/* Sets the widths and speeds that the port supports, bits of PortInfo, or 0. The link comes up anew. CONTEXT: process.
- */
+/* Limits the port to widths and speeds, as bits; 0: no change. The link comes up anew. CONTEXT: process. */
 void soft_limit_link(struct soft_slot *slot, u8 widths, u8 speeds);
 /* Sets an alias of the port: index 1 to FABRIC_GUIDS - 1; 0 removes it. */
 void soft_set_alias(struct soft_slot *slot, unsigned int index, u64 guid);

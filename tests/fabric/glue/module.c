@@ -106,7 +106,7 @@ static int add_slot(unsigned int index)
 	return soft_plug(slot);
 }
 
-u8 soft_widths_up_to(unsigned int lanes)
+u8 soft_widths_up_to(u64 lanes)
 {
 	switch (lanes) {
 	case 1:
@@ -125,9 +125,9 @@ u8 soft_widths_up_to(unsigned int lanes)
 /* SDR, DDR, QDR; FDR, EDR, HDR, NDR. FDR10, between them, is not of the specification. */
 enum { ALL_SPEEDS = 0xf7 };
 
-u8 soft_speeds_up_to(unsigned int speed)
+u8 soft_speeds_up_to(u64 speed)
 {
-	return is_power_of_2(speed) && (speed & ALL_SPEEDS) ? ALL_SPEEDS & (2 * speed - 1) : 0;
+	return speed <= ALL_SPEEDS && is_power_of_2(speed) && (speed & ALL_SPEEDS) ? ALL_SPEEDS & (2 * speed - 1) : 0;
 }
 
 /* PortInfo's code of a number of lanes; 0: there is none. */

@@ -27,7 +27,8 @@ static int parse_switch(unsigned int number)
 {
 	unsigned int ports;
 	char end;
-	int fields = sscanf(switches[number], "%u%c", &ports, &end);
+	/* Digits are limited: larger numbers would be taken modulo 2^32. */
+	int fields = sscanf(switches[number], "%2u%c", &ports, &end);
 
 	if (fields < 1 || (fields == 2 && end != ':') || ports < 1 || ports > FABRIC_MAX_SWITCH_PORTS) {
 		pr_err("soft_ib: switches=%s is not 1 to %u ports, and a name\n", switches[number],
@@ -43,8 +44,9 @@ static int parse_cable(const char *text, struct fabric_cable *cable)
 	unsigned int node, port, peer, peer_port = 0;
 	char end;
 
-	if (sscanf(text, "%u.%u-h%u%c", &node, &port, &peer, &end) != 3 &&
-	    sscanf(text, "%u.%u-%u.%u%c", &node, &port, &peer, &peer_port, &end) != 4)
+	/* Port 0 of the peer stands for an HCA in struct fabric_cable. */
+	if (sscanf(text, "%3u.%3u-h%3u%c", &node, &port, &peer, &end) != 3 &&
+	    (sscanf(text, "%3u.%3u-%3u.%3u%c", &node, &port, &peer, &peer_port, &end) != 4 || !peer_port))
 		return -EINVAL;
 	if (max(max(node, port), max(peer, peer_port)) > U8_MAX)
 		return -EINVAL;
@@ -62,9 +64,12 @@ int soft_topology_plan(struct fabric_plan *plan)
 	plan->cables = parsed;
 	if (!switch_count && !cable_count)
 		return 0;
-	if (plan->trunk || plan->subnets > 1) {
-		pr_err("soft_ib: with switches and cables, there is no trunk, and subnets=%u is not 1\n",
-		       plan->subnets);
+	if (plan->trunk) {
+		pr_err("soft_ib: with switches and cables, there is no trunk\n");
+		return -EINVAL;
+	}
+	if (plan->subnets > 1) {
+		pr_err("soft_ib: with switches and cables, subnets=%u is not 1\n", plan->subnets);
 		return -EINVAL;
 	}
 	for (i = 0; i < switch_count && !ret; i++)
