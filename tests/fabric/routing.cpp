@@ -9,6 +9,14 @@ namespace {
 // Switches that a frame passes. Tables that form a loop, while a subnet manager changes them, end there.
 constexpr unsigned int max_passes = 64;
 
+// A variable that the kernel's compiler flags do not clear for each call. g++ before 12 has neither the attribute nor
+// flags that clear variables.
+#if __has_attribute(uninitialized)
+#define NOT_CLEARED __attribute__((uninitialized))
+#else
+#define NOT_CLEARED
+#endif
+
 bool multicast(std::uint16_t lid) { return lid >= FABRIC_FIRST_MULTICAST_LID && lid != FABRIC_PERMISSIVE_LID; }
 
 void add(std::uint64_t& counter, std::uint64_t amount) { __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED); }
@@ -109,8 +117,7 @@ void pass_multicast(struct fabric& f, Place at, const fabric_headers& h, fabric_
 {
     if (h.dlid - FABRIC_FIRST_MULTICAST_LID >= static_cast<int>(Switch::multicast_lids))
         return;
-    // The kernel's compiler flags would clear all of it for each frame.
-    __attribute__((uninitialized)) Further further;
+    NOT_CLEARED Further further;
     further.count = 0;
     replicate(f, at, h, route, further);
     for (unsigned int i = 0; i < further.count; ++i)
