@@ -7,8 +7,18 @@
 #include "glue.h"
 #include <linux/workqueue.h>
 
-/* An answer leaves first: an HCA's from a work queue, by its engine. */
+/* An answer leaves first: an HCA's from a work queue, by its engine, which may delay sends (delay_us). */
 enum { SETTLE_MS = 20 };
+
+static unsigned long settle_delay(void)
+{
+	u32 delay_us = 0;
+	unsigned int i;
+
+	for (i = 0; i < soft_hca_count; i++)
+		delay_us = max(delay_us, READ_ONCE(soft_slots[i].delay_us));
+	return msecs_to_jiffies(SETTLE_MS + delay_us / USEC_PER_MSEC);
+}
 
 void soft_settle(void)
 {
@@ -51,7 +61,7 @@ void soft_after_mad(void)
 {
 	soft_sample();
 	if (unlikely(fabric_unsettled(soft_fabric)))
-		schedule_delayed_work(&settling, msecs_to_jiffies(SETTLE_MS));
+		schedule_delayed_work(&settling, settle_delay());
 }
 
 void soft_management_start(void) { soft_hrtimer_setup(&sampler, sampling_due); }
