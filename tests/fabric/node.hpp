@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Nodes of the fabric: HCAs and a switch, their ports, and the agents that answer for them. Used by the C++ files of
+// Nodes of the fabric: HCAs and switches, their ports, and the agents that answer for them. Used by the C++ files of
 // the fabric and their unit tests.
 #pragma once
 #include <cstdint>

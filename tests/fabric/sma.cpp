@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Subnet management agents of HCAs and switch (IBA 14.2), for OpenSM's Gets and Sets. Called for each SMP that arrives
-// at its node; keeps no state of its own.
+// Subnet management agents of HCAs and switches (IBA 14.2), for OpenSM's Gets and Sets. Called for each SMP that
+// arrives at its node; keeps no state of its own.
 #include <cstring>
 
 #include "node.hpp"

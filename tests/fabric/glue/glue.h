@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The kernel side of soft_ib: declarations shared by the C files. Two levels: a slot is a place at the switch, with its
+ * The kernel side of soft_ib: declarations shared by the C files. Two levels: a slot is a place at a switch, with its
  * counters and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
  * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* The module: its parameters, the slots at the switch, and one HCA in each. */
+/* The module: its parameters, the slots at the switches, and one HCA in each. */
 #include "glue.h"
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -238,5 +238,5 @@ static void __exit soft_ib_exit(void) { stop(); }
 
 module_init(soft_ib_init);
 module_exit(soft_ib_exit);
-MODULE_DESCRIPTION("A software InfiniBand fabric: HCAs and a switch");
+MODULE_DESCRIPTION("A software InfiniBand fabric: HCAs and switches");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -283,7 +283,7 @@ ENTRY unsigned int fabric_build_headers(const struct fabric_headers *headers, ui
 ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes, struct fabric_headers *headers);
 
 /*
- * Routes a frame from HCA ingress, by the switch's tables; SMPs by directed route go to the switch. Counts it as sent,
+ * Routes a frame from HCA ingress, by the switches' tables; SMPs by directed route go to the switch. Counts it as sent,
  * unless it never leaves the HCA. The bit of ingress itself: to its own queue pairs.
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
