@@ -296,6 +296,17 @@ TEST_F(FabricTest, two_subnets_are_separate)
     EXPECT_EQ(fabric_route_frame(f(), 1, &h).hcas, 0b010U);
 }
 
+TEST_F(FabricTest, switch_of_the_default_fabric_is_removed_and_returns)
+{
+    EXPECT_EQ(fabric_switches(f()), 1U);
+    EXPECT_TRUE(fabric_plug_switch(f(), 0, false));
+    EXPECT_EQ(fabric_hca_port(f(), 2)->state, 1);
+    EXPECT_TRUE(fabric_plug_switch(f(), 0, true));
+    EXPECT_EQ(fabric_hca_port(f(), 2)->state, 2);
+    construct(2);
+    EXPECT_EQ(fabric_switches(f()), 2U);
+}
+
 TEST_F(FabricTest, each_subnet_has_its_own_switch)
 {
     construct(2);

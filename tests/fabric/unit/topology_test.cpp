@@ -129,6 +129,13 @@ protected:
         EXPECT_TRUE(fabric_switch_mad(f(), i, &h, mad.data(), &route));
         return load<std::uint32_t>(mad.data() + 64 + 32);
     }
+    std::uint32_t sent_between_switches()
+    {
+        std::uint32_t sum = 0;
+        for (unsigned int i = 0; i < ring; ++i)
+            sum += sent(i, to_next) + sent(i, to_former);
+        return sum;
+    }
 
     FabricMemory memory = fabric_memory();
     fabric_route route{};
@@ -190,9 +197,31 @@ TEST_F(TopologyTest, loop_of_the_tables_ends)
     const fabric_route lost = send(0, lid_of(1));
     EXPECT_EQ(lost.hcas, 0U);
     EXPECT_TRUE(lost.sent);
+    set_tables();
+    EXPECT_EQ(sent_between_switches(), 64U);
     // All ports at all switches: copies in both directions.
     set_groups({0b1110, 0b1110, 0b1110});
     EXPECT_EQ(send(0, group).hcas, 0b111U);
+    // The first switch sends two.
+    EXPECT_EQ(sent_between_switches(), 64U + 64U + 2U);
+}
+
+TEST_F(TopologyTest, answer_to_a_request_that_cuts_its_way_arrives)
+{
+    set_tables();
+    fabric_headers h = datagram(lid_of(0), 12);
+    h.destination_qpn = h.source_qpn = 0;
+    route = fabric_route_frame(f(), 0, &h);
+    MadBytes mad = directed(Method::set, port_info, to_former, {});
+    mad[1] = 0x01;
+    mad[64 + 33] = disabled << 4;
+    ASSERT_TRUE(fabric_switch_mad(f(), route.to_switch, &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
+    EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0);
+    settle();
+    h = datagram(lid_of(0), 12);
+    h.destination_qpn = 0;
+    EXPECT_FALSE(fabric_route_frame(f(), 0, &h).to_switch) << "the link is down";
 }
 
 TEST_F(TopologyTest, group_frame_is_replicated_at_each_switch)
@@ -201,6 +230,8 @@ TEST_F(TopologyTest, group_frame_is_replicated_at_each_switch)
     set_groups({1 << to_hca | 1 << to_next | 1 << to_former, 1 << to_hca | 1 << to_former, 1 << to_hca | 1 << to_next});
     for (unsigned int from = 0; from < ring; ++from)
         EXPECT_EQ(send(from, group).hcas, 0b111U) << from;
+    set_tables();
+    EXPECT_EQ(sent_between_switches(), 3 * 2U) << "each by two cables";
     set_groups({1 << to_hca | 1 << to_next, 1 << to_hca | 1 << to_former, 0});
     EXPECT_EQ(send(0, group).hcas, 0b011U);
     EXPECT_EQ(send(2, group).hcas, 0b100U) << "its own members only";
@@ -232,6 +263,17 @@ TEST_F(TopologyTest, switch_behind_another_one_is_asked_by_lid)
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
     EXPECT_EQ(mad[6], 0);
     EXPECT_EQ(h.slid, 12) << "of the switch where the directed part began";
+}
+
+TEST_F(TopologyTest, directed_route_goes_on_by_lid_to_a_third_switch)
+{
+    set_tables();
+    // By its port to switch 1, from there by LID to switch 2.
+    MadBytes mad = directed(Method::get, node_info, 0, {to_next});
+    store<std::uint16_t>(mad.data() + 34, 13);
+    ASSERT_TRUE(ask(0, mad));
+    EXPECT_EQ(mad[3], 0x81);
+    EXPECT_EQ(mad[64 + 36], to_former) << "switch 2, asked by that port";
 }
 
 TEST_F(TopologyTest, trap_of_a_distant_switch_reaches_the_manager)

@@ -191,6 +191,15 @@ TEST_F(TrunkTest, link_of_the_trunk_is_not_set_at_one_end)
     EXPECT_TRUE(fabric_route_frame(a.f(), 0, &h).to_trunk);
 }
 
+TEST_F(TrunkTest, switch_of_the_trunk_stays)
+{
+    EXPECT_FALSE(fabric_plug_switch(a.f(), 0, false));
+    EXPECT_TRUE(fabric_has_switch(a.f(), 0));
+    EXPECT_FALSE(fabric_set_cable(a.f(), 0, trunk_port, false));
+    EXPECT_TRUE(fabric_set_cable(a.f(), 0, hca_port, false));
+    EXPECT_EQ(fabric_hca_port(a.f(), 0)->state, 1);
+}
+
 TEST_F(TrunkTest, trap_reaches_the_manager_across_the_trunk)
 {
     // The manager is the other machine's LID 1.
