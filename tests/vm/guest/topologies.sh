@@ -76,6 +76,10 @@ plug_switch() { # NUMBER 0|1
     write "$debug/switch$1/plugged" "$2"
     sweep
 }
+plug_all_switches() {
+    local knob
+    for knob in "$debug"/switch*/plugged; do write "$knob" 1; done
+}
 set_cable() { # NUMBER PORT 0|1
     write "$debug/switch$1/cable" "$2 $3"
     sweep

@@ -10,10 +10,38 @@ HOSTS=1
 FABRIC=$(fat_tree 4 | ./topology)
 
 before_each() {
+    plug_all_switches
+    write "$debug/switch0/cable" '3 1'
     ! opensm_is_gone || start_opensm
     wait_for 30 all_ports_active
 }
 
+# Prints what parameters of soft_ib describe, in an order that does not depend on that of the nodes: the number of HCAs;
+# of each switch the number of ports, and the cables by port: to an HCA, or to that port of a switch.
+shape() {
+    tr ' ' '\n' | awk -F= '
+        $1 == "hcas"
+        $1 == "switches" {
+            count = split($2, ports, ",")
+            for (i = 1; i <= count; i++) sub(/:.*/, "", ports[i])
+        }
+        $1 == "cables" {
+            for (i = split($2, cables, ","); i > 0; i--) {
+                split(cables[i], ends, "-")
+                split(ends[1], near, ".")
+                split(ends[2], far, ".")
+                peer[near[1], near[2]] = far[2] ? far[2] : "h"
+                if (far[2]) peer[far[1], far[2]] = near[2]
+            }
+        }
+        END {
+            for (i = 0; i < count; i++) {
+                printf "%d:", ports[i + 1]
+                for (port = 1; port <= ports[i + 1]; port++) printf " %s", peer[i, port]
+                print ""
+            }
+        }' | sort
+}
 test_nodes_and_links_are_those_of_the_file() {
     ibnetdiscover >/run/net
     [ "$(grep -c '^Switch' /run/net)" = 6 ]
@@ -24,8 +52,9 @@ test_nodes_and_links_are_those_of_the_file() {
     grep -qE '^\[3\].*\[3\].*"spine1"' /run/leaf
     grep -qE '^\[4\].*\[3\].*"spine2"' /run/leaf
     # The output describes the same fabric.
-    ./topology /run/net >/run/parameters
-    [ "$(grep -oE '[0-9]+\.[0-9]+-(h[0-9]+|[0-9]+\.[0-9]+)' /run/parameters | wc -l)" = 16 ] || fail "$(cat /run/parameters)"
+    fat_tree 4 | ./topology | shape >/run/expected
+    ./topology /run/net | shape >/run/shape
+    diff /run/expected /run/shape
 }
 
 routes_by() { # ENGINE
@@ -61,6 +90,7 @@ test_link_of_a_leaf_fails_and_returns() {
 }
 
 test_spine_is_removed_and_returns() {
+    route_by minhop
     plug_switch 4 0
     wait_for 10 switches_are 5
     wait_for 30 spines_are 'spine2 '
@@ -91,6 +121,5 @@ test_multicast_reaches_hosts_of_all_leaves() {
     on 1 ping -q -c 20 -i 0.05 ff02::1%ib0 >/dev/null
     for host in 3 5 8; do
         wait_for 5 eval "[ \$(statistic $host multicast) -ge $((before[host] + 20)) ]"
-        [ "$(statistic $host multicast)" -lt $((before[host] + 40)) ] || fail "copies at host $host" || return 1
     done
 }

@@ -9,6 +9,7 @@ HOSTS=1
 FABRIC="$(mesh 3 | ./topology) vls=8 width=12 speed=32"
 
 before_each() {
+    plug_all_switches
     ! opensm_is_gone || start_opensm
     wait_for 30 all_ports_active
 }
@@ -35,6 +36,7 @@ test_updn() {
 }
 
 test_switch_in_the_middle_is_removed_and_returns() {
+    local switches
     route_by minhop
     wait_for 30 all_reach_each_other
     plug_switch 4 0
@@ -42,7 +44,8 @@ test_switch_in_the_middle_is_removed_and_returns() {
     wait_for 30 all_reach_each_other 1 2 3 4 6 7 8 9
     # Around it.
     ways_have_at_most 5 1 2 3 4 6 7 8 9
-    ! way 4 6 | says mesh22 || return 1
+    switches=$(way 4 6)
+    [[ $switches != *mesh22* ]] || fail "$switches" || return 1
     plug_switch 4 1
     wait_for 30 all_ports_active
     wait_for 30 all_reach_each_other
