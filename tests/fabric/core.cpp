@@ -209,19 +209,14 @@ unsigned int fabric_set_alias(struct fabric* f, unsigned int hca, unsigned int i
 
 namespace {
 
-// Answers an SMP, after what an earlier one has requested is done.
-bool answer_smp_of(struct fabric& f, Hca& hca, Mad smp, unsigned int& events)
+// Answers an SMP at an HCA or a switch, after what an earlier one has requested is done. argument: events of the HCA's
+// port, or the port of the switch that it arrived at.
+template <class NodeKind, class Argument>
+bool answer_settled(struct fabric& f, NodeKind& node, Mad smp, Argument& argument)
 {
-    settle_links(f, hca);
-    const bool answered = answer_smp(hca, smp, events);
-    f.unsettled |= hca.links_due;
-    return answered;
-}
-bool answer_smp_at(struct fabric& f, Place at, Mad smp)
-{
-    settle_links(f, *at.node);
-    const bool answered = answer_smp(*at.node, smp, at.port);
-    f.unsettled |= at.node->links_due;
+    settle_links(f, node);
+    const bool answered = answer_smp(node, smp, argument);
+    f.unsettled |= node.links_due;
     return answered;
 }
 
@@ -237,7 +232,7 @@ bool fabric_hca_mad(struct fabric* f, unsigned int hca, const std::uint8_t* mad,
     switch (answer.management_class()) {
     case ManagementClass::subnet_lid:
     case ManagementClass::subnet_directed:
-        answered = answer_smp_of(*f, f->hcas[hca], answer, *events);
+        answered = answer_settled(*f, f->hcas[hca], answer, *events);
         break;
     case ManagementClass::performance:
         f->sampling = true;
@@ -267,7 +262,7 @@ bool directed_smp(struct fabric& f, Place at, fabric_headers& h, Mad smp, fabric
     for (unsigned int i = 0; i < max_smp_hops; ++i) {
         Hop hop = arrive_by_directed_route(smp, at.port, at.node->port_count);
         if (hop.action == Hop::Action::answer_here) {
-            if (!answer_smp_at(f, at, smp))
+            if (!answer_settled(f, *at.node, smp, at.port))
                 return false;
             hop = depart_with_answer(smp, h.slid, at.node->port_count);
         }
@@ -306,7 +301,7 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     case ManagementClass::subnet_directed:
         return directed_smp(*f, at, *h, mad, *route);
     case ManagementClass::subnet_lid:
-        if (mad.method() == Method::trap_repress || !answer_smp_at(*f, at, mad))
+        if (mad.method() == Method::trap_repress || !answer_settled(*f, *at.node, mad, at.port))
             return false;
         break;
     case ManagementClass::performance:
