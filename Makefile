@@ -67,7 +67,7 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/vm/test-checks tests/install/test-check-tools tests/fabric/unit/test-topology
+	    tests/vm/test-checks tests/install/test-check-tools tests/fabric/unit/test-topology tests/fabric/unit/test-draw
 
 test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
 	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)

@@ -400,6 +400,7 @@ void soft_debugfs_start(void)
 	debugfs_create_file("held_netdev", 0200, root, NULL, &held_netdev_fops);
 	soft_capture_start(root);
 	soft_topology_debugfs(root);
+	soft_view_debugfs(root);
 	for (i = 0; i < soft_hca_count; i++) {
 		struct soft_slot *slot = &soft_slots[i];
 		char name[8];

@@ -319,6 +319,9 @@ int soft_topology_plan(struct fabric_plan *plan);
 void soft_topology_name(void);
 void soft_topology_debugfs(struct dentry *root);
 
+/* view.c */
+void soft_view_debugfs(struct dentry *root);
+
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);

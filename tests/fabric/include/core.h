@@ -252,6 +252,22 @@ ENTRY bool fabric_has_switch(const struct fabric *fabric, unsigned int number);
 ENTRY bool fabric_plug_switch(struct fabric *fabric, unsigned int number, bool plugged);
 /* The other machine is reachable, or not any more. */
 ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
+/* Node at the other end of a cable. */
+enum fabric_peer_kind { FABRIC_NOTHING, FABRIC_HCA, FABRIC_SWITCH, FABRIC_OTHER_MACHINE };
+/* A port and its cable. peer is the number of the HCA or switch, peer_port its port. */
+struct fabric_port_view {
+	const char *name;
+	const struct fabric_port *port;
+	enum fabric_peer_kind peer_kind;
+	uint8_t peer, peer_port;
+	/* Counters since the port was created or reset by PMA; bytes from LRH to ICRC. */
+	uint64_t sent_packets, received_packets, sent_bytes, received_bytes;
+	uint32_t link_downed;
+};
+ENTRY struct fabric_port_view fabric_view_hca(const struct fabric *fabric, unsigned int hca);
+/* Returns false if the switch does not have the port; port 0 is its own. */
+ENTRY bool fabric_view_switch_port(const struct fabric *fabric, unsigned int number, unsigned int port,
+				   struct fabric_port_view *view);
 
 /*
  * Handles a MAD that arrived at an HCA. Returns true if reply holds the answer to be sent; false: it is for another

@@ -57,6 +57,17 @@ test_nodes_and_links_are_those_of_the_file() {
     diff /run/expected /run/shape
 }
 
+test_picture_has_each_link_and_its_state() {
+    # Each of the eight cables between switches is there at both ends.
+    ./draw >/run/drawn
+    [ "$(grep -c '  active  4x QDR' /run/drawn)" = $((8 + 2 * 8)) ]
+    set_cable 0 3 0
+    ./draw >/run/drawn
+    [ "$(grep -c '  active  4x QDR' /run/drawn)" = $((8 + 2 * 7)) ]
+    grep -qE '^   3  down  .*  spine1 port 1 .* down [0-9]+ times$' /run/drawn
+    ./draw --svg | python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.stdin)'
+}
+
 routes_by() { # ENGINE
     route_by "$1"
     wait_for 30 all_reach_each_other
