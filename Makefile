@@ -18,7 +18,7 @@ dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
               $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx find-ofed version)
 # The packages' documentation, with all that it links to.
-doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation $(wildcard tests/*/README.md)
+doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation soft_ib/README.md $(wildcard tests/*/README.md)
 # files, directory
 copy      = mkdir -p $(2) && tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(1) | tar -x --no-same-owner -C $(2)
 # A compiler that the command line names, as DKMS does for a kernel built with clang: CC=clang or LLVM=1.
@@ -48,7 +48,7 @@ dkms-doc: # the packages' documentation, in DOCDIR under DESTDIR
 	$(call copy,$(doc-files),$(DESTDIR)$(DOCDIR))
 
 deb: ## the Debian package ib-ipoib-dkms, in build/deb/
-	@packaging/build-deb $(version)
+	@packaging/build-deb ib_ipoib $(version)
 
 rpm: ## the RPM package ib_ipoib-dkms, in build/rpm/; KMOD=1: one of the module compiled for KVER, in build/rpm-kmod/; KEY=file CERT=file sign it
 	@packaging/build-rpm $(version) $(if $(KMOD),kernel=$(KVER) kernel_dir=$(KDIR) $(if $(cc),"cc=$(cc)") \
@@ -67,7 +67,7 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/vm/test-checks tests/install/test-check-tools tests/fabric/unit/test-topology tests/fabric/unit/test-draw
+	    tests/vm/test-checks tests/install/test-check-tools soft_ib/unit/test-topology soft_ib/unit/test-draw
 
 test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
 	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)
@@ -135,9 +135,10 @@ matrix-rt     = $(foreach series,7 6.12 6.1,"env LOGS=matrix-$(series)-rt $(MAKE
 test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and without LTO, and threads on arm64; FLAVOUR=rt: with PREEMPT_RT; ARCH=arm64: seven of them on arm64; TESTS, JOBS as above
 	@$(if $(filter arm64,$(ARCH)),TESTS="$(or $(TESTS),$(arm64-suites))") scripts/sum-tests $(matrix-$(if $(filter rt,$(FLAVOUR)),rt,$(or $(ARCH),$(shell dpkg --print-architecture))))
 
-test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, and for another ib_core
+test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, for another ib_core, and of the fabric's package
 	@scripts/check-probes
 	@tests/install/test-ofed
+	@tests/install/test-soft-ib
 
 # Suites that use memory and locks most, on a kernel that checks both.
 test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak, which is built first, in 15 minutes
@@ -159,7 +160,7 @@ clean: ## remove build results, except the caches in build/
 	@# Not Kbuild's: it would take the modules and archives out of build/ too.
 	@find . \( -path ./build -o -path ./.git \) -prune -o -type f \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 	    -o -name '.*.cmd' -o -name '*.dbg' -o -name '*.probe*' -o -name '*_unity.cpp' -o -name modules.order -o -name Module.symvers \) -exec rm -f {} +
-	@rm -rf include/generated tests/fabric/include/generated
+	@rm -rf include/generated soft_ib/include/generated
 
 help: ## this list
 	@printf 'ib_ipoib %s\n\n' '$(version)'

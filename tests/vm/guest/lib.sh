@@ -215,7 +215,7 @@ plug_in() { # HOST
     sweep
 }
 
-# Captures of everything on the fabric's wire (tests/fabric/README.md); the host's check-captures checks the handed-out
+# Captures of everything on the fabric's wire (soft_ib/README.md); the host's check-captures checks the handed-out
 # ones. Start background processes before, or they hold the capture open.
 start_capture() { exec {capture}<$debug/capture; }
 end_capture() { # NAME

@@ -240,3 +240,4 @@ module_init(soft_ib_init);
 module_exit(soft_ib_exit);
 MODULE_DESCRIPTION("A software InfiniBand fabric: HCAs and switches");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION(SOFT_IB_VERSION);

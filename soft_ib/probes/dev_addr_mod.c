@@ -1,0 +1,1 @@
+../../shim/probes/dev_addr_mod.c

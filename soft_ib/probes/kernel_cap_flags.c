@@ -1,0 +1,1 @@
+../../shim/probes/kernel_cap_flags.c

@@ -1,0 +1,1 @@
+../../shim/probes/napi_without_weight.c

@@ -1,0 +1,1 @@
+../../shim/probes/pcpu_stat_type.c

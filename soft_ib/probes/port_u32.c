@@ -1,0 +1,1 @@
+../../shim/probes/port_u32.c

@@ -1,0 +1,1 @@
+../../shim/probes/rdma_netdev_timeout.c

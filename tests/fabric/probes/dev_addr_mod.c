@@ -1,1 +1,0 @@
-../../../shim/probes/dev_addr_mod.c

@@ -1,1 +1,0 @@
-../../../shim/probes/kernel_cap_flags.c

@@ -1,1 +1,0 @@
-../../../shim/probes/napi_without_weight.c

@@ -1,1 +1,0 @@
-../../../shim/probes/pcpu_stat_type.c

@@ -1,1 +1,0 @@
-../../../shim/probes/port_u32.c

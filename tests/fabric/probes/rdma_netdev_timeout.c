@@ -1,1 +1,0 @@
-../../../shim/probes/rdma_netdev_timeout.c
