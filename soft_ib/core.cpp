@@ -75,7 +75,7 @@ constexpr unsigned int max_smp_hops = 256;
 // IsClientReregistrationSupported.
 constexpr std::uint32_t reregister_capability = 1 << 25;
 
-bool leaves(const fabric_route& route) { return route.hcas || route.to_trunk; }
+bool leaves(const fabric_route& route) { return route.hcas || route.trunks; }
 
 void join_hca(struct fabric& f, unsigned int hca, unsigned int node, unsigned int port)
 {
@@ -106,10 +106,10 @@ void join_by_subnet(struct fabric& f, const fabric_plan& plan)
     const unsigned int subnets = plan.subnets ? plan.subnets : 1;
     for (unsigned int i = 0; i < f.hca_count; ++i)
         join_hca(f, i, i % subnets, i + 1);
-    if (plan.trunk) {
-        f.nodes[0].trunk = f.nodes[0].port_count;
-        f.nodes[0].peers[f.nodes[0].trunk] = {Peer::Kind::trunk, 0, 0, nullptr};
-    }
+    if (plan.trunks)
+        f.nodes[0].first_trunk = static_cast<std::uint8_t>(f.hca_count + 1);
+    for (std::uint8_t i = 0; i < plan.trunks; ++i)
+        f.nodes[0].peers[f.nodes[0].first_trunk + i] = {Peer::Kind::trunk, i, 0, nullptr};
 }
 
 } // namespace
@@ -131,7 +131,7 @@ void fabric_construct(struct fabric* memory, const fabric_plan* plan)
         hca.port.capabilities = reregister_capability | extended_speeds(abilities.speeds);
     }
     for (unsigned int i = 0; i < f.switch_count; ++i) {
-        const unsigned int ports = plan->switches ? plan->switch_ports[i] : f.hca_count + (plan->trunk && i == 0);
+        const unsigned int ports = plan->switches ? plan->switch_ports[i] : f.hca_count + (i == 0 ? plan->trunks : 0U);
         Switch& node = f.nodes[i];
         node.type = NodeType::switch_;
         node.port_count = static_cast<std::uint8_t>(ports);
@@ -256,7 +256,7 @@ bool refuse_class(Mad mad)
     return true;
 }
 
-// A directed-route SMP at a switch, and at each one that it then arrives at, until it leaves for an HCA or the trunk.
+// A directed-route SMP at a switch, and at each one that it then arrives at, until it leaves for an HCA or a trunk.
 bool directed_smp(struct fabric& f, Place at, fabric_headers& h, Mad smp, fabric_route& route)
 {
     for (unsigned int i = 0; i < max_smp_hops; ++i) {

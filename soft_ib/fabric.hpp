@@ -31,8 +31,8 @@ inline Place place_at(struct fabric& f, std::uint32_t ingress)
 {
     if (ingress & FABRIC_AT_SWITCH)
         return {&f.nodes[ingress >> 8 & 0xff], ingress & 0xff};
-    if (ingress == FABRIC_TRUNK)
-        return {&f.nodes[0], f.nodes[0].trunk};
+    if (ingress >= FABRIC_TRUNK)
+        return {&f.nodes[0], f.nodes[0].first_trunk + (ingress - FABRIC_TRUNK)};
     return {f.hcas[ingress].node, f.hcas[ingress].node_port};
 }
 

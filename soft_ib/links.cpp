@@ -145,11 +145,9 @@ unsigned int fabric_limit_link(struct fabric* f, unsigned int number, std::uint8
     return take_events(hca);
 }
 
-void fabric_set_trunk(struct fabric* f, bool up)
+void fabric_set_trunk(struct fabric* f, unsigned int trunk, bool up)
 {
-    const Place place = place_at(*f, FABRIC_TRUNK);
-    if (place.port)
-        set_cable(*f, place, up);
+    set_cable(*f, place_at(*f, FABRIC_TRUNK + trunk), up);
 }
 
 bool fabric_set_cable(struct fabric* f, unsigned int number, unsigned int port, bool up)
@@ -167,7 +165,7 @@ bool fabric_has_switch(const struct fabric* f, unsigned int number) { return !f-
 bool fabric_plug_switch(struct fabric* f, unsigned int number, bool plugged)
 {
     Switch& node = f->nodes[number];
-    if (node.trunk)
+    if (node.first_trunk)
         return false;
     if (plugged != node.removed)
         return true;

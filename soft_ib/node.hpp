@@ -80,11 +80,11 @@ struct Hca : Node {
     unsigned int events;
 };
 
-// Other end of a cable: an HCA, a port of a switch, or the trunk.
+// Other end of a cable: an HCA, a port of a switch, or a trunk.
 struct Peer {
     enum class Kind : std::uint8_t { none, hca, switch_, trunk } kind;
     std::uint8_t index, port;
-    // The port there; null for the trunk.
+    // The port there; null for a trunk.
     const Port* far;
 };
 
@@ -99,8 +99,8 @@ struct Switch : Node {
     Peer peers[max_ports];
     // Removed: no link of its is up.
     bool removed;
-    // The port of the trunk, or 0.
-    std::uint8_t trunk;
+    // Port of the first trunk, or 0; those of the others follow.
+    std::uint8_t first_trunk;
     std::uint16_t forwarding_top;
     std::uint8_t default_port, life_time;
     // A port changed since the subnet manager last read this.
@@ -135,7 +135,7 @@ Hop arrive_by_directed_route(Mad smp, unsigned int ingress, unsigned int port_co
 // Same for a response that starts its way back here; the request came from that LID.
 Hop depart_with_answer(Mad smp, std::uint16_t requester, unsigned int port_count);
 
-// port_info.cpp: a port of a switch is its own, which has no link, or an external one. The link of the trunk is not
+// port_info.cpp: a port of a switch is its own, which has no link, or an external one. The link of a trunk is not
 // set, since that would be done at one of its ends.
 enum class PortRole { hca, own, external, trunk };
 // Handles a Get or Set(PortInfo), as data has it. Returns the status; nothing is set unless it is 0.

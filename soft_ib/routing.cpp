@@ -74,7 +74,7 @@ bool leave(struct fabric& f, Place& place, unsigned int egress, const fabric_hea
         return false;
     case Peer::Kind::trunk:
         count_sent(place.node->ports[egress].counters, h);
-        route.to_trunk = true;
+        route.trunks |= static_cast<std::uint8_t>(1U << peer.index);
         return false;
     case Peer::Kind::switch_:
         break;
@@ -174,20 +174,20 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
     if (!link_is_up(source) || (!is_subnet_management(*h) && !source.active()))
         return {};
     if (is_own_lid(source, h->dlid))
-        return {self, 0, false, false};
+        return {self, 0, 0, false};
     count_sent(f->hcas[ingress].port.counters, *h);
     count_received(hca.node->ports[hca.node_port].counters, *h);
     // An HCA delivers to its own group members; the switch sends no copy back.
-    fabric_route route{multicast(h->dlid) ? self : 0, 0, false, true};
+    fabric_route route{multicast(h->dlid) ? self : 0, 0, 0, true};
     pass(*f, {hca.node, hca.node_port}, *h, route);
     return route;
 }
 
-fabric_route fabric_route_from_trunk(struct fabric* f, const fabric_headers* h)
+fabric_route fabric_route_from_trunk(struct fabric* f, unsigned int trunk, const fabric_headers* h)
 {
-    const Place place = place_at(*f, FABRIC_TRUNK);
+    const Place place = place_at(*f, FABRIC_TRUNK + trunk);
     fabric_route route{};
-    if (!place.port || !link_is_up(place.node->ports[place.port]))
+    if (!link_is_up(place.node->ports[place.port]))
         return route;
     count_received(place.node->ports[place.port].counters, *h);
     pass(*f, place, *h, route);

@@ -181,7 +181,9 @@ std::uint16_t answer_switch_port(Switch& node, Mad mad, bool set, unsigned int i
         answer_port_table(port, mad, set, ignored);
         return 0;
     }
-    const PortRole role = !number ? PortRole::own : number == node.trunk ? PortRole::trunk : PortRole::external;
+    const PortRole role = !number                                        ? PortRole::own
+                          : node.peers[number].kind == Peer::Kind::trunk ? PortRole::trunk
+                                                                         : PortRole::external;
     const std::uint16_t status = access_port_info(port, role, set, mad.data(), ignored);
     node.links_due |= port.link_due;
     write_port_info(port, ingress, 1, mad.data());

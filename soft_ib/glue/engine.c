@@ -195,8 +195,8 @@ static void fan_out(const struct fabric_route *route, const struct frame *frame,
 		fabric_count_received(soft_fabric, i, frame->headers);
 		arrive(&soft_slots[i], frame, burst);
 	}
-	if (route->to_trunk)
-		soft_trunk_send(frame);
+	if (route->trunks)
+		soft_trunks_send(route->trunks, frame);
 }
 
 static void at_switch(u32 ingress, const struct frame *frame, struct burst *burst)
@@ -276,7 +276,7 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 
 	if (route.sent)
 		soft_capture(frame, false);
-	if (!route.hcas && !route.to_switch && !route.to_trunk)
+	if (!route.hcas && !route.to_switch && !route.trunks)
 		COUNT(slot, drop_route);
 	if (route.to_switch)
 		at_switch(route.to_switch, frame, burst);
@@ -302,7 +302,7 @@ bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 	return true;
 }
 
-void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payload)
+void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *headers, const void *payload)
 {
 	struct ib_sge sge = { .addr = (uintptr_t)payload, .length = headers->payload_bytes };
 	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
@@ -311,7 +311,7 @@ void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payl
 
 	soft_burst_start(&burst);
 	soft_capture(&frame, true);
-	route = fabric_route_from_trunk(soft_fabric, headers);
+	route = fabric_route_from_trunk(soft_fabric, trunk, headers);
 	if (route.to_switch)
 		at_switch(route.to_switch, &frame, &burst);
 	fan_out(&route, &frame, &burst);

@@ -67,13 +67,13 @@ void soft_burst_start(struct burst *burst);
 void soft_burst_end(struct burst *burst);
 
 /* A frame that arrived from the other machine's switch. */
-void soft_arrive_by_trunk(const struct fabric_headers *headers, const void *payload);
+void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *headers, const void *payload);
 
 /* netdev_filter.c: passes the datagram to the queue pair's rdma_netdev, if that takes it. */
 bool soft_filter_receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame);
 
 /* trunk.c */
-void soft_trunk_send(const struct frame *frame);
+void soft_trunks_send(unsigned int trunks, const struct frame *frame);
 
 /* capture.c: captures the frame, which goes onto the wire now, from an HCA here or, by_switch, from elsewhere. */
 void soft_capture(const struct frame *frame, bool by_switch);

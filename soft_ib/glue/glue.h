@@ -342,9 +342,9 @@ extern const struct ib_device_ops soft_srq_ops;
 /* Takes the next receive; returns false if there is none. CONTEXT: softirq. */
 bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv);
 
-/* trunk.c: connection to another machine, over the network interface of that name. */
-int soft_trunk_start(const char *name);
-void soft_trunk_stop(void);
+/* trunk.c: connections to other machines, over network interfaces of these names. */
+int soft_trunks_start(char *const *names, unsigned int count);
+void soft_trunks_stop(void);
 
 /* vf.c */
 extern const struct ib_device_ops soft_vf_ops;

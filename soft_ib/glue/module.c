@@ -66,9 +66,10 @@ unsigned int soft_first_hca;
 module_param_named(first_hca, soft_first_hca, uint, 0444);
 MODULE_PARM_DESC(first_hca, "Number of the first HCA, 0 to 4000: those of joined machines differ (default 0)");
 
-static char *trunk;
-module_param(trunk, charp, 0444);
-MODULE_PARM_DESC(trunk, "Network interface that is the cable to another machine's switch");
+static char *trunks[FABRIC_MAX_TRUNKS];
+static unsigned int trunk_count;
+module_param_array_named(trunk, trunks, charp, &trunk_count, 0444);
+MODULE_PARM_DESC(trunk, "Network interfaces, up to 8, each the cable to another machine's switch");
 
 struct fabric *soft_fabric;
 DEFINE_SPINLOCK(soft_fabric_lock);
@@ -81,7 +82,7 @@ static void stop(void)
 	unsigned int i;
 
 	soft_debugfs_stop();
-	soft_trunk_stop();
+	soft_trunks_stop();
 	mutex_lock(&soft_plug_lock);
 	for (i = 0; i < soft_hca_count; i++) {
 		soft_unplug(&soft_slots[i]);
@@ -175,7 +176,7 @@ static int __init check_parameters(void)
 		pr_err("soft_ib: vls=%u is not 1, 2, 4, 8 or 15\n", vls);
 		return -EINVAL;
 	}
-	if (trunk && subnets > 1) {
+	if (trunk_count && subnets > 1) {
 		pr_err("soft_ib: with a trunk, subnets=%u is not 1\n", subnets);
 		return -EINVAL;
 	}
@@ -199,7 +200,7 @@ static int __init soft_ib_init(void)
 		.widths = soft_widths_up_to(width),
 		.speeds = soft_speeds_up_to(speed),
 		.vls = vl_code(vls),
-		.trunk = trunk,
+		.trunks = trunk_count,
 	};
 	unsigned int i;
 	int ret = check_parameters() ?: soft_topology_plan(&plan);
@@ -226,8 +227,8 @@ static int __init soft_ib_init(void)
 	for (i = 0; i < hcas && !ret; i++)
 		ret = add_slot(i);
 	mutex_unlock(&soft_plug_lock);
-	if (!ret && trunk)
-		ret = soft_trunk_start(trunk);
+	if (!ret)
+		ret = soft_trunks_start(trunks, trunk_count);
 	soft_debugfs_start();
 	if (ret)
 		stop();

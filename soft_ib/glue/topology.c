@@ -64,7 +64,7 @@ int soft_topology_plan(struct fabric_plan *plan)
 	plan->cables = parsed;
 	if (!switch_count && !cable_count)
 		return 0;
-	if (plan->trunk) {
+	if (plan->trunks) {
 		pr_err("soft_ib: with switches and cables, there is no trunk\n");
 		return -EINVAL;
 	}

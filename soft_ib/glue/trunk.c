@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The trunk: a link between this machine's switch and another's, over an ordinary network interface. A frame is one
- * Ethernet packet of a type for local experiments (IEEE 802, clause 9.2.4): a byte with its kind, then the frame from
- * its LRH on, without ICRC and VCRC. Each side sends a hello every HELLO_MS; silence for SILENCE_MS counts as a
+ * Trunks: links between this machine's switch and those of others, each over a network interface of its own. A frame is
+ * one Ethernet packet of a type for local experiments (IEEE 802, clause 9.2.4): a byte with its kind, then the frame
+ * from its LRH on, without ICRC and VCRC. Each side sends a hello every HELLO_MS; silence for SILENCE_MS counts as a
  * disconnected cable.
  *
  * Frames wait in a queue for a tasklet, since they are sent from under locks that disable interrupts.
@@ -24,21 +24,28 @@ enum {
 
 enum kind { KIND_HELLO = 1, KIND_FRAME = 2 };
 
-static struct net_device *cable;
-static struct sk_buff_head queued;
-static struct tasklet_struct drainer;
-static struct delayed_work hello;
-/* In jiffies; 0: never. */
-static unsigned long heard;
+struct trunk {
+	struct net_device *dev;
+	struct packet_type type;
+	struct sk_buff_head queued;
+	struct tasklet_struct drainer;
+	struct delayed_work hello;
+	/* When the last hello came, in jiffies; 0: never. */
+	unsigned long heard;
+	bool up;
+};
 
-static struct sk_buff *packet(enum kind kind, unsigned int bytes, gfp_t how)
+static struct trunk trunks[FABRIC_MAX_TRUNKS];
+static unsigned int trunk_count;
+
+static struct sk_buff *packet(const struct trunk *trunk, enum kind kind, unsigned int bytes, gfp_t how)
 {
-	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(cable) + 1 + bytes, how);
+	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(trunk->dev) + 1 + bytes, how);
 
 	if (!skb)
 		return NULL;
-	skb_reserve(skb, LL_RESERVED_SPACE(cable));
-	skb->dev = cable;
+	skb_reserve(skb, LL_RESERVED_SPACE(trunk->dev));
+	skb->dev = trunk->dev;
 	skb->protocol = htons(TRUNK_ETHERTYPE);
 	*(u8 *)skb_put(skb, 1) = kind;
 	return skb;
@@ -49,64 +56,69 @@ static void send(struct sk_buff *skb)
 	static const u8 everybody[ETH_ALEN] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
 
 	skb_reset_network_header(skb);
-	if (dev_hard_header(skb, cable, TRUNK_ETHERTYPE, everybody, cable->dev_addr, skb->len) < 0)
+	if (dev_hard_header(skb, skb->dev, TRUNK_ETHERTYPE, everybody, skb->dev->dev_addr, skb->len) < 0)
 		kfree_skb(skb);
 	else
 		dev_queue_xmit(skb);
 }
 
-static void drain(unsigned long unused)
+static void drain(unsigned long trunk)
 {
 	struct sk_buff *skb;
 
-	while ((skb = skb_dequeue(&queued)))
+	while ((skb = skb_dequeue(&((struct trunk *)trunk)->queued)))
 		send(skb);
 }
 
-void soft_trunk_send(const struct frame *frame)
+static void queue_frame(struct trunk *trunk, const struct frame *frame)
 {
 	u8 wire[FABRIC_MAX_HEADER_BYTES];
 	unsigned int bytes = fabric_build_headers(frame->headers, wire);
 	struct sk_buff *skb;
 
-	if (skb_queue_len_lockless(&queued) >= MAX_QUEUED)
+	if (skb_queue_len_lockless(&trunk->queued) >= MAX_QUEUED)
 		return;
-	skb = packet(KIND_FRAME, bytes + frame->headers->payload_bytes, GFP_ATOMIC);
+	skb = packet(trunk, KIND_FRAME, bytes + frame->headers->payload_bytes, GFP_ATOMIC);
 	if (!skb)
 		return;
 	skb_put_data(skb, wire, bytes);
 	soft_gather(frame, skb_put(skb, frame->headers->payload_bytes));
-	skb_queue_tail(&queued, skb);
-	tasklet_schedule(&drainer);
+	skb_queue_tail(&trunk->queued, skb);
+	tasklet_schedule(&trunk->drainer);
 }
 
-static void set_trunk(bool up)
+void soft_trunks_send(unsigned int numbers, const struct frame *frame)
 {
-	static bool was_up;
+	for (; numbers; numbers &= numbers - 1)
+		queue_frame(&trunks[__ffs(numbers)], frame);
+}
 
-	if (up != was_up)
-		pr_info("soft_ib: the trunk over %s is %s\n", cable->name, up ? "up" : "down");
-	was_up = up;
+static void set_trunk(struct trunk *trunk, bool up)
+{
+	if (up != trunk->up)
+		pr_info("soft_ib: the trunk over %s is %s\n", trunk->dev->name, up ? "up" : "down");
+	trunk->up = up;
 	spin_lock_irq(&soft_fabric_lock);
-	fabric_set_trunk(soft_fabric, up);
+	fabric_set_trunk(soft_fabric, trunk - trunks, up);
 	spin_unlock_irq(&soft_fabric_lock);
 	soft_send_traps();
 }
 
-static void say_hello(struct work_struct *unused)
+static void say_hello(struct work_struct *work)
 {
-	struct sk_buff *skb = packet(KIND_HELLO, sizeof(u32), GFP_KERNEL);
-	unsigned long last = READ_ONCE(heard);
+	struct trunk *trunk = container_of(work, struct trunk, hello.work);
+	struct sk_buff *skb = packet(trunk, KIND_HELLO, sizeof(u32), GFP_KERNEL);
+	unsigned long last = READ_ONCE(trunk->heard);
 
 	if (skb) {
 		*(u32 *)skb_put(skb, sizeof(u32)) = soft_first_hca;
 		send(skb);
 	}
-	set_trunk(last && time_before(jiffies, last + msecs_to_jiffies(SILENCE_MS)));
-	schedule_delayed_work(&hello, msecs_to_jiffies(HELLO_MS));
+	set_trunk(trunk, last && time_before(jiffies, last + msecs_to_jiffies(SILENCE_MS)));
+	schedule_delayed_work(&trunk->hello, msecs_to_jiffies(HELLO_MS));
 }
 
-static void take_hello(const struct sk_buff *skb)
+static void take_hello(struct trunk *trunk, const struct sk_buff *skb)
 {
 	u32 first_hca;
 
@@ -115,11 +127,12 @@ static void take_hello(const struct sk_buff *skb)
 	if (first_hca == soft_first_hca)
 		pr_warn_ratelimited("soft_ib: the other machine has first_hca=%u too\n", first_hca);
 	else
-		WRITE_ONCE(heard, jiffies ?: 1);
+		WRITE_ONCE(trunk->heard, jiffies ?: 1);
 }
 
 static int take(struct sk_buff *skb, struct net_device *dev, struct packet_type *type, struct net_device *original)
 {
+	struct trunk *trunk = container_of(type, struct trunk, type);
 	struct fabric_headers headers;
 	unsigned int bytes;
 
@@ -128,51 +141,70 @@ static int take(struct sk_buff *skb, struct net_device *dev, struct packet_type 
 		return NET_RX_DROP;
 	}
 	if (skb->data[0] == KIND_HELLO)
-		take_hello(skb);
+		take_hello(trunk, skb);
 	bytes = skb->data[0] == KIND_FRAME ? fabric_parse_headers(skb->data + 1, skb->len - 1, &headers) : 0;
 	if (bytes && headers.payload_bytes <= skb->len - 1 - bytes)
-		soft_arrive_by_trunk(&headers, skb->data + 1 + bytes);
+		soft_arrive_by_trunk(trunk - trunks, &headers, skb->data + 1 + bytes);
 	consume_skb(skb);
 	return NET_RX_SUCCESS;
 }
 
-static struct packet_type trunk_type = { .type = cpu_to_be16(TRUNK_ETHERTYPE), .func = take };
-
-int soft_trunk_start(const char *name)
+static int start(struct trunk *trunk, const char *name)
 {
-	unsigned int max_bytes = 1 + FABRIC_MAX_HEADER_BYTES + SOFT_MAX_FRAME;
+	unsigned int i, max_bytes = 1 + FABRIC_MAX_HEADER_BYTES + SOFT_MAX_FRAME;
 	struct net_device *dev = dev_get_by_name(&init_net, name);
 
 	if (!dev) {
 		pr_err("soft_ib: trunk=%s: there is no such interface\n", name);
 		return -ENODEV;
 	}
+	for (i = 0; i < trunk_count; i++)
+		if (trunks[i].dev == dev) {
+			pr_err("soft_ib: trunk=%s is given twice\n", name);
+			dev_put(dev);
+			return -EINVAL;
+		}
 	if (READ_ONCE(dev->mtu) < max_bytes) {
 		pr_err("soft_ib: trunk=%s: its MTU of %u is less than %u\n", name, dev->mtu, max_bytes);
 		dev_put(dev);
 		return -EINVAL;
 	}
-	cable = dev;
-	skb_queue_head_init(&queued);
-	tasklet_init(&drainer, drain, 0);
-	trunk_type.dev = dev;
-	dev_add_pack(&trunk_type);
-	INIT_DELAYED_WORK(&hello, say_hello);
-	schedule_delayed_work(&hello, 0);
+	trunk->dev = dev;
+	trunk_count++;
+	skb_queue_head_init(&trunk->queued);
+	tasklet_init(&trunk->drainer, drain, (unsigned long)trunk);
+	trunk->type = (struct packet_type){ .type = cpu_to_be16(TRUNK_ETHERTYPE), .func = take, .dev = dev };
+	dev_add_pack(&trunk->type);
+	INIT_DELAYED_WORK(&trunk->hello, say_hello);
+	schedule_delayed_work(&trunk->hello, 0);
 	return 0;
 }
 
-void soft_trunk_stop(void)
+int soft_trunks_start(char *const *names, unsigned int count)
 {
-	if (!cable)
-		return;
-	cancel_delayed_work_sync(&hello);
-	dev_remove_pack(&trunk_type);
-	set_trunk(false);
-	/* An engine may have read the pointer before. */
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < count && !ret; i++)
+		ret = start(&trunks[i], names[i]);
+	return ret;
+}
+
+void soft_trunks_stop(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < trunk_count; i++) {
+		cancel_delayed_work_sync(&trunks[i].hello);
+		dev_remove_pack(&trunks[i].type);
+		set_trunk(&trunks[i], false);
+	}
+	/* An engine may have routed a frame to a trunk before. */
 	synchronize_rcu();
-	tasklet_kill(&drainer);
-	skb_queue_purge(&queued);
-	dev_put(cable);
-	cable = NULL;
+	for (i = 0; i < trunk_count; i++) {
+		tasklet_kill(&trunks[i].drainer);
+		skb_queue_purge(&trunks[i].queued);
+		dev_put(trunks[i].dev);
+	}
+	trunk_count = 0;
 }

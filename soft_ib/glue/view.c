@@ -29,7 +29,7 @@ static void show_peer(struct seq_file *file, const struct fabric_port_view *view
 	else if (view->peer_kind == FABRIC_SWITCH)
 		snprintf(text, sizeof(text), "switch%u.%u", view->peer, view->peer_port);
 	else if (view->peer_kind == FABRIC_OTHER_MACHINE)
-		strscpy(text, "trunk", sizeof(text));
+		snprintf(text, sizeof(text), "trunk%u", view->peer);
 	seq_printf(file, "%-12s", text);
 }
 

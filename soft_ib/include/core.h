@@ -7,7 +7,7 @@
  *
  * HCA i (from 0) has one port, which is joined to port i + 1 of a switch. The switch's own port is 0. With two subnets,
  * HCAs of even numbers are at one switch, the others at another, and the two are not joined. The first switch may have
- * a trunk at the port after those of its HCAs: the cable to the switch of another machine. A plan may describe other
+ * trunks at the ports after those of its HCAs: cables to the switches of other machines. A plan may describe other
  * switches and cables.
  */
 #pragma once
@@ -36,8 +36,9 @@ enum {
 	FABRIC_MAX_HCAS = 40,
 	FABRIC_MAX_SUBNETS = 2,
 	FABRIC_MAX_SWITCHES = 32,
+	FABRIC_MAX_TRUNKS = 8,
 	/* Ports of a switch, without its own. */
-	FABRIC_MAX_SWITCH_PORTS = FABRIC_MAX_HCAS + 1,
+	FABRIC_MAX_SWITCH_PORTS = FABRIC_MAX_HCAS + FABRIC_MAX_TRUNKS,
 	FABRIC_PKEYS = 128,
 	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
@@ -46,8 +47,8 @@ enum {
 	FABRIC_PSN_MASK = 0xffffff,
 	FABRIC_PERMISSIVE_LID = 0xffff,
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
-	/* Ingress of frames that arrived by the trunk. */
-	FABRIC_TRUNK = 0xffff,
+	/* Ingress of frames that arrived by the first trunk; those of the others follow. */
+	FABRIC_TRUNK = 0xff00,
 	/* Ingress of frames at a switch: with its number in bits 15:8, and the port's below. */
 	FABRIC_AT_SWITCH = 1 << 16,
 	/* RDMA READs in flight on a connection, and bytes of a message. */
@@ -175,13 +176,14 @@ struct fabric_headers {
 };
 
 /*
- * Destinations of a frame: HCAs (bit i is HCA i), a switch's own port, the trunk, or none. to_switch: 0, or the ingress
- * by which it arrived there. sent: it leaves its HCA.
+ * Destinations of a frame: HCAs and trunks (bit i is number i), a switch's own port, or none. to_switch: 0, or the
+ * ingress by which it arrived there. sent: it leaves its HCA.
  */
 struct fabric_route {
 	uint64_t hcas;
 	uint32_t to_switch;
-	bool to_trunk, sent;
+	uint8_t trunks;
+	bool sent;
 };
 
 /* A cable from a port of a switch to one of another switch, or to an HCA, whose port is 0 here. */
@@ -194,7 +196,7 @@ struct fabric_plan {
 	unsigned int hcas, first_hca, subnets;
 	/* As in PortInfo; the widths and speeds that all ports support, as bits of the values above. */
 	uint8_t mtu, widths, speeds, vls;
-	bool trunk;
+	uint8_t trunks;
 	/* Switches other than those described above: their number, their numbers of ports, and all cables; or 0. */
 	unsigned int switches, cable_count;
 	const uint8_t *switch_ports;
@@ -239,22 +241,22 @@ ENTRY unsigned int fabric_switches(const struct fabric *fabric);
 /* The switch's name, up to 63 characters, for NodeDescription. */
 ENTRY void fabric_name_switch(struct fabric *fabric, unsigned int number, const char *name);
 /*
- * Connects or disconnects the cable at a port of a switch. Returns false if the port has none, or the trunk. Events for
+ * Connects or disconnects the cable at a port of a switch. Returns false if the port has none, or a trunk. Events for
  * HCAs are those of fabric_settle().
  */
 ENTRY bool fabric_set_cable(struct fabric *fabric, unsigned int number, unsigned int port, bool up);
 /* False: the switch is removed. */
 ENTRY bool fabric_has_switch(const struct fabric *fabric, unsigned int number);
 /*
- * Removes a switch, or inserts one without configuration. Returns false for the switch of the trunk, which stays.
+ * Removes a switch, or inserts one without configuration. Returns false for the switch of trunks, which stays.
  * Events for HCAs are those of fabric_settle().
  */
 ENTRY bool fabric_plug_switch(struct fabric *fabric, unsigned int number, bool plugged);
-/* The other machine is reachable, or not any more. */
-ENTRY void fabric_set_trunk(struct fabric *fabric, bool up);
+/* The machine at the other end of a trunk is reachable, or not any more. */
+ENTRY void fabric_set_trunk(struct fabric *fabric, unsigned int trunk, bool up);
 /* Node at the other end of a cable. */
 enum fabric_peer_kind { FABRIC_NOTHING, FABRIC_HCA, FABRIC_SWITCH, FABRIC_OTHER_MACHINE };
-/* A port and its cable. peer is the number of the HCA or switch, peer_port its port. */
+/* A port and its cable. peer is the number of the HCA, switch or trunk, peer_port its port. */
 struct fabric_port_view {
 	const char *name;
 	const struct fabric_port *port;
@@ -304,8 +306,9 @@ ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes,
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
 					     const struct fabric_headers *headers);
-/* Routes a frame that arrived by the trunk. Counts it. */
-ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, const struct fabric_headers *headers);
+/* Routes a frame that arrived by a trunk. Counts it. */
+ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, unsigned int trunk,
+						  const struct fabric_headers *headers);
 /*
  * True if the HCA's link is up, and the DLID is a group's; or it is permissive or the port's own, and so is the DGID,
  * if there is one.

@@ -16,14 +16,15 @@ constexpr std::uint8_t hca_port = 1, trunk_port = 2;
 
 class Machine {
 public:
-    explicit Machine(unsigned int number)
+    explicit Machine(unsigned int number, unsigned int trunks = 1)
     {
         fabric_plan plan = plan_of(1);
         plan.first_hca = number;
-        plan.trunk = true;
+        plan.trunks = static_cast<std::uint8_t>(trunks);
         fabric_construct(f(), &plan);
         fabric_set_link(f(), 0, true);
-        fabric_set_trunk(f(), true);
+        for (unsigned int i = 0; i < trunks; ++i)
+            fabric_set_trunk(f(), i, true);
     }
     struct fabric* f() const { return fabric_.get(); }
 
@@ -84,13 +85,13 @@ TEST_F(TrunkTest, manager_queries_the_other_machines_switch)
     auto mad = ask({trunk_port});
     fabric_headers h{};
     ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
-    EXPECT_TRUE(route.to_trunk);
+    EXPECT_TRUE(route.trunks);
     EXPECT_EQ(route.hcas, 0U);
     ASSERT_TRUE(fabric_switch_mad(b.f(), FABRIC_TRUNK, &h, mad.data(), &route));
-    EXPECT_TRUE(route.to_trunk);
+    EXPECT_TRUE(route.trunks);
     ASSERT_TRUE(fabric_switch_mad(a.f(), FABRIC_TRUNK, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, 1U);
-    EXPECT_FALSE(route.to_trunk);
+    EXPECT_FALSE(route.trunks);
     EXPECT_EQ(mad[64 + 2], 2) << "a switch";
     EXPECT_EQ(mad[64 + 3], 2) << "of two ports";
     EXPECT_EQ(mad[64 + 36], trunk_port) << "asked by that port";
@@ -107,13 +108,13 @@ TEST_F(TrunkTest, manager_queries_the_other_machines_hca)
     ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
     ASSERT_TRUE(fabric_switch_mad(b.f(), FABRIC_TRUNK, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, 1U);
-    EXPECT_FALSE(route.to_trunk);
+    EXPECT_FALSE(route.trunks);
     MadBytes reply{};
     unsigned int events = 0;
     ASSERT_TRUE(fabric_hca_mad(b.f(), 0, mad.data(), reply.data(), &events));
     EXPECT_EQ(load<std::uint64_t>(reply.data() + 64 + 20), fabric_guid(1));
     ASSERT_TRUE(fabric_switch_mad(b.f(), 0, &h, reply.data(), &route));
-    EXPECT_TRUE(route.to_trunk);
+    EXPECT_TRUE(route.trunks);
     ASSERT_TRUE(fabric_switch_mad(a.f(), FABRIC_TRUNK, &h, reply.data(), &route));
     EXPECT_EQ(route.hcas, 1U);
 }
@@ -124,10 +125,10 @@ TEST_F(TrunkTest, frame_to_the_other_machine_follows_the_tables)
     a.activate(1);
     b.activate(2);
     route = fabric_route_frame(a.f(), 0, &h);
-    EXPECT_TRUE(route.to_trunk);
+    EXPECT_TRUE(route.trunks);
     EXPECT_EQ(route.hcas, 0U);
-    route = fabric_route_from_trunk(b.f(), &h);
-    EXPECT_FALSE(route.to_trunk);
+    route = fabric_route_from_trunk(b.f(), 0, &h);
+    EXPECT_FALSE(route.trunks);
     EXPECT_EQ(route.hcas, 1U);
 }
 
@@ -141,22 +142,64 @@ TEST_F(TrunkTest, group_frame_reaches_both_machines_and_skips_the_sender)
     a.set(multicast_table, 0, table);
     b.set(multicast_table, 0, table);
     route = fabric_route_frame(a.f(), 0, &h);
-    EXPECT_TRUE(route.to_trunk);
+    EXPECT_TRUE(route.trunks);
     EXPECT_EQ(route.hcas, 1U) << "its own copy";
-    route = fabric_route_from_trunk(b.f(), &h);
-    EXPECT_FALSE(route.to_trunk);
+    route = fabric_route_from_trunk(b.f(), 0, &h);
+    EXPECT_FALSE(route.trunks);
     EXPECT_EQ(route.hcas, 1U);
+}
+
+// A chain: the middle machine's second trunk, at port 3, leads to the third machine.
+TEST_F(TrunkTest, machine_in_the_middle_passes_frames_from_trunk_to_trunk)
+{
+    Machine middle{1, 2};
+    auto mad = ask({trunk_port, trunk_port + 1, hca_port});
+    fabric_headers h{};
+    ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
+    EXPECT_EQ(route.trunks, 1);
+    ASSERT_TRUE(fabric_switch_mad(middle.f(), FABRIC_TRUNK, &h, mad.data(), &route));
+    EXPECT_EQ(route.trunks, 2);
+    EXPECT_EQ(route.hcas, 0U);
+    ASSERT_TRUE(fabric_switch_mad(b.f(), FABRIC_TRUNK, &h, mad.data(), &route));
+    EXPECT_EQ(route.hcas, 1U);
+    MadBytes reply{};
+    unsigned int events = 0;
+    ASSERT_TRUE(fabric_hca_mad(b.f(), 0, mad.data(), reply.data(), &events));
+    ASSERT_TRUE(fabric_switch_mad(b.f(), 0, &h, reply.data(), &route));
+    ASSERT_TRUE(fabric_switch_mad(middle.f(), FABRIC_TRUNK + 1, &h, reply.data(), &route));
+    EXPECT_EQ(route.trunks, 1);
+
+    // A group of all ports: a frame leaves by all trunks but the one that it came by.
+    const auto to_group = frame(1, 0xc000);
+    std::array<std::uint8_t, 64> table{};
+    store<std::uint16_t>(table.data(), 1 << hca_port | 1 << trunk_port | 1 << (trunk_port + 1));
+    middle.activate(2);
+    middle.set(multicast_table, 0, table);
+    route = fabric_route_from_trunk(middle.f(), 0, &to_group);
+    EXPECT_EQ(route.trunks, 0) << "its second trunk is not active";
+    std::array<std::uint8_t, 64> data{};
+    for (const PortState state : {PortState::armed, PortState::active}) {
+        data[32] = static_cast<std::uint8_t>(state);
+        middle.set(port_info, trunk_port + 1, data);
+    }
+    route = fabric_route_from_trunk(middle.f(), 0, &to_group);
+    EXPECT_EQ(route.trunks, 2);
+    EXPECT_EQ(route.hcas, 1U);
+    route = fabric_route_frame(middle.f(), 0, &to_group);
+    EXPECT_EQ(route.trunks, 3);
+    fabric_set_trunk(middle.f(), 0, false);
+    EXPECT_EQ(fabric_route_frame(middle.f(), 0, &to_group).trunks, 2) << "each trunk has a state of its own";
 }
 
 TEST_F(TrunkTest, inactive_trunk_passes_no_frames)
 {
     const auto h = frame(1, 2);
     a.activate(1);
-    fabric_set_trunk(a.f(), false);
-    EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).to_trunk);
-    EXPECT_EQ(fabric_route_from_trunk(a.f(), &h).hcas, 0U);
-    fabric_set_trunk(a.f(), true);
-    EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).to_trunk) << "no manager made it ACTIVE again";
+    fabric_set_trunk(a.f(), 0, false);
+    EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).trunks);
+    EXPECT_EQ(fabric_route_from_trunk(a.f(), 0, &h).hcas, 0U);
+    fabric_set_trunk(a.f(), 0, true);
+    EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).trunks) << "no manager made it ACTIVE again";
     auto mad = ask({trunk_port});
     fabric_headers smp{};
     EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &smp, mad.data(), &route)) << "but management passes";
@@ -188,7 +231,7 @@ TEST_F(TrunkTest, link_of_the_trunk_is_not_set_at_one_end)
     EXPECT_EQ(set(33, polling), 0) << "LinkDownDefaultState";
     EXPECT_EQ(set(32, 4), 0) << "PortState ACTIVE, which it is";
     const auto h = frame(1, 2);
-    EXPECT_TRUE(fabric_route_frame(a.f(), 0, &h).to_trunk);
+    EXPECT_TRUE(fabric_route_frame(a.f(), 0, &h).trunks);
 }
 
 TEST_F(TrunkTest, switch_of_the_trunk_stays)
@@ -214,11 +257,11 @@ TEST_F(TrunkTest, trap_reaches_the_manager_across_the_trunk)
     while (fabric_switch_trap(b.f(), &h, mad.data(), &route)) {}
     fabric_set_link(b.f(), 0, false);
     ASSERT_TRUE(fabric_switch_trap(b.f(), &h, mad.data(), &route));
-    EXPECT_TRUE(route.to_trunk);
+    EXPECT_TRUE(route.trunks);
     fabric_set_link(b.f(), 0, true);
-    fabric_set_trunk(b.f(), false);
+    fabric_set_trunk(b.f(), 0, false);
     EXPECT_FALSE(fabric_switch_trap(b.f(), &h, mad.data(), &route)) << "there is no way to it";
-    fabric_set_trunk(b.f(), true);
+    fabric_set_trunk(b.f(), 0, true);
     EXPECT_TRUE(fabric_switch_trap(b.f(), &h, mad.data(), &route)) << "nothing of it was forgotten";
 }
 

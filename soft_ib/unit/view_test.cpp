@@ -58,12 +58,14 @@ TEST_F(ViewTest, ports_without_cable_have_no_peer)
     EXPECT_FALSE(fabric_view_switch_port(f(), 0, 4, &view));
 }
 
-TEST_F(ViewTest, trunk_leads_to_another_machine)
+TEST_F(ViewTest, trunks_lead_to_other_machines)
 {
     fabric_plan plan = plan_of(1);
-    plan.trunk = true;
+    plan.trunks = 2;
     fabric_construct(f(), &plan);
     EXPECT_EQ(port(0, 2).peer_kind, FABRIC_OTHER_MACHINE);
+    EXPECT_EQ(port(0, 3).peer_kind, FABRIC_OTHER_MACHINE);
+    EXPECT_EQ(port(0, 3).peer, 1);
 }
 
 TEST_F(ViewTest, states_names_and_counters_are_those_of_the_port)

@@ -210,7 +210,7 @@ test_wrong_topologies_are_refused() {
         grep -q 'Invalid parameters' /run/refusal || fail "$parameters: $(cat /run/refusal)" || return 1
     done
     logged 'cables=0.1-h1: a port does not exist, or has another cable'
-    logged 'switches=4x is not 1 to 41 ports'
+    logged 'switches=4x is not 1 to 48 ports'
     logged 'cables=0.1-1.0 is not two ports'
     start_fabric
 }
