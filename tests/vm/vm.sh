@@ -46,7 +46,7 @@ prepare_vm() {
     done
 }
 
-# Compiled programs that are copied beside the suites.
+# Further files that are copied beside the suites.
 guest_programs=()
 # make_initrd FILE NAME=VALUE...: joins the images and the files that differ between runs.
 make_initrd() {
@@ -57,7 +57,7 @@ make_initrd() {
     chmod 755 "$tree"
     mkdir -p "$tree/test"
     cp -r "$here/guest/." "$here/suites" "$here/splat" "$top"/soft_ib/{topology,draw} "$tree/test/"
-    cp "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
+    cp -r "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
     [ "$driver" != ours ] || cp "$modules/ib_ipoib.ko" "$tree/test/"
     printf '%q\n' "DRIVER=$driver" "TERMINAL=/dev/ttyS$first_line" "CAPTURES=/dev/ttyS$((first_line + 1))" "$@" >"$tree/test/config"
     ln -s test/init "$tree/init"

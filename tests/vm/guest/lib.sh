@@ -123,17 +123,19 @@ trunk_up() { # ADDRESS
     ip link set eth0 mtu 9000 txqueuelen 10000 up || return 1
     ip addr add "$1/24" dev eth0
 }
-# Executes a command of the other machine's shell, which has the functions of this file and of the suite.
-there() { # COMMAND...
+# Executes a command of another machine's shell, which has the functions of this file.
+ask() { # ADDRESS COMMAND...
     local line first=1 status=255
     while IFS= read -r line; do
         case $line in @@[0-9]*) status=${line#@@} && break ;; esac
         [ -n "$first" ] || echo
         first=
         printf %s "$line"
-    done < <(printf '%q ' "$@" | base64 -w 0 | socat -t 3600 - TCP:192.0.2.2:7)
+    done < <(printf '%q ' "${@:2}" | base64 -w 0 | socat -t 3600 - "TCP:$1:7")
     return "$status"
 }
+# On host 2's machine, also with the functions of the suite.
+there() { ask 192.0.2.2 "$@"; } # COMMAND...
 
 port_state_is() { [ "$(cat "/sys/class/infiniband/soft_ib$1/ports/1/state" 2>/dev/null)" = "$2" ]; }
 all_ports_active() {
