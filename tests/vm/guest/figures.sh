@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034
-# Figures of memory in the documents, and the comparison of measured ones with them.
+# Figures of memory in the documents, and the comparison of measured ones with them. `scripts/check-figures` looks for
+# each number of an assignment in the document that the comment above it names.
 
 # Documentation/performance.md: an interface with its rings filled.
 interface_kib=1635
 # Documentation/performance.md: a connection, both ends, with the queues that the HCA has for it.
 connection_kib=87
-# Documentation/performance.md: what connections add on the first queue of each direction, and on a further one.
-first_queue_kib=19000
-further_queue_kib=4550
-# Difference between measurements of one idle interface.
-idle_slack_kib=512
-# The same with pages of 64 KiB.
+# Documentation/performance.md: what the first connections add, with 1, 4 and 8 queues of each direction.
+connections_kib=([1]=19000 [4]=32650 [8]=50850)
+# Documentation/performance.md: the same with pages of 64 KiB.
 if [ "$(getconf PAGESIZE)" = 65536 ]; then
     interface_kib=1784
     connection_kib=315
-    first_queue_kib=23500
-    further_queue_kib=4350
-    idle_slack_kib=2048
+    connections_kib=([1]=23000 [4]=36000 [8]=55000)
 fi
-# Documentation/security.md: 49151 paths and as many neighbours take some 32 MB.
-path_and_neighbour_bytes=$((32 * 1000 * 1000 / 49151))
+# Documentation/security.md: the limit of paths, and of neighbours, and the memory of both together.
+limit_of_paths=49151
+paths_and_neighbours_mb=32
 
 # Fails unless the measured figure is within a tenth of the documented one.
 about() { # MEASURED DOCUMENTED WHAT

@@ -33,7 +33,7 @@ learns_500_paths() { # FIRST
     ./arp_requests.py --first "$1" --count 500 --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.99
     [ "$(grep -c '^GID' /sys/kernel/debug/ipoib/ib1_path)" -ge $(($1 + 500)) ]
 }
-questions_have_ended() {
+queries_have_ended() {
     local failures
     failures=$(statistic_of 2 path_query_failures)
     sleep 1
@@ -42,7 +42,7 @@ questions_have_ended() {
 test_path_and_neighbour_take_the_documented_memory() {
     [ "$DRIVER" = ours ] || return 77
     local before path neighbour count=4000 first
-    # No entry is removed meanwhile. The driver reads the setting when an interface is created.
+    # No entry is removed meanwhile. The driver reads the setting when the interface is opened, and at each collection.
     sysctl -qw net.ipv4.neigh.default.gc_interval=600 net.ipv4.neigh.default.gc_thresh{1,2,3}=20000
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
@@ -51,7 +51,7 @@ test_path_and_neighbour_take_the_documented_memory() {
     # Paths to unused GIDs, for which OpenSM returns an error.
     before=$(settled slab_kb)
     for first in $(seq 0 500 $((count - 1))); do wait_for 20 learns_500_paths "$first"; done
-    wait_for 20 questions_have_ended
+    wait_for 20 queries_have_ended
     path=$((($(settled slab_kb) - before) * 1024 / count))
     # Neighbours behind one port; the kernel already has its own entry of each.
     on 2 python3 - "$(lladdr 1)" $count <<'END' | on 2 ip -batch -
@@ -74,7 +74,7 @@ END
     on 2 ip neigh flush nud permanent dev ib1
     sysctl -qw net.ipv4.neigh.default.gc_interval=30
     echo "# $path bytes of a path, $neighbour of a neighbour"
-    about $((path + neighbour)) "$path_and_neighbour_bytes" 'bytes of a path and a neighbour'
+    about $((path + neighbour)) $((paths_and_neighbours_mb * 1000000 / limit_of_paths)) 'bytes of a path and a neighbour'
 }
 
 connect_to() { # STEP: from all hosts, each to the one STEP further on
