@@ -8,8 +8,8 @@ FABRIC=rdma_netdev=2
 . suites/rdma_netdev.sh
 filters() { true; }
 skippable_address_of_a_virtual_function_cannot_be_set='the HCA has no virtual functions'
-skippable_address_has_no_connected_flag='there is'
-skippable_moderation_is_refused='the queue pair has it'
+skippable_address_has_no_connected_flag='its queue pair has connected mode'
+skippable_moderation_is_refused='moderation applies to its queue pair'
 # hfi1 leaves its statistics to the core if the core supports that (net_device.pcpu_stat_type).
 xfail_stock_statistics_add_rdma_netdev_and_queue_pair="the in-tree driver shows the queue pair's alone"
 xfail_stock_statistics_include_the_rdma_netdevs="the in-tree driver shows the queue pair's alone"
@@ -17,7 +17,6 @@ may_fail_stock_connected_child='now and then: a completion queue goes before the
 may_fail_stock_hca_is_unplugged_under_traffic='now and then: such a completion queue is left'
 
 tx_queues() { on "$1" sh -c "ls -d /sys/class/net/$(interface_of "$1")/queues/tx-*" | wc -l; } # HOST
-# Tests run in the order of their lines, with those of the other file in between.
 before_each() {
     local host
     for host in 1 2; do
