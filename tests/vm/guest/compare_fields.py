@@ -59,7 +59,7 @@ def main():
             unexpected += why is None
             print(f"{file} {field}: {values}: {why or 'NOT EXPECTED'}")
     print(f"{compared} fields, {unexpected} unexpected differences")
-    return 1 if unexpected or compared < 100 else 0
+    return 1 if unexpected or compared < 600 else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154,SC2317
-# Connections between host 1 and all others, and the queues that they use.
+# Connections, between host 1 and all others, and the queues that they use.
+
+# Number of a host's established connections.
+connections_of() { grep -c "^$2 .*state established" "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm" || true; } # HOST active|passive
+are_connections() { [ "$(connections_of "$1" active)" = "$2" ]; }                                                # HOST COUNT
 
 # The queues that host 1 has connections on, with their number: "0:2 1:2 ".
 queues_used() { # passive|active

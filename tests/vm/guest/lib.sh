@@ -342,13 +342,15 @@ multicast_arrives() {
 flood() { lossless "$1" -f -c "$3" "${@:4}" "$2"; } # FROM ADDRESS COUNT [ping arguments]
 # Pings 500 times a second until stop_traffic, and leaves processor time to what is tested, as a flood would not.
 background_ping() { on "$1" ping -q -i 0.002 "${@:2}" >/dev/null 2>&1 & } # FROM ADDRESS [ping arguments]
-# Waits until a host has received 10 more echo requests, or COUNT: background_ping goes on.
-pings_arrive() { # HOST [COUNT]
-    wait_for 30 pinged_more_than "$1" $(($(stack_counter "$1" IcmpInEchos) + ${2:-10} - 1)) || fail "no pings arrive at host $1"
+# Wait until a host has received 10 more echo requests, or COUNT, of background_ping; and 1000 more segments of TCP.
+pings_arrive() { arrive "$1" IcmpInEchos "${2:-10}"; } # HOST [COUNT]
+segments_arrive() { arrive "$1" TcpInSegs 1000; }      # HOST
+arrive() { # HOST COUNTER COUNT
+    wait_for 30 counted "$1" "$2" $(($(stack_counter "$1" "$2") + $3)) || fail "$2 of host $1 does not grow"
 }
-pinged_more_than() { [ "$(stack_counter "$1" IcmpInEchos)" -gt "$2" ]; }
-reaches() { on "$1" ping -q -W 1 -c 1 "$2" >/dev/null; }
-here_reaches() { ping -q -W 1 -c 1 "$1" >/dev/null; } # ADDRESS, outside of the hosts
+counted() { [ "$(stack_counter "$1" "$2")" -ge "$3" ]; } # HOST COUNTER COUNT
+reaches() { on "$1" ping -q -W "$patience" -c 1 "$2" >/dev/null; }
+here_reaches() { ping -q -W "$patience" -c 1 "$1" >/dev/null; } # ADDRESS, outside of the hosts
 # Hosts 1 and 2 get all their addresses and carrier, in whatever state they were, and lose nothing between them.
 both_work() {
     on 1 ip addr replace fd00::1/64 dev ib0
@@ -394,7 +396,7 @@ start_stream() { # FROM TO [BYTES A SECOND [ADDRESS]]
     pkill -KILL -f "stream.py [a-z]* $address 7000" || true
     on "$2" ./stream.py listen "$address" 7000 "/run/stream.$2" >"/run/stream.$2.received" 2>&1 &
     stream_receiver[$2]=$!
-    wait_for 20 listens "$2" "$address:7000"
+    wait_for 20 listens "$2" "$address]\?:7000"
     echo "$address" >"/run/stream.$2.to"
     on "$1" ./stream.py send "$address" 7000 "${3:-0}" >"/run/stream.$2.sent" 2>&1 &
     stream_sender[$2]=$!

@@ -90,15 +90,14 @@ test_stack_hands_over_more_than_64_kib() {
     on 1 sysctl -qw net.ipv4.tcp_min_tso_segs=2
     on 2 ethtool -C ib1 rx-usecs 0 rx-frames 0
     # A socket of connected mode sends on in datagram mode, which has its own limit.
-    transfer 20 '[fd00::2]:4000' &
-    wait_for 10 received_more_than 1000000
+    start_stream 1 2 0 fd00::2
     set_mode 1 datagram
-    wait $!
+    stream_goes_on 2
+    end_stream 2
     [ "$(on 1 ip -d -j link show ib0 | jq '.[0].gso_max_size')" = 65536 ]
     set_mode 1 connected
     on 2 ./packet_limits.py ib1 65536
 }
-received_more_than() { [ "$(stat -c %s /run/got)" -gt "$1" ]; } # BYTES
 
 test_multicast_is_sent_as_datagrams() {
     local sent received

@@ -42,9 +42,10 @@ traffic_and_500_switches() {
     (while :; do on 1 iperf3 -c 10.0.0.2 -b 50M -t 10 >/dev/null 2>&1 || sleep 0.2; done) &
     local traffic=$! i
     background_ping 2 10.0.0.1
-    local pinger=$! switchers=() host pings
+    local pinger=$! switchers=() host pings segments
     pings_arrive 1
-    pings=$(stack_counter 1 IcmpInEchos)
+    segments_arrive 2
+    pings=$(stack_counter 1 IcmpInEchos) segments=$(stack_counter 2 TcpInSegs)
     for host in 1 2; do
         # shellcheck disable=SC2016 # expanded by the inner shell
         on $host sh -c 'for _ in $(seq 125); do echo datagram >"$0" && echo connected >"$0" && sleep 0.05 || exit; done' \
@@ -52,9 +53,10 @@ traffic_and_500_switches() {
         switchers+=($!)
     done
     for i in "${switchers[@]}"; do wait "$i"; done
-    pings=$(($(stack_counter 1 IcmpInEchos) - pings))
-    echo "# $pings pings arrived meanwhile"
+    pings=$(($(stack_counter 1 IcmpInEchos) - pings)) segments=$(($(stack_counter 2 TcpInSegs) - segments))
+    echo "# $pings pings and $segments segments of TCP arrived meanwhile"
     [ $pings -ge 100 ]
+    [ $segments -ge 100 ]
     kill $traffic $pinger 2>/dev/null || true
     stop_traffic
     wait $traffic $pinger 2>/dev/null || true

@@ -7,6 +7,9 @@ PROCESSORS=2
 HOSTS=1
 MODE=connected
 
+# shellcheck source=/dev/null
+. ./connections.sh
+
 say_what_was_lost() {
     local host
     grep -L ' 0% packet loss' /run/pair.* | xargs grep -H transmitted | sed 's/^/# lost: /'
@@ -49,8 +52,8 @@ test_four_pairs_of_tcp_at_once() { four_pairs_of_iperf; }
 test_connections_are_listed() {
     [ "$DRIVER" = ours ] || return 77
     all_pairs -c 1
-    [ "$(grep -c '^active .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]
-    [ "$(grep -c '^passive .* established ' /sys/kernel/debug/ipoib/ib0_cm)" = 7 ]
+    [ "$(connections_of 1 active)" = 7 ]
+    [ "$(connections_of 1 passive)" = 7 ]
     # The file follows the interface's name.
     on 1 ip link set ib0 down
     on 1 ip link set ib0 name other

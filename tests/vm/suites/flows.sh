@@ -5,12 +5,13 @@
 PORTS=2
 SM_HOST=2
 PROCESSORS=4
-HOSTS='1 2'
+HOSTS=1
 MODE=connected
 FABRIC='vectors=4'
 
-connections_of() { grep -c '^active .*state established' "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm"; } # HOST
-are_connections() { [ "$(connections_of "$1")" = "$2" ]; }                                                 # HOST COUNT
+# shellcheck source=/dev/null
+. ./connections.sh
+
 packets_of_queues() { # HOST rx|tx
     local queue counts=()
     for queue in 0 1 2 3; do counts+=("$(statistic_of "$1" "$2${queue}_packets")"); done
@@ -28,6 +29,18 @@ test_one_flow_has_one_connection() {
     end_stream 2
 }
 
+# Sixteen flows from host 1 to host 2. iperf3 ends early if it fails.
+start_flows() {
+    serve_iperf 2
+    on 1 iperf3 -c 10.0.0.2 -P 16 -t 3600 >/run/flows.iperf 2>&1 &
+    flows=$!
+}
+end_flows() {
+    kill -0 "$flows" || fail "$(tail -n 3 /run/flows.iperf)" || return 1
+    stop_traffic
+    wait "$flows" || true
+}
+
 # Checks that no queue has more than PERCENT of the packets between two times.
 none_exceeds() { # PERCENT PACKETS-BEFORE PACKETS-AFTER
     local queue sum=0 before after
@@ -35,6 +48,7 @@ none_exceeds() { # PERCENT PACKETS-BEFORE PACKETS-AFTER
     read -ra after <<<"$3"
     for queue in 0 1 2 3; do after[queue]=$((after[queue] - before[queue])) sum=$((sum + after[queue])); done
     echo "# packets of the queues: ${after[*]}"
+    [ $sum -ge 1000 ] || fail "only $sum packets" || return 1
     for queue in 0 1 2 3; do
         [ $((100 * after[queue])) -le $(($1 * sum)) ] || fail "queue $queue has more than $1 % of $sum" || return 1
     done
@@ -47,19 +61,26 @@ keep_all_packets() { # HOST
     for queue in 1 2 3 4; do on "$1" tc qdisc replace dev ib0 parent "1:$queue" pfifo limit 10000; done
 }
 
+each_queue_has_sent() { # PACKETS-BEFORE PACKETS
+    local queue before now
+    read -ra before <<<"$1"
+    read -ra now < <(packets_of_queues 1 tx)
+    for queue in 0 1 2 3; do [ "${now[queue]}" -ge $((before[queue] + $2)) ] || return 1; done
+}
+
 # Host 1 sends sixteen flows; host 2 receives by as many queues as host 1 sends.
 xfail_stock_sixteen_flows_use_all_queues_in_order='the in-tree driver has one queue'
 test_sixteen_flows_use_all_queues_in_order() {
     local disorder sent received
     keep_all_packets 1
     disorder=$(out_of_order 2)
-    serve_iperf 2
-    on 1 iperf3 -c 10.0.0.2 -P 16 -t 20 >/run/flows.iperf 2>&1 &
+    sent=$(packets_of_queues 1 tx)
+    start_flows
     wait_for 20 are_connections 1 4
-    # The flows are distributed.
-    sleep 3
+    wait_for 20 each_queue_has_sent "$sent" 500
     sent=$(packets_of_queues 1 tx) received=$(packets_of_queues 2 rx)
-    wait $!
+    wait_for 30 each_queue_has_sent "$sent" 3000
+    end_flows
     none_exceeds 40 "$sent" "$(packets_of_queues 1 tx)"
     none_exceeds 40 "$received" "$(packets_of_queues 2 rx)"
     [ "$(out_of_order 2)" = "$disorder" ] || fail "$(($(out_of_order 2) - disorder)) segments came out of order"
@@ -73,24 +94,24 @@ flows_go_on() {
 
 test_queues_change_under_sixteen_flows() {
     local count
-    serve_iperf 2
-    on 1 iperf3 -c 10.0.0.2 -P 16 -t 15 >/run/flows.iperf 2>&1 &
+    start_flows
     for count in 4 2 3 1 4; do
         flows_go_on
         [ "$DRIVER" = stock ] || on 1 ethtool -L ib0 tx $count
     done
-    wait $! || fail "$(tail -n 3 /run/flows.iperf)"
+    flows_go_on
+    end_flows
 }
 
 # All connections end, and the flows make others.
 may_fail_stock_link_flaps_under_sixteen_flows='the queue stands still until the ended connections give up their sends'
 test_link_flaps_under_sixteen_flows() {
-    serve_iperf 2
-    on 1 iperf3 -c 10.0.0.2 -P 16 -t 12 >/run/flows.iperf 2>&1 &
+    start_flows
     flows_go_on
-    [ "$DRIVER" = stock ] || wait_for 20 are_connections 1 4
+    [ "$DRIVER" = stock ] || wait_for 15 are_connections 1 4
     on 2 ip link set "$(interface_of 2)" down
     on 2 ip link set "$(interface_of 2)" up
-    wait $! || fail "$(tail -n 3 /run/flows.iperf)"
+    flows_go_on
+    end_flows
     wait_for 20 reaches 1 10.0.0.2
 }

@@ -8,6 +8,9 @@ PROCESSORS=2
 HOSTS=1
 PARTITIONS='Blue=0x8001, ipoib : ALL=full;'
 
+# shellcheck source=/dev/null
+. ./connections.sh
+
 both_ways() { # COMMAND: with 1 2 and with 2 1
     "$1" 1 2
     "$1" 2 1
@@ -129,9 +132,8 @@ test_several_connections_are_accepted() {
     to_mode connected connected
     on 1 ethtool -L ib0 tx 4
     wait_for 20 reaches 1 10.0.0.2
-    iperf 1 2 -P 16 -t 15 &
-    established() { [ "$(grep -c '^active .*state established' /sys/kernel/debug/ipoib/ib0_cm)" = 4 ]; }
-    wait_for 14 established
+    iperf 1 2 -P 16 -t $((20 * patience)) &
+    wait_for 15 are_connections 1 4
     wait $!
     both_ways pings
     on 1 ethtool -L ib0 rx 2 tx 2

@@ -15,6 +15,10 @@ background_traffic() {
     background_ping 2 10.0.0.1
     pinger=$!
 }
+traffic_arrives() {
+    pings_arrive 1
+    segments_arrive 2
+}
 end_traffic() {
     kill "$traffic" "$pinger" 2>/dev/null || true
     stop_traffic
@@ -25,7 +29,7 @@ test_interface_down_and_up_100_times_under_traffic() {
     local round
     background_traffic
     for round in $(seq 100); do
-        [ $((round % 20)) != 0 ] || pings_arrive 1
+        [ $((round % 20)) != 0 ] || traffic_arrives
         on 1 ip link set ib0 down
         on 1 ip link set ib0 up
     done
@@ -40,7 +44,7 @@ test_driver_reload_50_times_under_traffic() {
     local round
     background_traffic
     for round in $(seq 50); do
-        [ $((round % 10)) != 0 ] || pings_arrive 1
+        [ $((round % 10)) != 0 ] || traffic_arrives
         unload_driver
         load_driver
         # Moves the interfaces to their namespaces; half the time without waiting for them.

@@ -109,13 +109,15 @@ test_received_segments_are_merged() {
 
 xfail_stock_merging_preserves_the_data='the in-tree driver has no LRO'
 test_merging_preserves_the_data() {
-    local before
+    local before merged
+    merged=$(statistic_of 2 rx_lro_merged)
     set_feature 2 lro on
     # The stack gets segments as the driver merged them, without GRO.
     set_feature 2 gro off
     knob 2 drop_every 97
     transfer 5
     knob 2 drop_every 0
+    [ "$(statistic_of 2 rx_lro_merged)" -gt "$merged" ]
     before=$(stack_counter 2 TcpInCsumErrors)
     knob 2 corrupt_every 100
     transfer 5

@@ -27,12 +27,26 @@ channels_are() { # RX|TX COUNT
     [ "$(on 1 sh -c "ls -d /sys/class/net/ib0/queues/${1,,}-*" | wc -l)" = "$2" ]
 }
 
+# Sets host 1's mode and its numbers of queues in that mode, whatever an earlier test has left.
+use_queues() { # MODE RX TX
+    [ "$DRIVER" = ours ] || return 0
+    [ "$(mode 1)" = "$1" ] || set_mode 1 "$1"
+    { channels_are RX "$2" && channels_are TX "$3"; } || on 1 ethtool -L ib0 rx "$2" tx "$3"
+    wait_for 20 carrier 1
+}
 queues_used_are() { # passive|active QUEUES
     wait_for 20 each_has_a_connection "$1"
     [ "$(queues_used "$1")" = "$2" ] || fail "queues: $(queues_used "$1")"
 }
+# A connection with each peer on each of four queues.
+use_four_queues() {
+    use_queues connected 4 4
+    all_connect
+    [ "$DRIVER" = stock ] || { queues_used_are passive '0:1 1:1 2:1 3:1 ' && queues_used_are active '0:1 1:1 2:1 3:1 '; }
+}
 xfail_stock_connections_are_distributed='the in-tree driver has one queue'
 test_connections_are_distributed() {
+    use_queues connected 2 2
     all_connect
     queues_used_are passive '0:2 1:2 '
     queues_used_are active '0:2 1:2 '
@@ -46,6 +60,7 @@ test_connections_are_distributed() {
 xfail_stock_each_queue_counts_its_packets='the in-tree driver has one queue'
 test_each_queue_counts_its_packets() {
     local host direction queue before=() sum all counters=()
+    use_four_queues
     for direction in rx tx; do for queue in 0 1 2 3; do counters+=("$direction${queue}_packets"); done; done
     # The sums are read first, and last: other packets may be counted meanwhile.
     all=$(($(statistic 1 rx_packets) + $(statistic 1 tx_packets))) sum=0
@@ -69,7 +84,7 @@ skippable_kernel_shows_the_queues_counters='the kernel has no statistics of queu
 test_kernel_shows_the_queues_counters() {
     local direction queue packets bytes before after name lines=0
     if lacks_genl_of 6.10; then return 77; fi
-    on 1 ethtool -L ib0 rx 2 tx 2
+    use_queues connected 2 2
     all_connect
     before=$(on 1 ethtool -S ib0)
     { genl qstats; genl total; } >/run/qstats
@@ -86,8 +101,6 @@ test_kernel_shows_the_queues_counters() {
         lines=$((lines + 1))
     done </run/qstats
     [ "$lines" = 6 ]
-    on 1 ethtool -L ib0 rx 4 tx 4
-    all_connect
 }
 
 # Each receive queue has a NAPI context of its own. The first one has a page pool for datagrams and one for messages,
@@ -95,7 +108,7 @@ test_kernel_shows_the_queues_counters() {
 skippable_kernel_shows_napi_contexts_and_page_pools='the kernel shows neither before 6.8'
 test_kernel_shows_napi_contexts_and_page_pools() {
     if lacks_genl_of 6.8; then return 77; fi
-    on 1 ethtool -L ib0 rx 3 tx 2
+    use_queues connected 3 2
     all_connect
     wait_for 5 napis_are_shown 3
     genl pools >/run/pools
@@ -103,8 +116,6 @@ test_kernel_shows_napi_contexts_and_page_pools() {
     # Each queue has two pools for messages, of small and of large pieces, and the first one for datagrams.
     [ "$(awk 'NR == FNR { queue[$3] = $2; next } { print $2 in queue ? queue[$2] : "none" }' \
         /run/napis /run/pools | sort | tr '\n' ' ')" = '0 0 0 1 1 2 2 ' ]
-    on 1 ethtool -L ib0 rx 4 tx 4
-    all_connect
 }
 napis_are_shown() { # QUEUES
     genl napis >/run/napis
@@ -113,6 +124,7 @@ napis_are_shown() { # QUEUES
 
 test_traffic_of_all_peers_arrives_at_once() {
     local host pids=()
+    use_four_queues
     for host in 2 3 4 5; do
         lossless "$host" -f -c 1000 -s 3000 10.0.0.1 &
         pids+=($!)
@@ -125,6 +137,7 @@ test_traffic_of_all_peers_arrives_at_once() {
 xfail_stock_queues_change_under_traffic='the in-tree driver has one queue'
 test_queues_change_under_traffic() {
     local count
+    use_four_queues
     start_stream 2 1
     start_stream 1 3
     for count in 1 4 2 8 3 1 4; do
@@ -145,7 +158,7 @@ test_queues_change_under_traffic() {
 # A packet that tc puts into another queue than the driver chose gets through, more slowly.
 test_packets_that_tc_puts_into_another_queue_arrive() {
     local host
-    all_connect
+    use_four_queues
     on 1 tc qdisc add dev ib0 clsact
     on 1 tc filter add dev ib0 egress matchall action skbedit queue_mapping 3
     for host in 2 3 4 5; do lossless 1 -c 20 -i 0.02 -s 3000 "10.0.0.$host"; done
@@ -165,6 +178,7 @@ test_impossible_numbers_are_refused() {
 
 xfail_stock_receive_queues_are_moderated_apart='the in-tree driver has one queue'
 test_receive_queues_are_moderated_apart() {
+    use_queues connected 4 4
     on 1 ethtool -Q ib0 queue_mask 0x2 -C rx-usecs 20 rx-frames 8
     on 1 ethtool -Q ib0 queue_mask 0x2 -c | says -E 'rx-usecs:\s+20'
     on 1 ethtool -Q ib0 queue_mask 0x1 -c | says -E 'rx-usecs:\s+0'
@@ -180,6 +194,7 @@ completion_queues() { awk '/^cqs_on_vector/ { n += $2 } END { print n }' "$debug
 xfail_stock_further_queues_are_freed_when_the_interface_is_down='the in-tree driver has one queue'
 test_further_queues_are_freed_when_the_interface_is_down() {
     local used freed
+    use_four_queues
     used=$(completion_queues)
     on 1 ip link set ib0 down
     freed=$((used - $(completion_queues)))
@@ -191,10 +206,15 @@ test_further_queues_are_freed_when_the_interface_is_down() {
 
 # Datagram mode
 
+use_four_queues_of_datagram_mode() {
+    use_queues datagram 4 4
+    all_connect
+}
+
 xfail_stock_datagrams_are_sent_by_several_queues='the in-tree driver has one queue'
 test_datagrams_are_sent_by_several_queues() {
     local queue before=() dropped
-    set_mode 1 datagram
+    use_queues datagram 4 1
     on 1 ethtool -L ib0 tx 4
     channels_are TX 4
     all_connect
@@ -215,6 +235,8 @@ test_datagrams_are_sent_by_several_queues() {
 xfail_stock_groups_are_sent_by_the_first_queue='the in-tree driver has one queue'
 test_groups_are_sent_by_the_first_queue() {
     local i first others
+    use_four_queues_of_datagram_mode
+    channels_are TX 4
     on 1 ip route add 239.0.0.0/8 dev ib0
     first=$(statistic_of 1 tx0_packets) others=$(further_packets 1)
     for i in {1..20}; do on 1 bash -c "echo >/dev/udp/239.1.2.3/$((5000 + i))"; done
@@ -227,6 +249,7 @@ test_groups_are_sent_by_the_first_queue() {
 xfail_stock_queues_of_datagram_mode_change_under_traffic='the in-tree driver has one queue'
 test_queues_of_datagram_mode_change_under_traffic() {
     local count
+    use_four_queues_of_datagram_mode
     on 1 ethtool -L ib0 tx 1
     # Events come by number and by time.
     on 1 ethtool -C ib0 rx-usecs 20 rx-frames 8
@@ -248,6 +271,8 @@ test_queues_of_datagram_mode_change_under_traffic() {
 xfail_stock_queue_pairs_go_with_the_mode='the in-tree driver has one queue'
 test_queue_pairs_go_with_the_mode() {
     local used
+    use_queues connected 4 4
+    use_four_queues_of_datagram_mode
     used=$(queue_pairs)
     set_mode 1 connected
     [ "$(queue_pairs)" = $((used - 3)) ]

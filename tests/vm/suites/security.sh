@@ -9,10 +9,12 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 # shellcheck source=/dev/null
 . ./samples.sh
 
-refused() { # MESSAGE COMMAND...: it fails, with this message
-    ! on 1 "${@:2}" >/run/refusal 2>&1 || fail "was allowed: ${*:2}" || return 1
-    grep -qE "$1" /run/refusal || fail "${*:2}: $(cat /run/refusal)"
+refused_to() { # COMMAND MESSAGE ARGUMENT...: it fails, with this message
+    ! $1 "${@:3}" >/run/refusal 2>&1 || fail "was allowed: ${*:3}" || return 1
+    grep -qE "$2" /run/refusal || fail "${*:3}: $(cat /run/refusal)"
 }
+refused() { refused_to 'on 1' "$@"; }
+refused_in_box() { refused_to in_box "$@"; }
 nothing_changed() {
     [ "$(mode 1)" = datagram ]
     [ "$(on 1 cat /sys/class/net/ib0/umcast)" = 0 ]
@@ -75,10 +77,10 @@ test_container_root_controls_only_its_own_interface() {
     # Denied: its parent, another partition, global settings, debugfs.
     ! in_box test -e /sys/class/net/ib0 || return 1
     ! in_box test -e /sys/class/net/blue/create_child || return 1
-    ! in_box ip link add link ib0 name red type ipoib pkey 0x8002 2>/dev/null || return 1
-    ! in_box ip link add link blue name red type ipoib pkey 0x8002 2>/dev/null || return 1
-    ! in_box sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level' 2>/dev/null || return 1
-    ! in_box cat /sys/kernel/debug/ipoib/ib0_path 2>/dev/null || return 1
+    refused_in_box 'Cannot find device' ip link add link ib0 name red type ipoib pkey 0x8002
+    refused_in_box 'is a child itself' ip link add link blue name red type ipoib pkey 0x8002
+    refused_in_box 'Permission denied' sh -c 'echo 1 >/sys/module/ib_ipoib/parameters/debug_level'
+    refused_in_box 'permission denied' mount -t debugfs debugfs /sys/kernel/debug
     kill "$box"
     wait "$box" 2>/dev/null || true
     # Back in the HCA's namespace.
