@@ -56,6 +56,14 @@ expect_in_log() { # PATTERN
 # ports must reregister repeatedly, or are unplugged.
 expect_missing_gids() { expect_in_log 'ib_address_create failed.* -?(61|ENODATA)|failed to read the GID table of port ., error -2'; }
 
+# A command that must fail, with a message that is given as a regular expression.
+refused() { # MESSAGE COMMAND...
+    ! "${@:2}" >/run/refusal 2>&1 || fail "was accepted: ${*:2}" || return 1
+    says -E "$1" /run/refusal || fail "${*:2}: $(cat /run/refusal)"
+}
+# The message if this driver is loaded. The in-tree driver's may be any.
+ours() { [ "$DRIVER" = stock ] || echo "$1"; } # MESSAGE
+
 # Leaves out tests of another suite that this one includes by ". suites/other.sh".
 without() { # TEST...
     local name
@@ -297,7 +305,19 @@ set_modes() {
     local i
     for i in $(seq 1 "$PORTS"); do [ -z "${MODE:-}" ] || set_mode "$i" "$MODE" || return 1; done
 }
-take_down() { on "$1" ip link set "$(interface_of "$1")" down; }                  # HOST
+take_down() { on "$1" ip link set "$(interface_of "$1")" down; } # HOST
+# Up again, with the IPv6 address that going down has removed.
+bring_up() { # HOST
+    on "$1" ip link set "$(interface_of "$1")" up
+    on "$1" ip addr replace "fd00::$1/64" dev "$(interface_of "$1")"
+}
+# Creates a child through sysfs. The in-tree driver creates it in the initial namespace, not in its parent's.
+make_child() { # HOST PKEY
+    local child
+    child=$(interface_of "$1").${2#0x}
+    on "$1" sh -c "echo $2 >/sys/class/net/${child%.*}/create_child"
+    ! at "$1" test -e "/sys/class/net/$child" || at "$1" ip link set "$child" netns "h$1"
+}
 attribute() { on "$1" cat "/sys/class/net/$2/$3"; }                               # HOST INTERFACE FILE
 file() { cat "/sys/class/net/$1/$2"; }                                            # INTERFACE FILE, outside of the hosts
 link_local() { on "$1" ip -6 -o addr show dev "$(interface_of "$1")" scope link | sed -nE 's,.* inet6 ([^/]+)/.*,\1,p'; }
@@ -431,25 +451,6 @@ four_pairs_of_iperf() {
     for host in 1 3 5 7; do grep -q receiver "/run/iperf.$host" || return 1; done
 }
 
-# systemd-networkd on a host, with the files in /run/network.<HOST>. With a read-only /sys, networkd does not wait for
-# udev, which knows the initial namespace only.
-start_networkd() { # HOST
-    mkdir -p "/run/network.$1"
-    : >"/run/networkd.$1.log"
-    [ -s /etc/machine-id ] || echo 000102030405060708090a0b0c0d0e0f >/etc/machine-id
-    on "$1" sh -c "mount --bind /run/network.$1 /etc/systemd/network
-        mount -o remount,ro /sys
-        mkdir -p /run/systemd
-        mount -t tmpfs tmpfs /run/systemd
-        exec /lib/systemd/systemd-networkd" >>"/run/networkd.$1.log" 2>&1 &
-    wait_for 10 grep -q 'Enumeration completed' "/run/networkd.$1.log"
-}
-networkd_is_gone() { ! pgrep -x systemd-network >/dev/null; }
-stop_networkd() {
-    pkill -x systemd-network || true
-    wait_for 10 networkd_is_gone
-}
-
 # Matches whole command lines, so that processes of `ip netns exec` before the program starts end too. Such a process
 # would look for a host that may be gone by then, and hold its namespace for two minutes.
 no_traffic() { ! pkill -f '(^|[ /])(iperf3|ping) -'; }
@@ -489,14 +490,4 @@ nothing_left() { # on this machine
 nothing_left_anywhere() {
     nothing_left
     ! two_machines || there nothing_left
-}
-
-# The kernel patches its receive path for the first socket with SO_TIMESTAMP, and after the last one is closed. QEMU's
-# translator may run the breakpoint of such a patch when it is long gone ("Oops: int3"): one open socket prevents
-# patches.
-hold_timestamps() {
-    python3 -c 'import socket, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, 29, 1)  # SO_TIMESTAMP
-time.sleep(1e6)' &
 }

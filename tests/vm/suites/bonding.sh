@@ -15,7 +15,6 @@ peer_dev=ib0
 use_bond_of_children() { bond=bond1 peer=10.1.0.1 self=10.1.0.2 peer_dev=blue; }
 slave() { echo "$([ $bond = bond0 ] && echo ib || echo blue)$1"; }   # HCA, from 1
 option() { on 2 cat "/sys/class/net/$bond/bonding/$1"; }
-up() { [ "$(on "$1" cat "/sys/class/net/$2/carrier" 2>/dev/null)" = 1 ]; }
 
 make_bond() { # SLAVE SLAVE
     # OpenSM answers a join before the switch knows of it, so the first ARP of a port that is back may be lost.
@@ -28,7 +27,7 @@ make_bond() { # SLAVE SLAVE
     done
     on 2 ip addr add $self/24 dev $bond
     on 2 ip link set $bond up
-    for port; do wait_for 20 up 2 "$port"; done
+    for port; do wait_for 20 carrier 2 "$port"; done
     wait_for 20 reaches 2 $peer
 }
 
@@ -69,7 +68,7 @@ pull() { # HCA
     knob "$1" link 0
     settles_on $((5 - $1))
     link_up "$1"
-    wait_for 30 up 2 "$(slave $(($1 - 1)))"
+    wait_for 30 carrier 2 "$(slave $(($1 - 1)))"
 }
 
 # Carries TCP both ways; after each failover it must continue.
@@ -179,7 +178,7 @@ test_tcp_continues_through_failovers() {
         wait_for 10 is_active $((5 - hca))
         goes_on
         link_up $hca
-        wait_for 30 up 2 "$(slave $((hca - 1)))"
+        wait_for 30 carrier 2 "$(slave $((hca - 1)))"
     done
     end_stream 1
     end_stream 2
@@ -199,16 +198,16 @@ test_both_ports_down_and_up() {
     trap plug_both EXIT
     knob 2 link 0
     knob 3 link 0
-    bond_is_down() { ! up 2 "$bond"; }
+    bond_is_down() { ! carrier 2 "$bond"; }
     wait_for 10 bond_is_down
     ! reaches 1 $self || return 1
     link_up 3
-    wait_for 30 up 2 $bond
+    wait_for 30 carrier 2 $bond
     # The peer has removed its neighbour entry meanwhile.
     wait_for 20 reaches 1 $self
     settles_on 3
     link_up 2
-    wait_for 30 up 2 ib1
+    wait_for 30 carrier 2 ib1
 }
 
 test_children_can_be_slaves() {

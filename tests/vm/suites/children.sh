@@ -9,11 +9,6 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : 0x0002c90300000010=full, 0x0002c90300000110=limited;'
 
 write_to() { on "$1" sh -c "echo $4 >/sys/class/net/$2/$3"; }    # HOST INTERFACE FILE VALUE
-# Creates a child through sysfs; the kernel's own driver creates it in the initial namespace.
-make_child() { # HOST PARENT PKEY NAME
-    write_to "$1" "$2" create_child "$3"
-    [ "$DRIVER" = ours ] || ip link set "$4" netns "h$1"
-}
 drop_child() { # HOST PARENT PKEY NAME
     write_to "$1" "$2" delete_child "$3"
     child_is_gone() { ! on "$1" test -e "/sys/class/net/$2"; }
@@ -28,7 +23,7 @@ address() { # HOST INTERFACE SUBNET
 # and 10.1.0.2.
 make_blue_children() {
     on 1 test -e /sys/class/net/ib0.8001 || {
-        make_child 1 ib0 0x8001 ib0.8001
+        make_child 1 0x8001
         address 1 ib0.8001 1
     }
     on 2 test -e /sys/class/net/blue || {
@@ -56,12 +51,6 @@ leave_elsewhere() {
     wait_for 10 refunded
     ip link del red
     ip link del moved
-}
-refused() { # MESSAGE COMMAND...
-    local message=$1
-    shift
-    ! "$@" 2>/run/refusal || fail "was accepted: $*" || return 1
-    [ "$DRIVER" = stock ] || says -F "$message" /run/refusal || fail "$(cat /run/refusal)"
 }
 
 test_sysfs_and_rtnetlink_children_reach_each_other() {
@@ -131,10 +120,10 @@ test_create_child_refuses_a_second_child_of_a_partition() {
 
 test_rtnetlink_refusals_have_messages() {
     make_blue_children
-    refused 'P_Key 0x8000 is invalid' on 1 ip link add link ib0 name x type ipoib pkey 0x8000
-    refused 'is a child itself' on 1 ip link add link ib0.8001 name x type ipoib pkey 0x8002
+    refused "$(ours 'P_Key 0x8000 is invalid')" on 1 ip link add link ib0 name x type ipoib pkey 0x8000
+    refused "$(ours 'is a child itself')" on 1 ip link add link ib0.8001 name x type ipoib pkey 0x8002
     on 1 ip link add other type dummy
-    refused 'is not an ipoib interface' on 1 ip link add link other name x type ipoib pkey 0x8002
+    refused "$(ours 'is not an ipoib interface')" on 1 ip link add link other name x type ipoib pkey 0x8002
     on 1 ip link del other
     ! on 1 ip link show x 2>/dev/null || return 1
 }
@@ -178,9 +167,8 @@ test_child_follows_its_parent_up_and_down() {
     make_blue_children
     on 1 ip link set ib0 down
     ! on 1 ip link show ib0.8001 | says '[<,]UP[,>]' || return 1
-    on 1 ip link set ib0 up
+    bring_up 1
     on 1 ip link show ib0.8001 | says '[<,]UP[,>]'
-    on 1 ip addr replace fd00::1/64 dev ib0
     wait_for 20 carrier 1 ib0.8001
     wait_for 20 reaches 1 10.1.0.2
     wait_for 20 reaches 1 10.0.0.2
@@ -216,7 +204,7 @@ test_host_outside_the_partition_gets_no_carrier() {
 }
 
 test_pkey_added_later_brings_the_child_up() {
-    make_child 1 ib0 0x8003 ib0.8003
+    make_child 1 0x8003
     on 1 ip link set ib0.8003 up
     no_carrier 1 ib0.8003
     on 3 ip link add link ib2 name green type ipoib pkey 0x8003
@@ -252,7 +240,7 @@ test_children_are_created_and_deleted_under_traffic() {
     # children receive: a page of each child that is gone.
     background_ping 1 10.0.0.2 -4
     for i in $(seq 30); do
-        make_child 1 ib0 0x8001 ib0.8001
+        make_child 1 0x8001
         on 1 ip link add link ib0 name another type ipoib pkey 0x8001
         on 1 ip link set another up
         on 1 ip link set ib0.8001 up
@@ -265,7 +253,7 @@ test_children_are_created_and_deleted_under_traffic() {
 }
 
 test_hca_with_children_is_unplugged() {
-    make_child 3 ib2 0x8001 ib2.8001
+    make_child 3 0x8001
     on 3 ip link add link ib2 name blue type ipoib pkey 0x8001
     on 3 ip link set blue up
     knob 3 plugged 0

@@ -38,8 +38,7 @@ test_parents_without_an_ipoib_interface_are_refused() {
     # Indexes that no interface has, in either namespace.
     ip netns add elsewhere
     for parent in if99 "if$(on 1 cat /sys/class/net/ib0/ifindex)"; do
-        ! ip -n elsewhere link add link "$parent" name x type ipoib pkey 0x8001 2>/run/refusal || return 1
-        grep -qE 'No such device|does not exist' /run/refusal || fail "$(cat /run/refusal)"
+        refused 'No such device|does not exist' ip -n elsewhere link add link "$parent" name x type ipoib pkey 0x8001
     done
     # link-netns without a link.
     ! ip link add link-netns elsewhere name x type ipoib pkey 0x8001 2>/dev/null || return 1

@@ -19,8 +19,7 @@ except OSError as error:
     sys.exit(os.strerror(error.errno))' "$(file_of "$1")"
 }
 refused_with() { # WORDS FILE INPUT
-    ! printf '%s' "$3" | write_in_one "$2" 2>/run/refusal || fail "$2 took '$3'" || return 1
-    [ "$DRIVER" = stock ] || says -F "$1" /run/refusal || fail "'$3' into $2: $(cat /run/refusal)"
+    refused "$(ours "$1")" write_in_one "$2" < <(printf '%s' "$3")
 }
 children() { on 1 ip -o link show type ipoib | grep -c '@ib0' || true; }
 no_children() { [ "$(children)" = 0 ]; }
@@ -37,8 +36,7 @@ test_invalid_input_gets_an_errno() {
     refused_with 'Invalid argument' create_child 0
     refused_with 'Invalid argument' create_child 0x8000
     refused_with 'No such device' delete_child 0x8001
-    echo 0x8001 | write_in_one create_child
-    [ "$DRIVER" = ours ] || ip link set ib0.8001 netns h1
+    make_child 1 0x8001
     refused_with 'Name not unique' create_child 0x8001
     echo 0x8001 | write_in_one delete_child
     wait_for 10 no_children
@@ -47,8 +45,7 @@ test_invalid_input_gets_an_errno() {
 test_megabyte_of_input_is_refused() {
     local file
     for file in create_child delete_child mode; do
-        ! head -c 1M /dev/zero | tr '\0' 'z' | write_in_one $file 2>/run/refusal || fail "$file took it" || return 1
-        grep -q 'Invalid argument' /run/refusal || fail "$file: $(cat /run/refusal)"
+        refused 'Invalid argument' write_in_one $file < <(head -c 1M /dev/zero | tr '\0' 'z')
     done
     no_children
     # For umcast such a text is accepted as 0.

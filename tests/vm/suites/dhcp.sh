@@ -8,6 +8,9 @@ PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
+# shellcheck source=/dev/null
+. ./networkd.sh
+
 serve() { # INTERFACE SUBNET
     on 1 ip addr replace "10.$2.0.1/24" dev "$1"
     # A lease takes two minutes at least, but may be renewed before. The address is not pinged first, which takes 3 s of

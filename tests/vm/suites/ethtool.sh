@@ -5,6 +5,9 @@
 PORTS=2
 HOSTS=1
 
+# shellcheck source=/dev/null
+. ./samples.sh
+
 test_driver_firmware_and_bus() {
     on 1 ethtool -i ib0 >/run/info
     grep -qx 'driver: ib_ipoib' /run/info
@@ -20,8 +23,7 @@ test_link_settings() {
     grep -q 'Link detected: yes' /run/link
     on 1 ip link set ib0 down
     on 1 ethtool ib0 | says 'Speed: Unknown'
-    on 1 ip link set ib0 up
-    on 1 ip addr replace fd00::1/64 dev ib0
+    bring_up 1
     wait_for 20 addresses_ready 1
 }
 
@@ -132,20 +134,18 @@ test_rings_change_in_connected_mode() {
 xfail_stock_replaced_rings_free_their_memory='rings have the size they were loaded with'
 test_replaced_rings_free_their_memory() {
     local before i
-    # With free pages on the processors' lists: in 6.7 and later each may have up to an eighth of the memory.
-    free_kb() { awk '$1 == "MemAvailable:" { kb += $2 } $1 == "count:" { kb += 4 * $2 } END { print kb }' /proc/meminfo /proc/zoneinfo; }
     set_rings 1 128 256
     wait_for 20 reaches 1 10.0.0.2
-    before=$(free_kb)
+    before=$(free_kib)
     for i in $(seq 10); do
         set_rings 1 8192 8192
         set_rings 1 128 256
     done
     wait_for 20 reaches 1 10.0.0.2
     # Memory freed later by the kernel is freed in seconds.
-    memory_is_back() { [ $(($1 - $(free_kb))) -lt 16384 ]; }
+    memory_is_back() { [ $(($1 - $(free_now_kib))) -lt 16384 ]; }
     wait_for 30 memory_is_back "$before"
-    echo "# $before kB free before, $(free_kb) kB after"
+    echo "# $before KiB free before, $(free_now_kib) KiB after"
 }
 
 xfail_stock_ring_sizes_are_rounded_and_limited='rings have the size they were loaded with'

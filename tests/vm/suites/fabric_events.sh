@@ -9,6 +9,9 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
+# shellcheck source=/dev/null
+. ./groups.sh
+
 # Makes a host's port reregister (reregister.py) again and again, until calm.
 storm() { # HOST
     expect_missing_gids
@@ -81,13 +84,8 @@ test_memberships_change_during_rejoins() {
     calm
     knob 2 delay_us 0
     both_work
-    on 2 python3 /test/group.py listen 239.1.2.3 ib1 >/run/heard &
-    heard() {
-        on 1 python3 /test/group.py send 239.1.2.3 ib0 hello
-        grep -q hello /run/heard
-    }
-    wait_for 15 heard
-    pkill -f 'group.py listen' || true
+    group_is_heard 239.1.2.3 1 2
+    nobody_listens
 }
 
 # 14

@@ -5,8 +5,7 @@
 # namespace. Drivers can read that since Linux 6.17.
 PORTS=2
 
-drivers_learn_of_it() { printf '6.17\n%s\n' "$(uname -r)" | sort -VC; }
-drivers_learn_of_it || SKIPPABLE='they do not learn of it'
+kernel_is 6.17 || SKIPPABLE='they do not learn of it'
 interfaces_in() { ip netns exec "$1" ip -o link show type ipoib | awk -F': ' '{ print $2 }'; } # NAMESPACE
 interfaces_here() { ip -o link show type ipoib | awk -F': ' '{ print $2 }'; }
 has_one_in() { [ "$(interfaces_in "$1" | wc -l)" = 1 ]; }
@@ -15,7 +14,7 @@ carries() { [ "$("$@" cat /sys/class/net/ib0/carrier 2>/dev/null)" = 1 ]; } # [C
 
 # Moves the second HCA to h2. Exclusive mode can be set only while there is one namespace.
 before_each() {
-    drivers_learn_of_it || return 77
+    kernel_is 6.17 || return 77
     [ "$(rdma system | grep -c 'netns exclusive')" = 1 ] || rdma system set netns exclusive
     [ -e /sys/module/ib_ipoib ] || load_driver
     [ -e /run/netns/h2 ] || {

@@ -10,6 +10,8 @@ PARTITIONS='Blue=0x8001, ipoib : ALL=full;'
 
 # shellcheck source=/dev/null
 . ./connections.sh
+# shellcheck source=/dev/null
+. ./groups.sh
 
 both_ways() { # COMMAND: with 1 2 and with 2 1
     "$1" 1 2
@@ -46,18 +48,11 @@ test_udp_both_ways() { both_ways datagrams; }
 
 # A receiver of a group at host $2 hears host $1.
 hears() {
-    local from=$1 to=$2 group heard
+    local group
     for group in 239.1.2.3 ff15::1234; do
-        heard=/run/heard.$to.$group
-        on "$to" timeout $((15 * patience)) python3 /test/group.py listen $group "$(interface_of "$to")" >"$heard" &
-        hello_came() {
-            on "$from" python3 /test/group.py send "$1" "$(interface_of "$from")" hello
-            grep -q hello "$heard"
-        }
-        wait_for 12 hello_came $group
+        group_is_heard $group "$1" "$2"
         # A listener would hear its own host when that sends.
-        at "$to" pkill -f "group.py listen $group"
-        wait $! || true
+        at "$2" nobody_listens
     done
 }
 test_multicast_both_ways() { both_ways hears; }
@@ -75,9 +70,7 @@ test_broadcast_both_ways() {
 add_child() { # HOST
     local parent
     parent=$(interface_of "$1")
-    on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/create_child"
-    # The in-tree driver creates it in the initial namespace, not in its parent's.
-    at "$1" ip link set "$parent.8001" netns "h$1" 2>/dev/null || true
+    make_child "$1" 0x8001
     on "$1" ip link set "$parent.8001" name blue
     on "$1" ip addr add "10.1.0.$1/24" dev blue
     on "$1" ip link set blue up

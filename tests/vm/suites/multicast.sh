@@ -5,30 +5,16 @@
 PORTS=4
 HOSTS=1
 
-# listen HOST GROUP: prints what arrives, until nobody_listens. send HOST GROUP TEXT.
-listen() { on "$1" python3 /test/group.py listen "$2" "$(interface_of "$1")"; }
-send() { on "$1" python3 /test/group.py send "$2" "$(interface_of "$1")" "$3"; }
-listening() { on "$1" ip maddr show dev "$(interface_of "$1")" | says "$2"; }
+# shellcheck source=/dev/null
+. ./groups.sh
 
-receivers() { # GROUP AS-IN-IP-MADDR
-    local host
-    for host in 2 3; do
-        listen "$host" "$1" >"/run/heard.$host" &
-    done
-    for host in 2 3; do wait_for 15 listening "$host" "$2"; done
-    # The group is joined some time after the socket option.
-    both_heard() { send 1 "$1" hello && grep -q hello /run/heard.2 && grep -q hello /run/heard.3; }
-    wait_for 15 both_heard "$1"
-}
-
-nobody_listens() { pkill -f 'group.py listen' || true; }
 before_each() { nobody_listens; }
-test_ipv4_group_reaches_several_receivers() { receivers 239.1.2.3 239.1.2.3; nobody_listens; }
-test_ipv6_group_reaches_several_receivers() { receivers ff15::1234 ff15::1234; nobody_listens; }
+test_ipv4_group_reaches_several_receivers() { group_is_heard 239.1.2.3 1 2 3; nobody_listens; }
+test_ipv6_group_reaches_several_receivers() { group_is_heard ff15::1234 1 2 3; nobody_listens; }
 
 test_hosts_outside_a_group_receive_nothing() {
     local before heard
-    receivers 239.9.9.9 239.9.9.9
+    group_is_heard 239.9.9.9 1 2 3
     before=$(statistic 4 rx_packets) heard=$(statistic 2 rx_packets)
     for _ in $(seq 100); do echo 239.9.9.9; done | on 1 python3 /test/group.py send-many ib0
     wait_for 5 eval "[ \$((\$(statistic 2 rx_packets) - $heard)) -ge 100 ]"

@@ -8,6 +8,9 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 files=/run/network.2
 
+# shellcheck source=/dev/null
+. ./networkd.sh
+
 write_files() { # MODE OF BLUE, MORE OF ITS [NetDev]...
     local mode=$1
     shift

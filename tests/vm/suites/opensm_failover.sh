@@ -7,6 +7,8 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
 # shellcheck source=/dev/null
+. ./groups.sh
+# shellcheck source=/dev/null
 . ./managers.sh
 
 # Sets up hosts 1 to 3.
@@ -94,20 +96,8 @@ test_new_children_and_groups_join_after_the_takeover() {
     with_host_4
     with_children blue 0x8001 1 1 4
     ping_ok 4 10.1.0.1
-    group_is_heard 239.1.2.3
-}
-
-group_is_heard() { # GROUP: at host 3 and 4, from 1
-    local host
-    for host in 3 4; do
-        on $host python3 /test/group.py listen "$1" "$(interface_of $host)" >"/run/heard$host" &
-    done
-    heard() {
-        on 1 python3 /test/group.py send "$1" ib0 hello
-        grep -q hello /run/heard3 && grep -q hello /run/heard4
-    }
-    wait_for 20 heard "$1"
-    pkill -f group.py
+    group_is_heard 239.1.2.3 1 3 4
+    nobody_listens
 }
 
 test_restarted_master_takes_over_again() {
@@ -117,7 +107,8 @@ test_restarted_master_takes_over_again() {
     flood 3 10.0.0.1 500
     with_children red 0x8002 2 2 3
     ping_ok 3 10.2.0.2
-    group_is_heard 239.1.2.4
+    group_is_heard 239.1.2.4 1 3 4
+    nobody_listens
 }
 
 test_death_of_the_standby_disturbs_nothing() {

@@ -47,10 +47,8 @@ test_tcp() {
 test_address_of_a_virtual_function_cannot_be_set() {
     [[ $FABRIC = *functions=1* ]] || return 77
     on 1 ip link set ib0 down
-    ! on 1 ip link set ib0 address "$(lladdr 1 ib0 | sed 's/..$/77/')" 2>/run/refusal || return 1
-    grep -q 'Operation not supported' /run/refusal || fail "$(cat /run/refusal)"
-    on 1 ip link set ib0 up
-    on 1 ip addr replace fd00::1/64 dev ib0
+    refused 'Operation not supported' on 1 ip link set ib0 address "$(lladdr 1 ib0 | sed 's/..$/77/')"
+    bring_up 1
     wait_for 20 addresses_ready 1
     wait_for 20 reaches 1 10.0.0.2
 }
@@ -58,8 +56,7 @@ test_address_of_a_virtual_function_cannot_be_set() {
 # The memory of the rdma_netdev is part of the netdev.
 test_child_creation_fails_without_memory_for_its_rdma_netdev() {
     knob 1 fail_rdma_netdev 1
-    ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1
-    grep -q 'Cannot allocate memory' /run/refusal || fail "$(cat /run/refusal)"
+    refused 'Cannot allocate memory' on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child'
     devices_are 1 1
     on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child'
     devices_are 1 2
@@ -73,7 +70,7 @@ test_child_creation_fails_if_the_rdma_netdevs_size_is_unknown() {
     expect_in_log "port 1: the size of the HCA's rdma_netdev is not known, error -12"
     mark_log
     knob 1 fail_rdma_netdev 2
-    ! on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child' 2>/run/refusal || return 1
+    refused 'Cannot allocate memory' on 1 bash -c 'echo 0x8001 >/sys/class/net/ib0/create_child'
     [ "$(at 1 cat "$debug/0/fail_rdma_netdev")" = 0 ]
     devices_are 1 1
     logged "port 1: the size of the HCA's rdma_netdev is not known, error -12"
@@ -88,8 +85,7 @@ test_address_has_no_connected_flag() {
     ! filters || return 77
     case $(lladdr 1 ib0) in 00:*) ;; *) fail "$(lladdr 1 ib0)" ;; esac
     [ "$(mode 1)" = datagram ]
-    ! on 1 bash -c 'echo connected >/sys/class/net/ib0/mode' 2>/run/refusal || return 1
-    grep -q 'Invalid argument' /run/refusal
+    refused 'Invalid argument' on 1 bash -c 'echo connected >/sys/class/net/ib0/mode'
     [ "$(mode 1)" = datagram ]
     ping_ok 1 10.0.0.2
 }

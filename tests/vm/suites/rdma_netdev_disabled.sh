@@ -11,8 +11,7 @@ test_unused_transmit_queues_do_not_time_out() {
     load_driver ipoib_enhanced=0
     add_hosts
     on 1 ip link set ib0 down
-    on 1 ip link set ib0 up
-    on 1 ip addr replace fd00::1/64 dev ib0
+    bring_up 1
     wait_for 20 reaches 1 10.0.0.2
     mark_log
     on 1 ping -q -i 0.5 -c 30 10.0.0.2 >/dev/null

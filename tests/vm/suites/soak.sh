@@ -34,12 +34,11 @@ mode_of() { case $1 in 3 | 4 | 5) echo connected ;; *) echo datagram ;; esac; }
 child_peer() { case $1 in 3) echo 5 ;; 5) echo 6 ;; 6) echo 8 ;; 8) echo 3 ;; *) return 1 ;; esac; }
 child_mode_of() { case $1 in 3 | 5) echo connected ;; *) echo datagram ;; esac; }
 
-# Through sysfs: children of the in-tree driver have a mode only then, and are created in the initial namespace.
-make_child() { # HOST
+# Through sysfs: children of the in-tree driver have a mode only then.
+add_child() { # HOST
     local parent
     parent=$(interface_of "$1")
-    on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/create_child"
-    [ "$DRIVER" = ours ] || ip link set "$parent.8001" netns "h$1"
+    make_child "$1" 0x8001
     on "$1" sh -c "echo $(child_mode_of "$1") >/sys/class/net/$parent.8001/mode"
     on "$1" ip addr add "10.1.0.$1/24" dev "$parent.8001"
     on "$1" ip link set "$parent.8001" up
@@ -54,12 +53,7 @@ to_start() { # HOST, whose interface exists
         on "$1" ethtool -G "$(interface_of "$1")" tx "$(parameter send_queue_size)" rx "$(parameter recv_queue_size)"
     fi
     knob "$1" fail_sends 0
-    if child_peer "$1" >/dev/null && has_no_child "$1"; then make_child "$1"; fi
-}
-up() {
-    on "$1" ip link set "$(interface_of "$1")" up
-    # Going down removed the address.
-    on "$1" ip addr replace "fd00::$1/64" dev "$(interface_of "$1")"
+    if child_peer "$1" >/dev/null && has_no_child "$1"; then add_child "$1"; fi
 }
 
 # True if a host has everything that it should have; missing items are in $lacks.
@@ -119,7 +113,7 @@ do_namespace() {
 }
 do_interface() {
     take_down "$1"
-    up "$1"
+    bring_up "$1"
 }
 do_mode() { set_mode "$1" "$(case $(mode "$1") in connected) echo datagram ;; *) echo connected ;; esac)"; }
 do_mtu() { set_mtu "$1" $((1500 + $2 % 500)); }
@@ -135,7 +129,7 @@ do_child() {
     if child_peer "$1" >/dev/null; then
         on "$1" sh -c "echo 0x8001 >/sys/class/net/$parent/delete_child"
         wait_for 10 has_no_child "$1"
-        make_child "$1"
+        add_child "$1"
     fi
     for n in 2 3 1; do on "$1" ip link del "extra$n"; done
 }
@@ -247,7 +241,7 @@ settle() {
     each_host to_start
     each_host take_down
     [ "$DRIVER" != ours ] || each_host renew_rings
-    each_host up
+    each_host bring_up
     each_host wait_for 60 addresses_ready
     wait_for 30 connection_ends_are 0
 }

@@ -8,6 +8,9 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 quiet=0x0007 : ALL=full;'
 
+# shellcheck source=/dev/null
+. ./groups.sh
+
 module() { [ "$DRIVER" = stock ] && echo ib_ipoib || echo /test/ib_ipoib.ko; }
 
 # Module
@@ -30,9 +33,8 @@ test_nothing_is_registered_after_unload() {
     # Keeps the kernel from loading a module for the link kind.
     modprobe=$(cat /proc/sys/kernel/modprobe)
     echo /bin/true >/proc/sys/kernel/modprobe
-    ! ip link add link lo name x type ipoib pkey 0x8001 2>/run/refusal || return 1
+    refused 'Unknown device type' ip link add link lo name x type ipoib pkey 0x8001
     echo "$modprobe" >/proc/sys/kernel/modprobe
-    grep -q 'Unknown device type' /run/refusal || fail "$(cat /run/refusal)"
     # A client that is still registered would be called for a new HCA, in freed code.
     knob 2 plugged 0
     plug_in 2
@@ -94,8 +96,7 @@ test_features_of_every_hca_are_on() {
 
 test_vlan_is_refused() {
     modprobe 8021q
-    ! on 1 ip link add link ib0 name tagged type vlan id 5 2>/run/refusal || return 1
-    grep -q 'VLANs not supported on device' /run/refusal || fail "$(cat /run/refusal)"
+    refused 'VLANs not supported on device' on 1 ip link add link ib0 name tagged type vlan id 5
 }
 
 test_new_interface_has_a_kernel_chosen_name_and_its_hca_as_device() {
@@ -137,8 +138,7 @@ test_unnamed_child_is_called_ipoib0() {
 test_child_without_a_link_is_refused() {
     local words
     case $DRIVER in ours) words='an ipoib child needs a parent: link DEVICE' ;; *) words='Invalid argument' ;; esac
-    ! on 1 ip link add name x type ipoib pkey 0x8001 2>/run/refusal || return 1
-    grep -q "$words" /run/refusal || fail "$(cat /run/refusal)"
+    refused "$words" on 1 ip link add name x type ipoib pkey 0x8001
     ! on 1 test -e /sys/class/net/x || return 1
 }
 
@@ -202,9 +202,8 @@ test_rarp_and_tipc_pass_as_broadcast_and_unicast() {
 test_multicast_gets_the_links_pkey() {
     # A frame for the group of 239.6.6.6 of another partition.
     local header=45000021000000000111 rest=0a000001ef06060610e110e1000d000068656c6c6f
-    on 2 python3 /test/group.py listen 239.6.6.6 ib1 >/run/heard &
-    heard_of() { on 2 ip maddr show dev ib1 | says 239.6.6.6; }
-    wait_for 5 heard_of
+    listen 2 239.6.6.6 >/run/heard &
+    wait_for 5 listening 2 239.6.6.6
     said_and_heard() {
         # IPv4, UDP to port 4321 without a checksum: "hello".
         on 1 /test/frames.py send ib0 "00ffffffff12401b80050000000000000f06060608000000$header$(checksum)$rest"
@@ -216,7 +215,7 @@ h = bytes.fromhex("450000210000000001110000" "0a000001" "ef060606")
 t = sum(struct.unpack("!10H", h))
 print("%04x" % (~((t & 0xffff) + (t >> 16)) & 0xffff))'; }
     wait_for 8 said_and_heard
-    pkill -f 'group.py listen' || true
+    nobody_listens
 }
 
 # Log lines that programs and operators look for
@@ -261,8 +260,7 @@ test_broadcast_group_is_never_created_and_a_refused_join_logged() {
     mark_log
     on 1 ip link add link ib0 name quiet type ipoib pkey 0x8007
     on 1 ip link set quiet up
-    refused() { logged 'quiet: multicast join failed for ff12:401b:8007:0000:0000:0000:ffff:ffff, status -22'; }
-    wait_for 20 refused
+    wait_for 20 logged 'quiet: multicast join failed for ff12:401b:8007:0000:0000:0000:ffff:ffff, status -22'
     ! carrier 1 quiet || return 1
     ! saquery -g | says 'ff12:401b:8007' || return 1
     on 1 ip link del quiet

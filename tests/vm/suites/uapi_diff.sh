@@ -23,8 +23,7 @@ show() { # DRIVER
     load_the_other "$1"
     add_hosts
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001 umcast 1
-    on 1 sh -c 'echo 0x8002 >/sys/class/net/ib0/create_child'
-    if ip link show ib0.8002 >/dev/null 2>&1; then ip link set ib0.8002 netns h1; fi
+    make_child 1 0x8002
     # Through sysfs: if rtnetlink changes the mode the in-tree driver may return without RTNL (past-faults.md, a).
     on 1 sh -c 'echo connected >/sys/class/net/ib0.8002/mode'
     on 1 ip link set blue up

@@ -20,8 +20,7 @@ attempt() { "$@" || true; }
 
 # Host 1 joins and queries when it comes up; earlier requests are complete then.
 up() {
-    on 1 ip link set ib0 up
-    on 1 ip addr replace fd00::1/64 dev ib0
+    bring_up 1
     wait_for 20 addresses_ready 1
     wait_for 20 reaches 1 10.0.0.2
 }

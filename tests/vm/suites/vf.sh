@@ -8,12 +8,6 @@ FABRIC=vfs=3
 
 vf_line() { on "$1" ip link show "$(interface_of "$1")" | grep -E "^ *vf $2 "; } # HOST VF
 shows() { vf_line "$1" "$2" | says -F "$3"; }                                    # HOST VF TEXT
-refused() { # MESSAGE COMMAND...
-    local message=$1
-    shift
-    ! "$@" 2>/run/refusal || fail "was accepted: $*" || return 1
-    grep -qF "$message" /run/refusal || fail "$(cat /run/refusal)"
-}
 
 test_ip_link_shows_exactly_the_virtual_functions() {
     local vf
