@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Fabrics of up to ten thousand nodes without faults: measures the start of all nodes, their first packets and a
-// restart of the subnet manager. Documentation/scale.md has the curves.
+// restart of the subnet manager. Documentation/scale.md has the results.
 #pragma once
 #include "base.hpp"
 

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::uint32_t skb_magic = 0x5bb5bb, page_magic = 0x9a9e9a9e, dead = 0xdeadbeef;
 constexpr unsigned int page_bytes = 4096, max_order = 4;
-// REQs time out after 69 s, joins of groups are retried after at most 16 s.
+// REQs time out after 69 s; refused joins are repeated after at most 16 s, unanswered ones after 64 s; a packet waits
+// for a path or a group for 60 s.
 constexpr Time max_life = 300 * second;
 constexpr unsigned int buffer_headroom = 64, buffer_tailroom = 320;
 

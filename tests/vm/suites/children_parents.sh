@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Parents of children: which devices are accepted, and a child's fate when its parent's namespace ends. The numbers are
-# rows of Documentation/past-faults.md.
+# Parents of children: which devices are accepted, and a child's fate when its parent's namespace ends.
 PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-# 8, 9
 test_namespace_ends_with_parent_and_child_inside() {
     ip netns add elsewhere
     on 1 ip link set ib0 netns elsewhere

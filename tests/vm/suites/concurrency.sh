@@ -2,14 +2,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # Concurrent users, a subnet administrator that does not answer, and a packet at the moment when its connection is
-# established. The numbers are rows of Documentation/past-faults.md.
+# established.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 
-# 7, 12
 flaps() {
     while :; do
         knob 1 link 0
@@ -67,7 +66,6 @@ test_flushes_child_changes_and_reopens_run_at_once() {
     done
 }
 
-# 10
 # Sends one packet, and no other, at the moment when a connection is established.
 one_packet() {
     set_mode 1 datagram
@@ -90,7 +88,6 @@ test_single_packet_racing_the_reply_arrives() {
     both_work
 }
 
-# 11
 stop_answering() { pkill -STOP -x opensm; }
 answer_again() { pkill -CONT -x opensm; }
 test_interface_goes_down_while_the_sa_is_silent() {
@@ -118,7 +115,6 @@ test_interface_goes_down_while_the_sa_is_silent() {
     both_work
 }
 
-# a, 13
 test_concurrent_mode_changes_by_rtnetlink_and_sysfs() {
     # The kernel's own driver may return without RTNL, which its caller then releases.
     [ "$DRIVER" = ours ] || return 77

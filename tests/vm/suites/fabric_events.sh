@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Events of the fabric concurrent with requests of users: reregistrations, changed paths. The numbers are rows of
-# Documentation/past-faults.md.
+# Events of the fabric concurrent with requests of users: reregistrations, changed paths.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -25,7 +24,6 @@ calm() {
     wait "$storm" 2>/dev/null || true
 }
 
-# 1
 test_module_unloads_right_after_many_neighbours() {
     local i address
     address=$(lladdr 2)
@@ -49,7 +47,6 @@ for n in range(400):
     both_work
 }
 
-# 2
 down_and_up() {
     on 2 ip link set ib1 down
     on 2 ip link set ib1 up
@@ -75,7 +72,6 @@ test_reregistration_storm_during_unregistration() {
     both_work
 }
 
-# 3
 join_and_leave() { on 2 timeout 1 python3 /test/group.py listen-many 30 ib1 >/dev/null || true; }
 test_memberships_change_during_rejoins() {
     knob 2 delay_us 1000
@@ -88,7 +84,6 @@ test_memberships_change_during_rejoins() {
     nobody_listens
 }
 
-# 14
 send_to_many() { seq 30 | sed 's/^/239.20.0./' | on 2 python3 /test/group.py send-many ib1; }
 test_groups_are_sent_to_during_rejoins() {
     storm 2
@@ -101,7 +96,6 @@ test_groups_are_sent_to_during_rejoins() {
     wait_for 20 thirty
 }
 
-# 15
 test_paths_change_with_a_full_ring() {
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before stops queries
     before=$(on 1 cat $limit)
@@ -129,7 +123,6 @@ for _ in range(100000):
     both_work
 }
 
-# 25
 test_groups_are_rejoined_at_once_after_reregistration() {
     local started before groups
     listed() { grep -A 3 -i 'GID: ff12:401b:ffff:0:0:0:ffff:ffff' /sys/kernel/debug/ipoib/ib1_mcg | says 'complete: *yes'; }

@@ -35,7 +35,6 @@ test_tcp_survives_a_link_flap() {
 }
 
 test_traffic_continues_without_a_subnet_manager() {
-    # Unused paths are removed, and could not be queried again.
     ping_ok 1 10.0.0.2
     ping_ok 1 10.0.0.3
     stop_opensm
@@ -63,8 +62,8 @@ test_traffic_survives_an_opensm_restart() {
     ping_ok 3 fd00::1
 }
 
-# Entries that are unused for twice the interval of the stack's own garbage collection are removed; ten minutes are
-# twenty intervals. The current interval still has the former length.
+# Entries that are unused for twice the interval of the stack's own garbage collection are removed. The current interval
+# still has the former length.
 forgets() { # HOST
     if [ "$DRIVER" = ours ]; then
         ! at "$1" says . <"/sys/kernel/debug/ipoib/$(interface_of "$1")_neigh"

@@ -132,7 +132,7 @@ test_send_only_groups_take_little_memory() {
     stop_opensm
     for block in $(seq 8); do
         seq 250 | sed "s/^/239.20.$block./" | on 2 python3 /test/group.py send-many ib1
-        # Neighbours in use are not affected. Hosts that are silent for two gc_intervals would need a subnet manager.
+        # Neighbours in use are not affected.
         flood 1 10.0.0.2 50
     done
     echo "# $(groups_of_host_2) groups after $((SECONDS - started)) s"
@@ -146,8 +146,8 @@ xfail_stock_unused_paths_and_groups_are_freed='the in-tree driver keeps paths un
 test_unused_paths_and_groups_are_freed() {
     local before paths groups
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
-    # Read when the interface is opened. Unused entries are removed after twice that time, in which a slow machine must
-    # make and count them.
+    # Read when the interface is opened, and at each collection. Unused entries are removed after twice that time, in
+    # which a slow machine must make and count them.
     sysctl -qw net.ipv4.neigh.default.gc_interval=$((5 * patience))
     on 2 ip link set ib1 down
     bring_up 2

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# The netdev's transmit queue: its number, recovery from timeouts, and wake-up by any poll. The numbers are rows of
-# Documentation/past-faults.md.
+# The netdev's transmit queue: its number, recovery from timeouts, and wake-up by any poll.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -10,7 +9,6 @@ PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
 queues() { on "$1" sh -c "ls -d /sys/class/net/$2/queues/tx-* | wc -l"; }      # HOST INTERFACE
 
-# 5
 test_rtnetlink_child_has_one_queue() {
     on 1 ip link add link ib0 name blue type ipoib pkey 0x8001
     [ "$(queues 1 blue)" = 1 ]
@@ -30,7 +28,6 @@ test_mode_changes_keep_one_queue() {
     [ "$found" = 1 ] || fail "$found queues"
 }
 
-# 18
 # The kernel's own watchdog logs a warning with a trace, once.
 case $(uname -r) in 6.1.*)
     xfail_stock_stalled_sends_recover_without_a_stopped_queue='the in-tree driver logs the timeout each second, and waits'
@@ -94,7 +91,6 @@ set_threaded() { # 0|1
     on 2 sh -c "echo $1 >/sys/class/net/$(interface_of 2)/threaded"
 }
 
-# 19
 test_threaded_napi_stops_and_wakes_the_queue() {
     local stops
     set_threaded 1
@@ -123,7 +119,6 @@ test_threaded_napi_receives_messages() {
     both_work
 }
 
-# 27
 test_long_multicast_in_connected_mode_is_dropped_once() {
     local before after
     set_mode 1 connected

@@ -78,7 +78,7 @@ test_connection_requests_have_the_standard_fields() {
 # Neighbours
 
 test_unused_neighbour_is_removed_with_its_connection() {
-    # Read by the driver when an interface is created.
+    # The driver reads it when an interface is opened, and at each collection; a wait that has begun keeps its length.
     local before
     before=$(sysctl -n net.ipv4.neigh.default.gc_interval)
     sysctl -qw net.ipv4.neigh.default.gc_interval=3
