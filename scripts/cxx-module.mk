@@ -58,8 +58,8 @@ lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
 # The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
 link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) $(plugin-flags) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
 
-# Static constructors never run in a module, unless the kernel has the compiler check memory (KASAN), which makes some of
-# its own; and exceptions must not slip in.
+# Static constructors never run in a module, unless the kernel has the compiler check memory (KASAN), which makes some
+# of its own; and exceptions must not slip in.
 check      = if $(OBJDUMP) -h $@ | grep -E ' \.($(if $(CONFIG_CONSTRUCTORS),,init_array|ctors|)gcc_except_table|tbss|tdata)'; then \
 	     echo "$@: C++ static construction, exceptions or thread-locals" >&2; rm -f $@; exit 1; fi
 # Kernels differ in whether a semicolon comes before it, or behind.
@@ -97,7 +97,8 @@ $(obj)/$(unity).cxx.o: $(obj)/$(unity).cpp $(generated) FORCE
 	$(call if_changed_dep,cxx)
 endif
 
-# Sizes of kernel objects that C++ objects embed, and error numbers, as seen by the compiler, as the kernel's asm-offsets are.
+# Sizes of kernel objects that C++ objects embed, and error numbers, as seen by the compiler, as the kernel's
+# asm-offsets are.
 ifneq ($(layout-src),)
 quiet_cmd_layout = GEN      $@
       cmd_layout = $(for-kernel) mkdir -p $(dir $@) && $(CC) $(filter-out -g% $(CC_FLAGS_LTO),$(shim-flags)) -S -o $@.s $< && { echo '\#pragma once' ; \

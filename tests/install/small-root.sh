@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034
-# A small Debian with the driver of this tree in updates/, for tests that boot it from initramfs images of its own: sourced
-# by test-nfs-root and test-secure-boot, which run as root. Sets KVER, KDIR, KROOT, scratch, root (the directory) and
-# logs.
+# A small Debian with the driver of this tree in updates/, for tests that boot it from initramfs images of its own:
+# sourced by test-nfs-root and test-secure-boot, which run as root. Sets KVER, KDIR, KROOT, scratch, root (the
+# directory) and logs.
 # shellcheck source=../vm/vm.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/vm.sh"
 here=$top/tests/install

@@ -311,8 +311,9 @@ unreported_prefix_is_followed() {
     wait_for 30 carrier 2 && wait_for 20 reaches 1 10.0.0.2 && ping_ok 2 10.0.0.1
 }
 
-# ConnectX-4 does not report a new subnet prefix, and ib_core's GID table keeps the former one. Here ib_core does not read
-# the GIDs at CLIENT_REREGISTER either. The link is pulled so that the port becomes active, which the driver hears of.
+# ConnectX-4 does not report a new subnet prefix, and ib_core's GID table keeps the former one. Here ib_core does not
+# read the GIDs at CLIENT_REREGISTER either. The link is pulled so that the port becomes active, which the driver hears
+# of.
 xfail_stock_unreported_subnet_prefix_is_followed="the in-tree driver reads ib_core's GID table, and does not ask the HCA"
 test_unreported_subnet_prefix_is_followed() {
     local host followed=0

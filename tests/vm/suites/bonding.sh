@@ -102,7 +102,8 @@ test_bond_of_two_ports_pings() {
     ping_ok 2 fd09::1 -s 10000
 }
 
-# Packets that a failover may lose: those that arrive at the slave that is not active, and those to a port without a cable.
+# Packets that a failover may lose: those that arrive at the slave that is not active, and those to a port without a
+# cable.
 dropped_by_failover() {
     local hca sum=0
     for hca in 1 2 3; do sum=$((sum + $(counter $hca drop_route))); done

@@ -41,8 +41,8 @@ test_statistics_count_traffic() {
     [ "$DRIVER" = stock ] || [ "$(statistic_of 1 tx_doorbells)" -gt 0 ]
 }
 
-# One event for each received packet; sends are reaped by the same poll. Each ping is sent when the answer to the one before
-# has come.
+# One event for each received packet; sends are reaped by the same poll. Each ping is sent when the answer to the one
+# before has come.
 test_ping_pong_raises_one_event_per_packet() {
     [ "$DRIVER" = ours ] || return 77
     local events frames

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Links with an MTU of 1024: two receive buffers share a page of 4 KiB, as 25 of MTU 2048 share one of 64 KiB. The MTU of
-# the interface is below IPv6's minimum of 1280 bytes (RFC 8200, 5).
+# Links with an MTU of 1024: two receive buffers share a page of 4 KiB, as 25 of MTU 2048 share one of 64 KiB. The MTU
+# of the interface is below IPv6's minimum of 1280 bytes (RFC 8200, 5).
 PORTS=2
 HOSTS=1
 MTU=1024

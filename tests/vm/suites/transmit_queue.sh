@@ -96,8 +96,8 @@ test_threaded_napi_stops_and_wakes_the_queue() {
     set_threaded 1
     iperf 1 2 -n 40M --bidir -P 4
     [ "$DRIVER" = stock ] || stops=$(statistic_of 1 tx_queue_stopped)
-    # Small packets fill the ring before the byte queue limits, and with -w before the socket's limit, which fewer packets
-    # reach on 6.12 than on 6.1. The HCA delays them, or a slow sender would not fill it.
+    # Small packets fill the ring before the byte queue limits, and with -w before the socket's limit, which fewer
+    # packets reach on 6.12 than on 6.1. The HCA delays them, or a slow sender would not fill it.
     knob 1 delay_us 50000
     iperf 1 2 -t 3 -u -b 0 -l 20 -w 200K
     knob 1 delay_us 0
