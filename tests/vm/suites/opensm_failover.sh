@@ -9,7 +9,7 @@ red=0x0002, ipoib : ALL=full;'
 # shellcheck source=/dev/null
 . ./groups.sh
 # shellcheck source=/dev/null
-. ./managers.sh
+. ./two_opensms.sh
 
 # Sets up hosts 1 to 3.
 before_each() {

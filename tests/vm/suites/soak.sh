@@ -10,10 +10,10 @@ HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;
 red=0x0002, ipoib : ALL=full;'
 # A master that has to wait for a processor must not be taken for dead.
-SM_QUESTIONS=8
+SM_POLLS=8
 WITNESS=1
 # shellcheck source=/dev/null
-. ./managers.sh
+. ./two_opensms.sh
 # shellcheck source=/dev/null
 . ./traffic.sh
 # shellcheck source=/dev/null
@@ -61,12 +61,12 @@ alive() { # HOST
     local next peer
     next=$(next "$1")
     lacks="carrier" && carrier "$1" || return 1
-    lacks="an answer of host $next" && reaches "$1" "10.0.0.$next" || return 1
-    lacks="a question of host $next" && reaches "$next" "10.0.0.$1" || return 1
-    lacks="an answer of host $next by IPv6" && reaches "$1" "fd00::$next" || return 1
+    lacks="a reply of host $next" && reaches "$1" "10.0.0.$next" || return 1
+    lacks="a ping of host $next" && reaches "$next" "10.0.0.$1" || return 1
+    lacks="a reply of host $next by IPv6" && reaches "$1" "fd00::$next" || return 1
     if peer=$(child_peer "$1"); then
         lacks="carrier of its child" && carrier "$1" "$(interface_of "$1").8001" || return 1
-        lacks="an answer of the child of host $peer" && reaches "$1" "10.1.0.$peer" || return 1
+        lacks="a reply of the child of host $peer" && reaches "$1" "10.1.0.$peer" || return 1
     fi
     lacks="what the group hears" && [ "$(heard "$1")" -gt "${heard_before[$1]}" ]
 }

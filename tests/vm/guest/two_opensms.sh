@@ -12,12 +12,12 @@ start_opensm() {
     start_sm 2 5
 }
 # Starts another OpenSM on a host's port. A standby polls the master each second, not each 10, and takes over after
-# three polls, or SM_QUESTIONS, without an answer.
+# three polls, or SM_POLLS, without an answer.
 start_sm() { # HOST PRIORITY
     local run=/run/sm$1
     mkdir -p "$run"
     write_partitions
-    printf '%s\n' 'sminfo_polling_timeout 1000' "polling_retry_number ${SM_QUESTIONS:-3}" >"$run/opensm.conf"
+    printf '%s\n' 'sminfo_polling_timeout 1000' "polling_retry_number ${SM_POLLS:-3}" >"$run/opensm.conf"
     OSM_CACHE_DIR=$run OSM_TMP_DIR=$run opensm --config "$run/opensm.conf" --guid "$(guid "$1")" --priority "$2" \
         --Pconfig /etc/opensm/partitions.conf --log_file "$run/log" >"$run/out" 2>&1 &
     echo $! >"$run/pid"
