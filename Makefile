@@ -67,7 +67,8 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
 	@tests/vm/need g++ libgtest-dev
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/vm/test-checks tests/install/test-check-tools tests/install/test-nfs-top soft_ib/unit/test-topology soft_ib/unit/test-draw
+	    tests/scripts/test-checks tests/scripts/test-sums tests/install/test-check-tools tests/install/test-nfs-top \
+	    soft_ib/unit/test-topology soft_ib/unit/test-draw
 
 test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
 	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)
