@@ -154,7 +154,6 @@ void Cm::arrive_req(const Mad& mad)
         if (id->ca == &ca && id->state == State::listens && id->service == mad.service && !id->destroyed)
             listener = id;
     Mad refusal{Kind::rej, mad.to, mad.from, 0, mad.from_id};
-    refusal.answers_req = true;
     const auto key = std::pair(mad.to, std::pair(mad.from, mad.qpn));
     if (mad.from == stale_next) {
         stale_next = nobody;

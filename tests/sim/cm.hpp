@@ -89,7 +89,6 @@ private:
         std::uint64_t service = 0;
         std::uint32_t qpn = 0;
         unsigned int reason = 0;
-        bool answers_req = false;
         std::vector<std::uint8_t> data{};
         // Claimed source port, if it differs from the sender's.
         bool stranger = false;

@@ -386,7 +386,7 @@ void Faults::all_over()
 {
     world->sm.silent_until = world->sm.refuses_until = world->sm.slow_until = world->sm.lies_until = 0;
     world->cm.hostile_until = 0;
-    world->sm.loss_one_in = world->cm.loss_one_in = world->memory.fail_one_in = 0;
+    world->cm.loss_one_in = world->memory.fail_one_in = 0;
     for (const auto& ca : world->devices) {
         ca->stalled_until = ca->mute_until = 0;
         ca->loss_one_in = ca->send_error_one_in = ca->receive_error_one_in = ca->post_error_one_in = 0;

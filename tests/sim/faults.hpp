@@ -15,8 +15,6 @@ inline void wait_for(Time time) { world->scheduler.sleep(time); }
 
 class Faults {
 public:
-    explicit Faults(const Options& options) : options_(options) {}
-
     void schedule(const Planned& planned);
     // Ends all faults.
     void all_over();
@@ -65,7 +63,6 @@ private:
     // Sets a value for the duration of the fault.
     void set_for(unsigned int& setting, unsigned int value, Time lasts);
 
-    const Options& options_;
     unsigned int under_way_ = 0;
     unsigned int links_down_[16] = {};
     bool child_busy_[16] = {};

@@ -67,7 +67,7 @@ static_assert(std::size(fault_names) == static_cast<std::size_t>(Fault::count));
 
 class Run {
 public:
-    Run(std::uint64_t seed, const Options& options) : options_(options), world_(seed, options.salt), faults_(options) {}
+    Run(std::uint64_t seed, const Options& options) : options_(options), world_(seed, options.salt) {}
 
     void go(std::uint64_t seed)
     {

@@ -93,7 +93,7 @@ std::vector<ib_device*> Sm::listeners(std::uint16_t mlid, const ib_device& from)
     return to;
 }
 
-bool Sm::silent() { return silent_until > world->scheduler.now() || world->scheduler.random().one_in(loss_one_in); }
+bool Sm::silent() { return silent_until > world->scheduler.now(); }
 
 Time Sm::delay()
 {

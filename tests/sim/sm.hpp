@@ -38,7 +38,6 @@ public:
     bool lies();
     // Whether responses were invalid until recently.
     bool lied() const;
-    unsigned int loss_one_in = 0;
     // Service time of each request, one after the other; 0: random, whatever the load.
     Time service = 0;
     // Requests received, including repeated ones; and those not answered in time.
