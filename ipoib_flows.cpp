@@ -167,7 +167,7 @@ void FlowBalancer::end_all(ActiveConnection& first, kernel::PacketQueue& ready)
 unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
 {
     unsigned long now = shim_jiffies();
-    bool begun = false, under_way = false, several = false;
+    bool begun = false, moving = false, several = false;
     {
         PathTable::Guard guard(interface_.paths);
         for (ActiveConnection& first : interface_.connections.active.list()) {
@@ -181,7 +181,7 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
                 service_peer(first, now, ready);
             }
             begun |= first.flows->move.flows && !first.flows->known;
-            under_way |= first.flows->move.flows != 0;
+            moving |= first.flows->move.flows != 0;
         }
     }
     if (begun) {
@@ -199,10 +199,10 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
         }
     }
     unsigned int queue;
-    while (ActiveConnection* const first = under_way ? next_settled(now, queue) : nullptr)
+    while (ActiveConnection* const first = moving ? next_settled(now, queue) : nullptr)
         if (!finish_move(*first, interface_.tx[queue]))
             break;
-    return under_way ? 1 : several ? kernel::seconds(check_interval_s) : 0;
+    return moving ? 1 : several ? kernel::seconds(check_interval_s) : 0;
 }
 
 void FlowBalancer::service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)

@@ -46,7 +46,7 @@ Session::Session(Input& input) : input_(input)
     world_.have_srq = !(choices & without_srq);
     world_.features = choices & without_offloads ? static_cast<unsigned int>(SHIM_FEATURE_SG) : world_.features;
     world_.gro_holds_packets = choices & gro_holds_packets;
-    world_.have_lower = choices & own_datapath;
+    world_.have_rdma_netdev = choices & own_datapath;
     // Smallest rings: larger ones behave alike.
     shim_parameters.send_queue_size = 128;
     shim_parameters.recv_queue_size = choices & short_rings ? 2 : 8;
@@ -172,11 +172,11 @@ void Session::look(net_device* dev)
     require(interface.rx[0].cq()->entries.size() <= interface.rx[0].cq()->size, "the receive completion queue overran");
     require(interface.tx[0].cq()->entries.size() <= interface.tx[0].cq()->size, "the send completion queue overran");
     require(qp->outstanding.size() <= qp->send_wrs && qp->receives.size() <= qp->recv_wrs,
-            "more was posted than the queue pair has room for");
+            "more was posted than fits into the queue pair");
     require(interface.rx[0].ring.outstanding() <= interface.queues.sizes().receives,
             "more receives are out than there are");
     if (in_service(qp))
-        require(interface.rx[0].ring.outstanding() >= qp->receives.size(), "the HCA has receives that nobody knows of");
+        require(interface.rx[0].ring.outstanding() >= qp->receives.size(), "the HCA has receives that are not counted");
 }
 
 void Session::look_at_all()
@@ -184,7 +184,7 @@ void Session::look_at_all()
     require(world_.spinning == 0, "a lock is held, or bottom halves are off");
     require(!world_.rtnl, "RTNL is held");
     for (const unsigned int mtu : world_.updated_pmtus)
-        require(mtu != 0 && mtu <= IPOIB_MAX_MTU, "a sender is told of an MTU that no path has");
+        require(mtu != 0 && mtu <= IPOIB_MAX_MTU, "an ICMP error reports an MTU that no path has");
     world_.updated_pmtus.clear();
     std::erase_if(counts_, [this](const auto& entry) {
         return std::find(world_.netdevs.begin(), world_.netdevs.end(), entry.first) == world_.netdevs.end();

@@ -35,17 +35,17 @@ int Session::status()
 
 void Session::answer_path()
 {
-    std::vector<PathQuestion*> open;
-    for (PathQuestion& question : world_.paths)
-        if (question.open)
-            open.push_back(&question);
+    std::vector<PathQuery*> open;
+    for (PathQuery& query : world_.paths)
+        if (query.open)
+            open.push_back(&query);
     if (open.empty())
         return;
-    PathQuestion& question = *open[input_.below(open.size())];
-    question.open = false;
+    PathQuery& query = *open[input_.below(open.size())];
+    query.open = false;
     const int error = status();
     sa_path_rec record{input_.u16()};
-    question.answered(error, error ? nullptr : &record, question.context);
+    query.answered(error, error ? nullptr : &record, query.context);
 }
 
 void Session::answer_join()

@@ -108,9 +108,9 @@ void Session::change_link()
     const int error = ipoib_changelink(dev, &request, nullptr);
     shim_link_info info{};
     ipoib_link_info(dev, &info);
-    require(error || !request.has_mode || info.mode == request.mode, "a mode was taken and is not in force");
+    require(error || !request.has_mode || info.mode == request.mode, "a mode was accepted and is not in force");
     require(error || !request.has_umcast || info.umcast == (request.umcast != 0),
-            "umcast was taken and is not in force");
+            "umcast was accepted and is not in force");
     require(info.mode <= 1 && info.umcast <= 1, "there is no such mode");
 }
 

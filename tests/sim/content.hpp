@@ -84,7 +84,7 @@ struct Sent {
 // The latest packets of each flow, found by the IP identification in each.
 class Ledger {
 public:
-    static constexpr unsigned int group_flow = 0xffff, question_flow = 0xfffe;
+    static constexpr unsigned int group_flow = 0xffff, arp_flow = 0xfffe;
 
     // The identification of the next packet of the flow.
     std::uint16_t next(unsigned int from, unsigned int to, std::uint16_t port);

@@ -59,7 +59,7 @@ void check_nothing_left(const ib_device& ca)
     SIM_CHECK(!ca.ahs, "%s: %ld address handles are left", ca.name.c_str(), ca.ahs);
     SIM_CHECK(!ca.cm_ids, "%s: %ld connections are left", ca.name.c_str(), ca.cm_ids);
     SIM_CHECK(!ca.memberships, "%s: %ld memberships are left", ca.name.c_str(), ca.memberships);
-    SIM_CHECK(!ca.questions, "%s: %ld questions are open", ca.name.c_str(), ca.questions);
+    SIM_CHECK(!ca.queries, "%s: %ld path record queries are pending", ca.name.c_str(), ca.queries);
     SIM_CHECK(ca.handlers.empty(), "%s: event handlers are left", ca.name.c_str());
 }
 

@@ -22,7 +22,7 @@ unsigned int chance(const Planned& planned) { return static_cast<unsigned int>(2
 
 void Faults::schedule(const Planned& planned)
 {
-    ++under_way_;
+    ++in_progress_;
     world->scheduler.at(planned.when, [this, planned] {
         world->scheduler.spawn(name_of(planned.fault), Fiber::Kind::process, [this, planned] {
             SIM_NOTE("fault %s, node %u, %llu ms", name_of(planned.fault), planned.node,
@@ -31,7 +31,7 @@ void Faults::schedule(const Planned& planned)
                 pester(planned.node);
             perform(planned);
             SIM_NOTE("fault %s ends", name_of(planned.fault));
-            --under_way_;
+            --in_progress_;
         });
     });
 }
@@ -396,7 +396,7 @@ void Faults::all_over()
 
 void Faults::recover()
 {
-    while (under_way_ > 0) {
+    while (in_progress_ > 0) {
         wait_for(100 * millisecond);
         all_over();
     }

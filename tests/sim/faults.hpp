@@ -63,7 +63,7 @@ private:
     // Sets a value for the duration of the fault.
     void set_for(unsigned int& setting, unsigned int value, Time lasts);
 
-    unsigned int under_way_ = 0;
+    unsigned int in_progress_ = 0;
     unsigned int links_down_[16] = {};
     bool child_busy_[16] = {};
     bool reloading_ = false;

@@ -15,17 +15,17 @@ using ipoib::HwAddr;
 
 namespace {
 
-constexpr std::uint32_t question_magic = 0xa4ba4b00;
+constexpr std::uint32_t arp_magic = 0xa4ba4b00;
 constexpr Time confirmed_for = 30 * second;
 
-struct Question {
+struct Arp {
     std::uint32_t magic, from, to;
     std::uint16_t identification;
     bool answer;
     std::uint8_t address[HwAddr::size];
     std::uint8_t padding;
 };
-static_assert(sizeof(Question) == 36 && std::has_unique_object_representations_v<Question>);
+static_assert(sizeof(Arp) == 36 && std::has_unique_object_representations_v<Arp>);
 
 struct Neighbour {
     enum class State { none, asked, known, probed } state = State::none;
@@ -74,20 +74,23 @@ sk_buff* Stack::packet(net_device* dev, const HwAddr& to, std::uint16_t type, co
     return skb;
 }
 
-void Stack::send_question(net_device* dev, unsigned int to, bool answer, const HwAddr& where)
+void Stack::send_arp(net_device* dev, unsigned int to, bool answer, const HwAddr& where)
 {
     const unsigned int self = index(dev->party);
-    Question question{question_magic, self, to, ledger.next(self, Ledger::question_flow, 0), answer, {}, 0};
-    std::memcpy(question.address, dev->address.data(), HwAddr::size);
-    Sent& sent = ledger.remember(self, Ledger::question_flow, 0);
-    sent.bytes = sent.header_bytes = sizeof(question);
+    Arp arp{arp_magic, self, to, ledger.next(self, Ledger::arp_flow, 0), answer, {}, 0};
+    std::memcpy(arp.address, dev->address.data(), HwAddr::size);
+    Sent& sent = ledger.remember(self, Ledger::arp_flow, 0);
+    sent.bytes = sent.header_bytes = sizeof(arp);
     sent.to = where;
-    std::memcpy(sent.header, &question, sizeof(question));
-    const std::vector<std::uint8_t> bytes(sent.header, sent.header + sizeof(question));
+    std::memcpy(sent.header, &arp, sizeof(arp));
+    const std::vector<std::uint8_t> bytes(sent.header, sent.header + sizeof(arp));
     transmit(dev, packet(dev, where, 0x0806, bytes, 0));
 }
 
-void Stack::ask_for(net_device* dev, unsigned int who, const HwAddr& where) { send_question(dev, who, false, where); }
+void Stack::request_address(net_device* dev, unsigned int who, const HwAddr& where)
+{
+    send_arp(dev, who, false, where);
+}
 
 void Stack::send_data(net_device* dev, Party to, unsigned int bytes)
 {
@@ -103,14 +106,14 @@ void Stack::send_data(net_device* dev, Party to, unsigned int bytes)
         neighbour.state = Neighbour::State::asked;
         neighbour.asked = now;
         neighbour.tries = 1;
-        ask_for(dev, who, HwAddr::from(dev->broadcast.data()));
+        request_address(dev, who, HwAddr::from(dev->broadcast.data()));
         return;
     }
     if (neighbour.state == Neighbour::State::known && now - neighbour.confirmed > confirmed_for) {
         neighbour.state = Neighbour::State::probed;
         neighbour.asked = now;
         neighbour.tries = 1;
-        ask_for(dev, who, neighbour.address);
+        request_address(dev, who, neighbour.address);
     }
     if (world->scheduler.random().one_in(4))
         send_stream(dev, to, neighbour.address, bytes);
@@ -132,7 +135,7 @@ void Stack::look_at_neighbours(net_device* dev)
         }
         neighbour.asked = now;
         const Bh bh;
-        ask_for(dev, who, asked ? HwAddr::from(dev->broadcast.data()) : neighbour.address);
+        request_address(dev, who, asked ? HwAddr::from(dev->broadcast.data()) : neighbour.address);
     }
 }
 
@@ -150,7 +153,7 @@ void Stack::notify_peers(net_device* dev)
     // Without a carrier seen by linkwatch the stack drops packets.
     if (dev->active)
         dev->untold_since = 0;
-    ask_for(dev, index(dev->party), HwAddr::from(dev->broadcast.data()));
+    request_address(dev, index(dev->party), HwAddr::from(dev->broadcast.data()));
 }
 
 void Stack::receive(net_device* dev, sk_buff* skb)
@@ -168,7 +171,7 @@ void Stack::receive(net_device* dev, sk_buff* skb)
     else if (skb->protocol == 0x0800)
         take_data(dev, skb, bytes);
     else
-        fail("%s: a packet of type %#x, which nobody sent", dev->name.c_str(), skb->protocol);
+        fail("%s: a packet of type %#x, which no node sent", dev->name.c_str(), skb->protocol);
     skb_free(skb);
 }
 
@@ -185,38 +188,38 @@ void Stack::check_link_header(const sk_buff* skb)
 
 void Stack::resolve(net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes)
 {
-    Question question;
-    SIM_CHECK(bytes.size() == sizeof(question), "a question of %zu bytes", bytes.size());
-    std::memcpy(&question, bytes.data(), sizeof(question));
-    SIM_CHECK(question.magic == question_magic, "a question is garbled");
-    if (const Sent* sent = ledger.find(question.from, Ledger::question_flow, 0, question.identification)) {
-        SIM_CHECK(std::memcmp(sent->header, bytes.data(), sizeof(question)) == 0, "a question is not as it was asked");
+    Arp arp;
+    SIM_CHECK(bytes.size() == sizeof(arp), "an ARP message of %zu bytes", bytes.size());
+    std::memcpy(&arp, bytes.data(), sizeof(arp));
+    SIM_CHECK(arp.magic == arp_magic, "an ARP message is garbled");
+    if (const Sent* sent = ledger.find(arp.from, Ledger::arp_flow, 0, arp.identification)) {
+        SIM_CHECK(std::memcmp(sent->header, bytes.data(), sizeof(arp)) == 0, "an ARP message is not as it was sent");
         // While the interface's P_Key changes, so does its broadcast address.
         const bool settled = dev->carrier && dev->ca->pkeys == ib_device().pkeys;
         const auto to_all =
             settled || skb->type == SHIM_PACKET_BROADCAST ? SHIM_PACKET_BROADCAST : SHIM_PACKET_MULTICAST;
         SIM_CHECK(skb->type == (sent->to.multicast() ? to_all : SHIM_PACKET_HOST),
-                  "a question to %s came as of type %d", sent->to.multicast() ? "all" : "a host", skb->type);
+                  "an ARP message to %s came as of type %d", sent->to.multicast() ? "all" : "a host", skb->type);
     }
-    if (question.from == index(dev->party))
+    if (arp.from == index(dev->party))
         check_own_may_come(dev);
     const unsigned int self = index(dev->party);
-    if (question.from == self || !dev->up)
+    if (arp.from == self || !dev->up)
         return;
     // Requests for others create no entry unless the sender is known.
-    const auto known = dev->neighbours->of.find(question.from);
-    if (question.to != self && (known == dev->neighbours->of.end() || known->second.state == Neighbour::State::none))
+    const auto known = dev->neighbours->of.find(arp.from);
+    if (arp.to != self && (known == dev->neighbours->of.end() || known->second.state == Neighbour::State::none))
         return;
-    Neighbour& neighbour = dev->neighbours->of[question.from];
-    neighbour.address = HwAddr::from(question.address);
+    Neighbour& neighbour = dev->neighbours->of[arp.from];
+    neighbour.address = HwAddr::from(arp.address);
     neighbour.state = Neighbour::State::known;
     neighbour.confirmed = world->scheduler.now();
-    if (question.to == self && !question.answer) {
-        send_question(dev, question.from, true, neighbour.address);
+    if (arp.to == self && !arp.answer) {
+        send_arp(dev, arp.from, true, neighbour.address);
     }
     const auto waiting = std::move(neighbour.waiting);
     neighbour.waiting.clear();
-    const Party peer{question.from / 2, question.from % 2};
+    const Party peer{arp.from / 2, arp.from % 2};
     for (const unsigned int length : waiting)
         send_data(dev, peer, length);
 }

@@ -247,7 +247,7 @@ bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int queue, unsigned int
 void shim_netdev_tx_completed_queue(net_device* dev, unsigned int queue, unsigned int, unsigned int bytes)
 {
     TransmitQueue& its = dev->queues.at(queue);
-    SIM_CHECK(bytes <= its.sent_bytes - its.completed_bytes, "%u bytes complete, and %llu are under way", bytes,
+    SIM_CHECK(bytes <= its.sent_bytes - its.completed_bytes, "%u bytes complete, and %llu are in flight", bytes,
               static_cast<unsigned long long>(its.sent_bytes - its.completed_bytes));
     its.completed_bytes += bytes;
     world->scheduler.point();

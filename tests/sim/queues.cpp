@@ -94,7 +94,7 @@ ib_cq* shim_ib_create_cq(ib_device* ca, unsigned int entries, unsigned int, void
         return reinterpret_cast<std::uintptr_t>(context) - reinterpret_cast<std::uintptr_t>(dev->owner) <
                sizeof(ipoib::Interface);
     });
-    SIM_CHECK(owner != devs.rend(), "a completion queue is nobody's");
+    SIM_CHECK(owner != devs.rend(), "a completion queue of no interface");
     cq->dev = owner->get();
     world->cqs[cq->serial] = cq;
     return cq;

@@ -20,7 +20,7 @@ constexpr Time round_of_traffic = 20 * second;
 constexpr Time calm = 120 * second;
 // Maximum path queries of each interface in a minute. Aged paths are queried again, memberships and connections are
 // kept.
-constexpr unsigned int max_path_questions_each = 1;
+constexpr unsigned int max_path_queries_each = 1;
 
 struct Pair {
     const net_device *from, *to;
@@ -121,7 +121,7 @@ void judge_quiet()
     world->silent = true;
     run_for(settling);
     const std::vector<Pair> before = pairs();
-    const std::uint64_t questions = world->sm.questions, joins = world->sm.joins, requests = world->cm.requests,
+    const std::uint64_t queries = world->sm.queries, joins = world->sm.joins, requests = world->cm.requests,
                         starved = world->cm.starved;
     world->silent = false;
     run_for(judged);
@@ -130,9 +130,8 @@ void judge_quiet()
     world->silent = false;
     check_loss(before);
     const std::size_t devs = world->stack.devs.size();
-    SIM_CHECK(world->sm.questions - questions <= max_path_questions_each * devs,
-              "%llu questions for paths a minute in quiet",
-              static_cast<unsigned long long>(world->sm.questions - questions));
+    SIM_CHECK(world->sm.queries - queries <= max_path_queries_each * devs, "%llu path record queries a minute in quiet",
+              static_cast<unsigned long long>(world->sm.queries - queries));
     SIM_CHECK(world->sm.joins == joins, "%llu joins a minute in quiet",
               static_cast<unsigned long long>(world->sm.joins - joins));
     // A receiver without buffers breaks a connection, which is requested again once, perhaps without success for a
@@ -141,8 +140,8 @@ void judge_quiet()
               "%llu REQs a minute in quiet, and %llu connections broke",
               static_cast<unsigned long long>(world->cm.requests - requests),
               static_cast<unsigned long long>(world->cm.starved - starved));
-    SIM_NOTE("quiet: %llu questions, %llu joins, %llu REQs, %llu starved",
-             static_cast<unsigned long long>(world->sm.questions - questions),
+    SIM_NOTE("quiet: %llu queries, %llu joins, %llu REQs, %llu starved",
+             static_cast<unsigned long long>(world->sm.queries - queries),
              static_cast<unsigned long long>(world->sm.joins - joins),
              static_cast<unsigned long long>(world->cm.requests - requests),
              static_cast<unsigned long long>(world->cm.starved - starved));

@@ -165,7 +165,7 @@ void Scheduler::run(Time until, const std::function<bool()>& done)
 {
     while (!(done && done())) {
         ++steps_;
-        SIM_CHECK(++steps_since_time_ < max_steps_at_a_time_, "time stands still: somebody spins\n%s",
+        SIM_CHECK(++steps_since_time_ < max_steps_at_a_time_, "time stands still: a context spins\n%s",
                   describe().c_str());
         const bool due = !heap_.empty() && heap_.front().when <= now_;
         if (!ready_.empty() && !(due && random_.one_in(2))) {

@@ -438,7 +438,7 @@ void shim_helper_skb_add_rx_frag(sk_buff* skb, void* data, unsigned int bytes, u
     check(skb);
     page* const one = page_of(data);
     const auto offset = static_cast<unsigned int>(static_cast<std::uint8_t*>(data) - one->memory);
-    SIM_CHECK(skb->pages.size() < 17, "more fragments than a packet has room for");
+    SIM_CHECK(skb->pages.size() < 17, "more fragments than fit into a packet");
     skb->pages.push_back({one, offset, bytes});
 }
 void shim_skb_mark_for_recycle(sk_buff* skb) { skb->recycle = true; }

@@ -119,8 +119,8 @@ void Sm::repeat(Time limit, const std::function<bool()>& open)
 
 // Paths
 
-int Sm::ask(ib_device* ca, const shim_path_query& question, unsigned int timeout_ms,
-            void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
+int Sm::query_path(ib_device* ca, const shim_path_query& wanted, unsigned int timeout_ms,
+                   void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     world->scheduler.point();
     if (world->memory.fails())
@@ -129,11 +129,11 @@ int Sm::ask(ib_device* ca, const shim_path_query& question, unsigned int timeout
     if (!ca->active && world->scheduler.random().one_in(2))
         return -11;
     const int id = next_id_++;
-    ++questions;
-    auto& entry = questions_[id];
-    entry = std::make_unique<ib_sa_query>(ib_sa_query{ca, question, answered, context});
+    ++queries;
+    auto& entry = queries_[id];
+    entry = std::make_unique<ib_sa_query>(ib_sa_query{ca, wanted, answered, context});
     *query = entry.get();
-    ++ca->questions;
+    ++ca->queries;
     ++outstanding_;
     send(id, timeout_ms * millisecond / repetitions, repetitions);
     world->scheduler.point();
@@ -142,8 +142,8 @@ int Sm::ask(ib_device* ca, const shim_path_query& question, unsigned int timeout
 
 void Sm::send(int id, Time pause, unsigned int more)
 {
-    const auto it = questions_.find(id);
-    if (it == questions_.end() || it->second->answering)
+    const auto it = queries_.find(id);
+    if (it == queries_.end() || it->second->answering)
         return;
     if (more == 0) {
         ++unanswered;
@@ -157,13 +157,13 @@ void Sm::send(int id, Time pause, unsigned int more)
 
 void Sm::answer(int id, int status)
 {
-    const auto it = questions_.find(id);
-    if (it == questions_.end() || it->second->answering)
+    const auto it = queries_.find(id);
+    if (it == queries_.end() || it->second->answering)
         return;
     ib_sa_query* query = it->second.get();
     query->answering = true;
     // The waiter may continue, and check for pending queries, before the call returns.
-    --query->ca->questions;
+    --query->ca->queries;
     sa_path_rec record{query->asked.dgid, 0};
     if (status == 0) {
         status = -22;
@@ -182,7 +182,7 @@ void Sm::answer(int id, int status)
     world->scheduler.spawn("path answer", Fiber::Kind::process, [this, id, query, status, record]() mutable {
         world->scheduler.point();
         query->answered(status, status ? nullptr : &record, query->context);
-        questions_.erase(id);
+        queries_.erase(id);
         --outstanding_;
         world->scheduler.wake(&outstanding_);
     });
@@ -191,8 +191,8 @@ void Sm::answer(int id, int status)
 void Sm::cancel(int id, const ib_sa_query* query)
 {
     world->scheduler.point();
-    const auto it = questions_.find(id);
-    if (it != questions_.end() && it->second.get() == query)
+    const auto it = queries_.find(id);
+    if (it != queries_.end() && it->second.get() == query)
         world->scheduler.after(world->scheduler.random().below(millisecond), [this, id] { answer(id, -4); });
 }
 
@@ -231,8 +231,8 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
     Random& random = world->scheduler.random();
     constexpr Time limit = 3 * second;
     Time late = !ca->active || silent() ? limit + 1 : delay();
-    const bool in_vain = late > limit;
-    if (in_vain) {
+    const bool unanswered_in_time = late > limit;
+    if (unanswered_in_time) {
         ++unanswered;
         late = limit + random.below(second);
     }
@@ -241,11 +241,11 @@ ib_sa_multicast* Sm::join(ib_device* ca, const shim_mcmember& member, bool with_
         return it != memberships_.end() && it->second->state == ib_sa_multicast::State::asked;
     });
     last = std::max(last + 1, world->scheduler.now() + late);
-    world->scheduler.at(last, [this, key, in_vain] {
+    world->scheduler.at(last, [this, key, unanswered_in_time] {
         const auto it = memberships_.find(key);
         if (it == memberships_.end() || it->second->leaving)
             return;
-        if (in_vain)
+        if (unanswered_in_time)
             call(it->second, -110, it->second->asked);
         else
             decide(it->second);
@@ -383,10 +383,10 @@ using sim::world;
 
 void shim_ib_sa_register_client() {}
 void shim_ib_sa_unregister_client() { world->sm.wait_for_all(); }
-int shim_helper_sa_path_query(ib_device* ca, std::uint32_t, const shim_path_query* question, unsigned int timeout_ms,
+int shim_helper_sa_path_query(ib_device* ca, std::uint32_t, const shim_path_query* wanted, unsigned int timeout_ms,
                               void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
-    return world->sm.ask(ca, *question, timeout_ms, answered, context, query);
+    return world->sm.query_path(ca, *wanted, timeout_ms, answered, context, query);
 }
 void shim_ib_sa_cancel_query(int id, ib_sa_query* query) { world->sm.cancel(id, query); }
 std::uint32_t shim_path_dlid(sa_path_rec* record) { return record->dlid; }

@@ -43,7 +43,7 @@ public:
     // Requests received, including repeated ones; and those not answered in time.
     std::uint64_t requests = 0, unanswered = 0;
     // Path queries and joins of hosts. A repeated one counts once.
-    std::uint64_t questions = 0, joins = 0;
+    std::uint64_t queries = 0, joins = 0;
 
     // Creates the broadcast groups of the partitions.
     void begin();
@@ -57,8 +57,8 @@ public:
     // ib_core ends memberships of a port.
     void on_event(ib_device& ca, unsigned int event);
 
-    int ask(ib_device* ca, const shim_path_query& question, unsigned int timeout_ms,
-            void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query);
+    int query_path(ib_device* ca, const shim_path_query& wanted, unsigned int timeout_ms,
+                   void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query);
     void cancel(int id, const ib_sa_query* query);
     ib_sa_multicast* join(ib_device* ca, const shim_mcmember& member, bool with_parameters,
                           int (*answered)(int, const shim_mcmember*, void*), void* context);
@@ -95,7 +95,7 @@ private:
     std::map<std::string, Group> groups_;
     std::uint16_t next_mlid_ = 0xc000;
     std::uint8_t link_mtu_ = 0;
-    std::map<int, std::unique_ptr<ib_sa_query>> questions_;
+    std::map<int, std::unique_ptr<ib_sa_query>> queries_;
     // By node and serial.
     std::map<std::pair<unsigned int, std::uint64_t>, ib_sa_multicast*> memberships_;
     std::vector<ib_sa_multicast*> memberships_of(const ib_device& ca) const;

@@ -353,7 +353,7 @@ void Stack::check_told(const net_device* dev)
     if (!dev->untold_since || !dev->up || !dev->active || !dev->carrier)
         return;
     const Time since = std::max(dev->untold_since, dev->active_since);
-    SIM_CHECK(world->scheduler.now() - since < max_untold, "%s: nobody is told of its new address", dev->name.c_str());
+    SIM_CHECK(world->scheduler.now() - since < max_untold, "%s: its new address is not announced", dev->name.c_str());
 }
 
 // Checks that the completion queue has the moderation that the user set, unless RTNL is held: the setting may be
@@ -380,7 +380,7 @@ void Stack::watch_queue(net_device* dev, unsigned int number, bool works)
         queue.forgotten_since = now;
     SIM_CHECK(now - queue.stuck_since < max_stop, "%s: the transmit queue is lost (stopped %d, limited %d)",
               dev->name.c_str(), queue.stopped, queue.limited);
-    SIM_CHECK(now - queue.forgotten_since < max_oblivion, "%s: %zu packets wait in a queue that nobody runs",
+    SIM_CHECK(now - queue.forgotten_since < max_oblivion, "%s: %zu packets wait in a queue that is not run",
               dev->name.c_str(), queue.packets.size());
     if (!works || !queue.xoff() || now - queue.last_sent < watchdog)
         return;
@@ -410,7 +410,7 @@ void Stack::watch()
     for (const auto& [_, cq] : world->cqs) {
         if (cq->entries.empty() || now - cq->entries.front().since < max_unseen)
             continue;
-        SIM_CHECK(!working.count(cq->dev), "%s: a completion waits, and nobody polls", cq->dev->name.c_str());
+        SIM_CHECK(!working.count(cq->dev), "%s: a completion waits, and is not polled", cq->dev->name.c_str());
     }
 }
 

@@ -114,8 +114,8 @@ private:
         sent += packets;
         sent_.of(index(dev->party), index(to)) += packets;
     }
-    void send_question(net_device* dev, unsigned int to, bool answer, const ipoib::HwAddr& where);
-    void ask_for(net_device* dev, unsigned int who, const ipoib::HwAddr& where);
+    void send_arp(net_device* dev, unsigned int to, bool answer, const ipoib::HwAddr& where);
+    void request_address(net_device* dev, unsigned int who, const ipoib::HwAddr& where);
     static void check_link_header(const sk_buff* skb);
     void resolve(net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes);
 

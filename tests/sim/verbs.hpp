@@ -49,7 +49,7 @@ struct ib_device {
 
     // Objects that the driver has created.
     std::map<std::uint32_t, ib_qp*> qps;
-    long pds = 0, cqs = 0, ahs = 0, srqs = 0, cm_ids = 0, memberships = 0, questions = 0;
+    long pds = 0, cqs = 0, ahs = 0, srqs = 0, cm_ids = 0, memberships = 0, queries = 0;
     std::uint32_t next_qpn = 0x40;
 
     // Until then faults excuse failures of checks.

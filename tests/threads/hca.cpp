@@ -379,10 +379,10 @@ struct ib_sa_multicast {
 
 void shim_ib_sa_register_client() {}
 void shim_ib_sa_unregister_client() {}
-int shim_helper_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int,
+int shim_helper_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* wanted, unsigned int,
                               void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
-    *query = new ib_sa_query{answered, context, question->dgid};
+    *query = new ib_sa_query{answered, context, wanted->dgid};
     machine->fabric->add({*query, [](void* asked) { ib_sa_query::answer(asked, 0); }, *query, shim_jiffies()});
     return 1;
 }

@@ -298,11 +298,11 @@ TEST_F(ChildrenTest, pkey_that_moves_in_the_table_restarts_the_queues)
 {
     EXPECT_EQ(create("0x8001"), 6);
     bring(child(), true);
-    const unsigned int joins = world.join_questions;
+    const unsigned int joins = world.join_requests;
     world.pkeys_found = {0xffff, 0x0002, 0x8001};
     world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
-    EXPECT_GT(world.join_questions, joins);
+    EXPECT_GT(world.join_requests, joins);
 }
 
 TEST_F(ChildrenTest, children_end_with_their_parent)

@@ -79,7 +79,7 @@ TEST_F(NoSrqTest, connection_limit_evicts_the_longest_idle_connection)
     for (std::uint8_t i = 1; i <= 3; ++i)
         ASSERT_NE(accept(i, 0x100), nullptr);
     EXPECT_EQ(accept(4, 0x100), nullptr);
-    EXPECT_EQ(world.turned_away, 1U);
+    EXPECT_EQ(world.reject_reason, 1U);
     run_for(1500);
     EXPECT_EQ(accept(4, 0x100), nullptr) << "its turn comes when the oldest is gone";
     run_for(3);

@@ -18,8 +18,8 @@ TEST_F(PassiveTest, request_is_accepted_in_datagram_mode)
     EXPECT_EQ(qp->state, "rts");
     EXPECT_EQ(qp->rnr_timer, 12);
     EXPECT_EQ(id->rnr_retries, 6);
-    const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
-    EXPECT_EQ(id->private_data, introduction);
+    const std::vector<std::uint8_t> private_data{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
+    EXPECT_EQ(id->private_data, private_data);
     EXPECT_EQ((*world.srqs.begin())->receives.size(), 256U);
     EXPECT_TRUE(shows("passive"));
 }
@@ -148,11 +148,11 @@ TEST_F(PassiveTest, srq_that_cannot_be_filled_is_recreated)
 TEST_F(PassiveTest, malformed_private_data_is_rejected)
 {
     EXPECT_EQ(world.request(gid(1), 0x100, 0), nullptr);
-    EXPECT_EQ(world.turned_away, 28U);
+    EXPECT_EQ(world.reject_reason, 28U);
     EXPECT_EQ(world.request(gid(1), 0x100, 4), nullptr);
     EXPECT_EQ(world.request(gid(1), 0), nullptr);
     EXPECT_EQ(world.request(gid(1), 0x100, 65524, false), nullptr);
-    EXPECT_EQ(world.turned_away, 9U);
+    EXPECT_EQ(world.reject_reason, 9U);
     EXPECT_TRUE(shows("passive_rejected 4 malformed 3"));
     EXPECT_EQ(connections(), 0U);
     // The bits above the 24-bit QPN may have any value.
@@ -161,15 +161,15 @@ TEST_F(PassiveTest, malformed_private_data_is_rejected)
 
 TEST_F(PassiveTest, request_flood_is_limited)
 {
-    unsigned int taken = 0;
+    unsigned int accepted = 0;
     for (std::uint32_t i = 1; i <= 2000; ++i)
-        taken += world.request(gid(1), i) != nullptr;
-    EXPECT_EQ(taken, 1024U);
-    EXPECT_EQ(world.turned_away, 3U);
+        accepted += world.request(gid(1), i) != nullptr;
+    EXPECT_EQ(accepted, 1024U);
+    EXPECT_EQ(world.reject_reason, 3U);
     run_for(100);
     for (std::uint32_t i = 1; i <= 2000; ++i)
-        taken += world.request(gid(2), i) != nullptr;
-    EXPECT_EQ(taken, 1024U + 256U);
+        accepted += world.request(gid(2), i) != nullptr;
+    EXPECT_EQ(accepted, 1024U + 256U);
 }
 
 TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_connection)
@@ -183,7 +183,7 @@ TEST_F(PassiveTest, connection_limit_evicts_the_longest_idle_connection)
     }
     EXPECT_EQ(connections(), limit);
     EXPECT_EQ(accept(1, limit + 1), nullptr);
-    EXPECT_EQ(world.turned_away, 1U);
+    EXPECT_EQ(world.reject_reason, 1U);
     EXPECT_TRUE(shows("passive_rejected 1 malformed 0"));
     run_for(3);
     EXPECT_EQ(connections(), limit - 1);
@@ -195,7 +195,7 @@ TEST_F(PassiveTest, failures_while_accepting_leak_nothing)
 {
     world.fail_pages = true;
     EXPECT_EQ(world.request(gid(9), 0x900), nullptr);
-    EXPECT_EQ(world.turned_away, 3U);
+    EXPECT_EQ(world.reject_reason, 3U);
     world.fail_pages = false;
     for (int i = 1; i <= 2; ++i) {
         world.fail_cm = i;

@@ -50,8 +50,8 @@ TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
     EXPECT_TRUE(shows("state requested"));
     EXPECT_FALSE(shows("icrc")) << "which the peer has not agreed to yet";
     EXPECT_TRUE(shows("state requested   mtu     0 queue    1"));
-    const std::vector<std::uint8_t> introduction{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
-    EXPECT_EQ(id->private_data, introduction);
+    const std::vector<std::uint8_t> private_data{0, 0, 0, 0x48, 0, 0, 0xff, 0xf4};
+    EXPECT_EQ(id->private_data, private_data);
     for (std::size_t i = 1; i < 5; ++i)
         world.transmit(world.packet(capable(1), 0x0800, 100 + i));
     world.run_work();

@@ -110,9 +110,9 @@ struct net_device {
     // Calls to the HCA's rdma_netdev, by name.
     std::vector<std::string> lower;
     bool in_lower = false;
-    unsigned int lower_mtu = 0;
+    unsigned int rdma_netdev_mtu = 0;
     // Index of the P_Key that the rdma_netdev was opened with.
-    std::uint16_t lower_pkey_index = 0;
+    std::uint16_t rdma_netdev_pkey_index = 0;
     // Transmit queues in use, and receive queues; 0: unchanged. Bits of shim_feature.
     unsigned int tx_queues = 0, rx_queues = 0, features = 0;
     // NAPI contexts of the receive queues.
@@ -268,7 +268,7 @@ struct ib_device {
     std::map<shim_event_handler*, Handler> handlers;
 };
 
-struct PathQuestion {
+struct PathQuery {
     int id;
     shim_path_query asked;
     unsigned int limit_ms;
@@ -333,10 +333,10 @@ public:
     ib_cm_id* take_request();
     void reply(ib_cm_id* id, std::uint32_t mtu = 65524, ipoib::IcrcOffer offer = {});
     void message(ib_cm_id* id, unsigned int event, unsigned int reason = 0);
-    // Delivers a REQ; nullptr: the driver rejected it, for the reason in turned_away.
+    // Delivers a REQ; nullptr: the driver rejected it, for the reason in reject_reason.
     ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true,
                       ipoib::IcrcOffer offer = {});
-    unsigned int turned_away = 0;
+    unsigned int reject_reason = 0;
     // Source LID of the REQ.
     std::uint32_t peer_lid = 9;
     ib_cm_id* new_cm_id(shim_cm_endpoint* endpoint);
@@ -399,7 +399,7 @@ public:
     // Opens the interface, joins the broadcast group, sets the carrier.
     void bring_up();
 
-    std::deque<PathQuestion> paths;
+    std::deque<PathQuery> paths;
     // The first of these have all been answered.
     std::size_t answered_paths = 0;
     std::vector<ib_sa_multicast*> memberships;
@@ -408,7 +408,7 @@ public:
         unsigned int from, to;
     };
     std::vector<Move> moves;
-    unsigned int path_questions = 0, join_questions = 0, leaves = 0;
+    unsigned int path_queries = 0, join_requests = 0, leaves = 0;
     std::vector<net_device*> netdevs, going;
     bool administrator = true;
     std::vector<std::uint16_t> pkeys_found{0xffff};
@@ -468,10 +468,10 @@ public:
     // Each disabled poll has completions that it did not see.
     bool completes_without_end = false;
     // The HCA has an rdma_netdev; number in use.
-    bool have_lower = false, lower_asks_for_ops_lock = false;
+    bool have_rdma_netdev = false, rdma_netdev_needs_ops_lock = false;
     // The rdma_netdev filters the driver's queues: its operations call theirs.
-    bool lower_filters = false;
-    int lowers = 0;
+    bool rdma_netdev_filters = false;
+    int rdma_netdevs = 0;
     // Queue pairs created so far, and the number of the next creations that fail.
     unsigned int qps_made = 0, fail_qps = 0, connections_made = 0;
     // Status that a cancelled query is answered with: -EINTR, or that of a pending response.

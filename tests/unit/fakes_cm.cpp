@@ -62,7 +62,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
     message.reliable = reliable;
     if (!id->endpoint->handle(id->endpoint, id, &message))
         return id;
-    turned_away = id->reason;
+    reject_reason = id->reason;
     cm_ids.erase(id);
     delete id;
     return nullptr;

@@ -290,31 +290,31 @@ static ib_qp* qp_in_address(const net_device* dev)
 
 int shim_helper_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_device*, std::uint32_t)
 {
-    if (!world->have_lower)
+    if (!world->have_rdma_netdev)
         return -95;
     if (out_of_memory())
         return -12;
     *lower = {dev};
     dev->tx_queues = 2;
-    dev->ops_lock = world->lower_asks_for_ops_lock;
-    ++world->lowers;
+    dev->ops_lock = world->rdma_netdev_needs_ops_lock;
+    ++world->rdma_netdevs;
     return 0;
 }
-void shim_helper_rdma_netdev_end(shim_rdma_netdev*, net_device*) { --world->lowers; }
+void shim_helper_rdma_netdev_end(shim_rdma_netdev*, net_device*) { --world->rdma_netdevs; }
 int shim_helper_rdma_netdev_init(const shim_rdma_netdev* lower, net_device* dev)
 {
     EXPECT_EQ(lower->dev, dev);
     EXPECT_FALSE(std::exchange(dev->in_lower, true)) << "the rdma_netdev calls itself";
     dev->lower.push_back("init");
-    if (world->lower_filters) {
+    if (world->rdma_netdev_filters) {
         if (const int error = ipoib_queues_init(dev))
             return error;
         EXPECT_TRUE(qp_in_address(dev));
     } else {
         dev->address[3] = 0x77;
     }
-    if (world->refuses("lower_init")) {
-        if (world->lower_filters)
+    if (world->refuses("rdma_netdev_init")) {
+        if (world->rdma_netdev_filters)
             ipoib_queues_uninit(dev);
         return -16;
     }
@@ -324,7 +324,7 @@ int shim_helper_rdma_netdev_init(const shim_rdma_netdev* lower, net_device* dev)
 void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
 {
     dev->lower.push_back("uninit");
-    if (!world->lower_filters)
+    if (!world->rdma_netdev_filters)
         return;
     // QPN that the filter knows the queue pair by.
     EXPECT_TRUE(qp_in_address(dev) || world->qps.empty());
@@ -333,10 +333,10 @@ void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device* dev)
 int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device* dev, std::uint16_t pkey_index)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
-    dev->lower_pkey_index = pkey_index;
-    if (world->refuses("lower_open"))
+    dev->rdma_netdev_pkey_index = pkey_index;
+    if (world->refuses("rdma_netdev_open"))
         return -5;
-    if (world->lower_filters) {
+    if (world->rdma_netdev_filters) {
         if (const int error = ipoib_queues_open(dev))
             return error;
         EXPECT_EQ(qp_in_address(dev)->state, "rts");
@@ -350,7 +350,7 @@ void shim_helper_rdma_netdev_stop(const shim_rdma_netdev*, net_device* dev)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
     dev->lower.push_back("stop");
-    if (world->lower_filters)
+    if (world->rdma_netdev_filters)
         ipoib_queues_stop(dev);
 }
 int shim_helper_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device* dev, unsigned int mtu)
@@ -364,7 +364,7 @@ void shim_helper_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shi
 {
     stats->tx_packets += 1000;
 }
-void shim_rdma_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->lower_mtu = mtu; }
+void shim_rdma_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->rdma_netdev_mtu = mtu; }
 void shim_rdma_netdev_send(net_device* dev, sk_buff* skb, ib_ah* ah, std::uint32_t)
 {
     EXPECT_TRUE(world->ahs.contains(ah));
@@ -375,11 +375,11 @@ int shim_rdma_netdev_attach(net_device* dev, ib_device*, const shim_gid* mgid, s
                             std::uint32_t)
 {
     dev->lower.push_back(set_qkey ? "attach broadcast" : "attach");
-    return world->lower_filters ? shim_ib_attach_mcast(qp_in_address(dev), mgid, mlid) : 0;
+    return world->rdma_netdev_filters ? shim_ib_attach_mcast(qp_in_address(dev), mgid, mlid) : 0;
 }
 void shim_rdma_netdev_detach(net_device* dev, ib_device*, const shim_gid* mgid, std::uint16_t mlid)
 {
     dev->lower.push_back("detach");
-    if (world->lower_filters)
+    if (world->rdma_netdev_filters)
         shim_ib_detach_mcast(qp_in_address(dev), mgid, mlid);
 }

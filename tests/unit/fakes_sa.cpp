@@ -30,10 +30,10 @@ void World::answer_path(int status, std::uint16_t dlid)
     while (answered_paths < paths.size() && !paths[answered_paths].open)
         ++answered_paths;
     ASSERT_LT(answered_paths, paths.size()) << "no path was asked for";
-    PathQuestion& question = paths[answered_paths];
-    question.open = false;
+    PathQuery& query = paths[answered_paths];
+    query.open = false;
     sa_path_rec record{dlid};
-    question.answered(status, status ? nullptr : &record, question.context);
+    query.answered(status, status ? nullptr : &record, query.context);
 }
 
 ib_sa_multicast* World::join_of(const ipoib::Gid& mgid)
@@ -76,33 +76,33 @@ void World::answer_broadcast(int status, std::uint8_t mtu)
 void shim_ib_sa_register_client() { world->registered.push_back("sa"); }
 void shim_ib_sa_unregister_client()
 {
-    EXPECT_EQ(world->open_paths(), 0U) << "a path question is open at the end";
+    EXPECT_EQ(world->open_paths(), 0U) << "a path record query is pending at the end";
     unregister("sa");
 }
-int shim_helper_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* question, unsigned int limit_ms,
+int shim_helper_sa_path_query(ib_device*, std::uint32_t, const shim_path_query* wanted, unsigned int limit_ms,
                               void (*answered)(int, sa_path_rec*, void*), void* context, ib_sa_query** query)
 {
     if (out_of_memory())
         return -12;
     if (world->sa_unknown)
         return -11;
-    const int id = static_cast<int>(++world->path_questions);
-    world->paths.push_back({id, *question, limit_ms, answered, context});
+    const int id = static_cast<int>(++world->path_queries);
+    world->paths.push_back({id, *wanted, limit_ms, answered, context});
     *query = reinterpret_cast<ib_sa_query*>(std::intptr_t(id));
     return id;
 }
 void shim_ib_sa_cancel_query(int id, ib_sa_query*)
 {
-    for (PathQuestion& question : world->paths) {
-        if (question.id == id && question.open)
-            question.cancelled = true;
+    for (PathQuery& query : world->paths) {
+        if (query.id == id && query.open)
+            query.cancelled = true;
     }
 }
 ib_sa_multicast* shim_helper_sa_join(ib_device*, std::uint32_t, const shim_mcmember* member, bool with_parameters,
                                      int (*answered)(int, const shim_mcmember*, void*), void* context)
 {
     may_sleep();
-    ++world->join_questions;
+    ++world->join_requests;
     if (out_of_memory())
         return error_pointer<ib_sa_multicast>(-12);
     auto* join = new ib_sa_multicast{*member, with_parameters, answered, context};

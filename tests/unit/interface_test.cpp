@@ -156,14 +156,14 @@ TEST_F(FailedRestartTest, late_start_leaves_an_interface_alone_that_the_user_has
     fail_to_restart();
     close();
     open();
-    const unsigned int joins = world.join_questions;
+    const unsigned int joins = world.join_requests;
     world.advance(101);
     EXPECT_TRUE(world.dev().carrier);
-    EXPECT_EQ(world.join_questions, joins);
+    EXPECT_EQ(world.join_requests, joins);
     // A stalled queue is restarted all the same.
     ipoib_ndo_tx_timeout(&world.dev(), 0);
     world.run_work();
-    EXPECT_GT(world.join_questions, joins);
+    EXPECT_GT(world.join_requests, joins);
     world.answer_broadcast();
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);

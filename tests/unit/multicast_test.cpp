@@ -115,7 +115,7 @@ TEST_F(MulticastTest, address_resolution_is_sent_to_the_broadcast_group)
         EXPECT_EQ(world.sent.back().ah->dlid, 0xc000);
         world.complete_sends(1);
     }
-    EXPECT_EQ(world.path_questions, 0U);
+    EXPECT_EQ(world.path_queries, 0U);
 }
 
 TEST_F(MulticastTest, at_most_64_packets_wait_for_a_group)
@@ -194,7 +194,7 @@ TEST_F(MulticastTest, failed_join_call_is_retried)
     world.fail_allocation = 3; // group, hash insertion, join
     world.run_work();
     EXPECT_TRUE(world.open_joins.empty());
-    EXPECT_EQ(world.join_questions, 1U);
+    EXPECT_EQ(world.join_requests, 1U);
     EXPECT_EQ(interface().groups.failures.value(), 1U);
     world.advance(110);
     EXPECT_EQ(world.open_joins.size(), 1U);

@@ -13,7 +13,7 @@ TEST_F(PathTest, unused_neighbours_are_removed_and_their_paths_queried_anew)
     world.advance(3 * 3000 + 10);
     EXPECT_LT(world.memory.size(), known);
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.path_queries, 2U);
     EXPECT_EQ(world.sent.back().ah->dlid, 5) << "it is used meanwhile";
     EXPECT_EQ(world.sent.size(), 2U);
     // The port answers for an SA that is gone.
@@ -21,17 +21,17 @@ TEST_F(PathTest, unused_neighbours_are_removed_and_their_paths_queried_anew)
     world.transmit(world.packet(peer(1)));
     world.complete_sends(2);
     EXPECT_EQ(world.sent.size(), 3U);
-    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.path_queries, 2U);
     // While the path is used, each interval repeats the query until there is a response.
     world.advance(3000);
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.path_queries, 3U);
     world.answer_path(0, 6);
     world.complete_sends(1);
     world.advance(3000);
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.sent.back().ah->dlid, 6);
-    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.path_queries, 3U);
     EXPECT_EQ(world.drops, 0U);
 }
 
@@ -103,7 +103,7 @@ TEST_F(PathTest, used_neighbours_are_kept)
     open();
     meet(peer(1));
     use_for_100_seconds(peer(1));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
 }
 
 TEST_F(PathTest, neighbour_used_during_garbage_collection_is_kept)
@@ -119,7 +119,7 @@ TEST_F(PathTest, neighbour_used_during_garbage_collection_is_kept)
     };
     interface().paths.collect_garbage(2 * 3000);
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
 }
 
 // The sender of an ARP request for this host's address chooses the address that gets the reply.
@@ -128,11 +128,11 @@ TEST_F(PathTest, pending_queries_are_limited)
     open();
     for (unsigned int i = 0; i <= PathTable::max_queries; ++i)
         world.transmit(world.packet(stranger(i), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::max_queries);
+    EXPECT_EQ(world.path_queries, PathTable::max_queries);
     EXPECT_EQ(world.drops, 1U);
     world.answer_path();
     world.transmit(world.packet(stranger(PathTable::max_queries), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::max_queries + 1);
+    EXPECT_EQ(world.path_queries, PathTable::max_queries + 1);
     EXPECT_EQ(world.drops, 1U);
 }
 
@@ -147,7 +147,7 @@ TEST_F(PathTest, invalidated_path_is_used_at_the_query_limit)
     world.transmit(world.packet(peer(1)));
     EXPECT_EQ(world.sent.size(), sent + 1);
     EXPECT_EQ(world.drops, 0U);
-    EXPECT_EQ(world.path_questions, 1 + PathTable::max_queries);
+    EXPECT_EQ(world.path_queries, 1 + PathTable::max_queries);
 }
 
 TEST_F(PathTest, path_limit_evicts_failed_paths)
@@ -158,13 +158,13 @@ TEST_F(PathTest, path_limit_evicts_failed_paths)
         world.transmit(world.packet(stranger(i), 0x0806));
         world.answer_path(-22);
     }
-    EXPECT_EQ(world.path_questions, PathTable::max_paths);
+    EXPECT_EQ(world.path_queries, PathTable::max_paths);
     world.transmit(world.packet(stranger(PathTable::max_paths), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::max_paths);
+    EXPECT_EQ(world.path_queries, PathTable::max_paths);
     world.advance(3000 + 10);
     EXPECT_EQ(world.memory.size(), before);
     world.transmit(world.packet(stranger(PathTable::max_paths), 0x0806));
-    EXPECT_EQ(world.path_questions, PathTable::max_paths + 1);
+    EXPECT_EQ(world.path_queries, PathTable::max_paths + 1);
 }
 
 TEST_F(PathTest, neighbours_are_limited)

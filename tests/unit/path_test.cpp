@@ -10,7 +10,7 @@ TEST_F(PathTest, first_packet_sends_one_query_and_waits)
     open();
     for (int i = 0; i < 5; ++i)
         world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
     EXPECT_TRUE(world.sent.empty());
     EXPECT_EQ(Gid::from(world.paths.front().asked.dgid), gid(1));
     EXPECT_EQ(world.paths.front().asked.traffic_class, 2);
@@ -36,7 +36,7 @@ TEST_F(PathTest, known_neighbour_sends_no_query)
     open();
     meet(peer(1));
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
     EXPECT_EQ(world.sent.size(), 2U);
 }
 
@@ -45,7 +45,7 @@ TEST_F(PathTest, neighbours_behind_one_port_share_a_path)
     open();
     meet(peer(1, 0x100));
     world.transmit(world.packet(peer(1, 0x200)));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
     EXPECT_EQ(world.sent.back().qpn, 0x200U);
 }
 
@@ -57,7 +57,7 @@ TEST_F(PathTest, failed_query_drops_waiting_packets_and_the_next_packet_retries)
     EXPECT_EQ(world.drops, 1U);
     EXPECT_EQ(statistics().tx_dropped, 1U);
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.path_queries, 2U);
 }
 
 TEST_F(PathTest, unanswered_query_is_repeated_and_packets_wait)
@@ -68,7 +68,7 @@ TEST_F(PathTest, unanswered_query_is_repeated_and_packets_wait)
         EXPECT_EQ(world.paths.back().limit_ms, limit_ms);
         world.answer_path(-110);
     }
-    EXPECT_EQ(world.path_questions, 5U);
+    EXPECT_EQ(world.path_queries, 5U);
     EXPECT_EQ(world.drops, 0U);
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 1U);
@@ -95,7 +95,7 @@ TEST_F(PathTest, invalidated_path_is_used_while_queries_time_out)
             world.answer_path(-110);
     }
     EXPECT_EQ(world.sent.size(), 4U);
-    EXPECT_EQ(world.path_questions, 1U + 5 + 1 + 1);
+    EXPECT_EQ(world.path_queries, 1U + 5 + 1 + 1);
     EXPECT_EQ(world.drops, 0U);
 }
 
@@ -121,7 +121,7 @@ TEST_F(PathTest, packets_wait_until_an_sa_is_known)
     EXPECT_EQ(world.drops, 0U);
     world.sa_unknown = false;
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
     EXPECT_EQ(world.paths.back().limit_ms, 1000U);
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 3U);
@@ -198,7 +198,7 @@ TEST_F(PathTest, close_ends_repeated_queries)
     world.answer_path(-110);
     close();
     EXPECT_EQ(world.open_paths(), 0U);
-    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.path_queries, 2U);
 }
 
 TEST_F(PathTest, the_65th_waiting_packet_is_dropped_and_counted)
@@ -219,7 +219,7 @@ TEST_F(PathTest, address_resolution_creates_no_neighbour)
     world.answer_path();
     EXPECT_EQ(world.sent.size(), 1U);
     world.transmit(world.packet(peer(1), 0x0806));
-    EXPECT_EQ(world.path_questions, 1U);
+    EXPECT_EQ(world.path_queries, 1U);
     EXPECT_EQ(world.sent.size(), 2U);
     ipoib_debug_show(&world.dev(), IPOIB_DEBUG_NEIGH, nullptr);
     EXPECT_EQ(world.seq_text, "");
@@ -239,16 +239,16 @@ TEST_F(PathTest, no_query_is_sent_after_stop)
     open();
     close();
     world.transmit(world.packet(peer(1)));
-    EXPECT_EQ(world.path_questions, 0U);
+    EXPECT_EQ(world.path_queries, 0U);
     EXPECT_EQ(world.drops, 1U);
 }
 
 TEST_F(PathTest, invalidated_path_is_used_during_its_query)
 {
     refresh_path();
-    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.path_queries, 2U);
     EXPECT_EQ(lid_of_next_packet(), 5);
-    EXPECT_EQ(world.path_questions, 2U);
+    EXPECT_EQ(world.path_queries, 2U);
     world.answer_path(0, 6);
     EXPECT_EQ(lid_of_next_packet(), 6);
     EXPECT_EQ(world.drops, 0U);
@@ -261,10 +261,10 @@ TEST_F(PathTest, response_from_before_a_fabric_event_is_not_final)
     world.meanwhile = [&] { reregister(); };
     world.answer_path(0, 6);
     EXPECT_EQ(lid_of_next_packet(), 6);
-    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.path_queries, 3U);
     world.answer_path(0, 7);
     EXPECT_EQ(lid_of_next_packet(), 7);
-    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.path_queries, 3U);
     EXPECT_EQ(world.drops, 0U);
 }
 
@@ -273,7 +273,7 @@ TEST_F(PathTest, refusal_from_before_a_fabric_event_is_no_answer)
     refresh_path();
     world.meanwhile = [&] { reregister(); };
     world.answer_path(-22);
-    EXPECT_EQ(world.path_questions, 3U);
+    EXPECT_EQ(world.path_queries, 3U);
     EXPECT_EQ(lid_of_next_packet(), 5) << "the record is used meanwhile";
     world.answer_path(0, 6);
     EXPECT_EQ(lid_of_next_packet(), 6);

@@ -21,7 +21,7 @@ TEST_F(InterfaceTest, groups_are_not_joined_while_the_port_is_down)
     ipoib_ndo_open(&world.dev());
     world.rtnl = false;
     world.advance(1000);
-    EXPECT_EQ(world.join_questions, 0U);
+    EXPECT_EQ(world.join_requests, 0U);
     activate_port(world);
     EXPECT_TRUE(world.dev().carrier);
 }
@@ -82,7 +82,7 @@ TEST_F(InterfaceTest, opens_without_pkey_and_comes_up_when_the_pkey_appears)
 {
     open_without_pkey(world);
     world.advance(100);
-    EXPECT_EQ(world.join_questions, 0U);
+    EXPECT_EQ(world.join_requests, 0U);
     pkey_appears(world);
 }
 
@@ -123,12 +123,12 @@ TEST_F(InterfaceTest, restart_cancels_moderation_work_outside_the_rescuer_queue)
 TEST_F(InterfaceTest, unchanged_pkey_restarts_nothing)
 {
     open();
-    const unsigned int joins = world.join_questions;
+    const unsigned int joins = world.join_requests;
     world.event(SHIM_IB_EVENT_PKEY_CHANGE);
     world.run_work();
     EXPECT_TRUE(world.dev().carrier);
     EXPECT_EQ(world.leaves, 0U);
-    EXPECT_EQ(world.join_questions, joins);
+    EXPECT_EQ(world.join_requests, joins);
 }
 
 TEST_F(InterfaceTest, new_gid_changes_the_address)

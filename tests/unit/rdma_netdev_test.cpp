@@ -12,7 +12,7 @@ class RdmaNetdevTest : public testing::Test {
 protected:
     void start(int enhanced = 1, const char* except = "")
     {
-        world.have_lower = true;
+        world.have_rdma_netdev = true;
         shim_parameters.ipoib_enhanced = enhanced;
         names = except;
         shim_parameters.ipoib_enhanced_except = names.data();
@@ -21,7 +21,7 @@ protected:
     void TearDown() override
     {
         world.stop();
-        EXPECT_EQ(world.lowers, 0);
+        EXPECT_EQ(world.rdma_netdevs, 0);
     }
     Interface& interface() { return Interface::of(&world.dev()); }
     bool told(const char* what)
@@ -97,11 +97,11 @@ TEST_F(RdmaNetdevTest, children_use_the_rdma_netdev)
     world.rtnl = true;
     EXPECT_TRUE(interface().children.create(0x8001).ok());
     EXPECT_TRUE(Interface::of(world.netdevs.back()).rdma_netdev.present());
-    EXPECT_EQ(world.lowers, 2);
+    EXPECT_EQ(world.rdma_netdevs, 2);
     world.fail_allocation = 2;
     world.pkeys_found.push_back(0x8002);
     EXPECT_EQ(interface().children.create(0x8002).code(), -12);
-    EXPECT_EQ(world.lowers, 2);
+    EXPECT_EQ(world.rdma_netdevs, 2);
     world.rtnl = false;
 }
 
@@ -114,7 +114,7 @@ TEST_F(RdmaNetdevTest, ops_lock_is_held_around_the_rdma_netdevs_operations)
         shim_dev_change_flags(&world.dev(), up);
         world.rtnl = false;
     };
-    world.lower_asks_for_ops_lock = true;
+    world.rdma_netdev_needs_ops_lock = true;
     start();
     world.pkeys_found.push_back(0x8001);
     world.rtnl = true;
@@ -159,14 +159,14 @@ TEST_F(RdmaNetdevTest, rdma_netdev_is_opened_with_the_index_of_its_pkey)
     ASSERT_TRUE(interface().children.create(0x8001).ok());
     world.rtnl = false;
     world.bring_up();
-    EXPECT_EQ(world.dev().lower_pkey_index, 0);
-    EXPECT_EQ(world.netdevs.back()->lower_pkey_index, 1);
+    EXPECT_EQ(world.dev().rdma_netdev_pkey_index, 0);
+    EXPECT_EQ(world.netdevs.back()->rdma_netdev_pkey_index, 1);
 }
 
 // The children of a netdev with an ops lock follow it from a work item.
 TEST_F(RdmaNetdevTest, hca_removed_before_children_follow_leaves_no_work)
 {
-    world.lower_asks_for_ops_lock = true;
+    world.rdma_netdev_needs_ops_lock = true;
     start();
     world.rtnl = true;
     shim_dev_change_flags(&world.dev(), true);
@@ -180,7 +180,7 @@ TEST_F(RdmaNetdevTest, parameter_disables_the_rdma_netdev)
 {
     start(0);
     EXPECT_FALSE(interface().rdma_netdev.present());
-    EXPECT_EQ(world.lowers, 0);
+    EXPECT_EQ(world.rdma_netdevs, 0);
     world.rtnl = true;
     EXPECT_TRUE(interface().settings.set_connected(true).ok());
     world.rtnl = false;
@@ -221,7 +221,7 @@ TEST_F(RdmaNetdevTest, parameter_matches_whole_hca_names)
 TEST_F(RdmaNetdevTest, open_reports_the_rdma_netdevs_error)
 {
     start();
-    world.refused = "lower_open";
+    world.refused = "rdma_netdev_open";
     world.rtnl = true;
     EXPECT_EQ(ipoib_ndo_open(&world.dev()), -5);
     world.rtnl = false;
@@ -253,9 +253,9 @@ TEST_F(RdmaNetdevTest, virtual_function_is_reported_to_the_shim)
 TEST_F(RdmaNetdevTest, rdma_netdevs_mtu_follows_the_link)
 {
     start();
-    EXPECT_EQ(world.dev().lower_mtu, 4092U);
+    EXPECT_EQ(world.dev().rdma_netdev_mtu, 4092U);
     world.bring_up();
-    EXPECT_EQ(world.dev().lower_mtu, 2044U);
+    EXPECT_EQ(world.dev().rdma_netdev_mtu, 2044U);
     world.rtnl = true;
     EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 4092), 0);
     world.rtnl = false;
@@ -265,7 +265,7 @@ TEST_F(RdmaNetdevTest, rdma_netdevs_mtu_follows_the_link)
 // An rdma_netdev that filters the interface's own queues: it calls their operations from its own, as hfi1 does.
 class RdmaNetdevFilterTest : public RdmaNetdevTest {
 protected:
-    RdmaNetdevFilterTest() { world.lower_filters = true; }
+    RdmaNetdevFilterTest() { world.rdma_netdev_filters = true; }
     void set_connected(bool connected)
     {
         world.rtnl = true;
@@ -399,7 +399,7 @@ TEST_F(RdmaNetdevFilterTest, larger_link_mtu_brings_larger_buffers)
 
 TEST_F(RdmaNetdevFilterTest, failed_creation_leaks_nothing)
 {
-    world.refused = "lower_init";
+    world.refused = "rdma_netdev_init";
     start();
     EXPECT_TRUE(world.netdevs.empty() && world.qps.empty());
     world.stop();

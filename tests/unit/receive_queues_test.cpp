@@ -180,7 +180,7 @@ TEST_F(ReceiveQueuesTest, each_queue_has_its_own_moderation)
     EXPECT_EQ(shown.usecs, 0U);
 }
 
-TEST_F(ReceiveQueuesTest, number_can_be_changed_under_way)
+TEST_F(ReceiveQueuesTest, number_can_be_changed_while_running)
 {
     EXPECT_EQ(queues_of(4).size(), 4U);
     EXPECT_EQ(set_receive_queues(2), 0);

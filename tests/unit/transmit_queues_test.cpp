@@ -234,7 +234,7 @@ TEST_F(TransmitQueuesTest, full_queue_stops_alone)
     world.complete_messages(*qps[0], 1);
 }
 
-TEST_F(TransmitQueuesTest, number_can_be_changed_under_way)
+TEST_F(TransmitQueuesTest, number_can_be_changed_while_running)
 {
     EXPECT_EQ(queues_of(connect_to(4)).size(), 4U);
     EXPECT_EQ(set_transmit_queues(2), 0);

@@ -100,7 +100,7 @@ test_invalid_pkeys_are_refused() {
     local key
     make_blue_children
     for key in 0 0x8000 65536 -1 nonsense; do
-        ! write_to 1 ib0 create_child "$key" 2>/dev/null || fail "$key was taken" || return 1
+        ! write_to 1 ib0 create_child "$key" 2>/dev/null || fail "$key was accepted" || return 1
     done
     # A second child of the partition; and the parent's own P_Key.
     ! write_to 1 ib0 create_child 0x8001 2>/dev/null || return 1

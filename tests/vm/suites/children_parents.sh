@@ -23,7 +23,7 @@ test_namespace_ends_with_parent_and_child_inside() {
 
 # 24, g
 refuses_parent() { # INTERFACE
-    ! on 1 ip link add link "$1" name x type ipoib pkey 0x8001 2>/dev/null || fail "$1 was taken for a parent" || return 1
+    ! on 1 ip link add link "$1" name x type ipoib pkey 0x8001 2>/dev/null || fail "$1 was accepted as parent" || return 1
     ! on 1 test -e /sys/class/net/x
 }
 test_parents_without_an_ipoib_interface_are_refused() {

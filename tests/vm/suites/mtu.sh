@@ -37,7 +37,7 @@ test_smallest_mtu_carries_traffic() {
 test_mtu_out_of_range_is_refused() {
     local wrong
     for wrong in 0 71 2045 4093 65520 65521; do
-        ! set_mtu 1 $wrong 2>/dev/null || fail "MTU $wrong was taken" || return 1
+        ! set_mtu 1 $wrong 2>/dev/null || fail "MTU $wrong was accepted" || return 1
     done
     [ "$(mtu 1)" = 2044 ]
 }
@@ -54,14 +54,14 @@ test_admin_mtu_survives_down_and_up() {
 
 xfail_stock_connected_mode_refuses_short_mtus='the in-tree driver takes any'
 test_connected_mode_refuses_short_mtus() {
-    local wrong taken=
+    local wrong accepted=
     set_mode 1 connected
     set_mode 2 connected
-    for wrong in 68 71; do ! set_mtu 1 $wrong 2>/dev/null || taken=$wrong; done
+    for wrong in 68 71; do ! set_mtu 1 $wrong 2>/dev/null || accepted=$wrong; done
     set_mtu 1 72
     set_mtu 1 65520
     set_mode 1 datagram
     set_mode 2 datagram
     both_work
-    [ -z "$taken" ] || fail "MTU $taken was taken"
+    [ -z "$accepted" ] || fail "MTU $accepted was accepted"
 }

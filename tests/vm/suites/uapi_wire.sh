@@ -163,7 +163,7 @@ except BlockingIOError:
 print(taken)')
     knob 1 delay_us 0
     wait_for 20 reaches 1 10.0.0.2
-    echo "# $taken packets of 1000 bytes were taken, of a socket that may have 20000 bytes under way"
+    echo "# $taken packets of 1000 bytes were accepted, of a socket that may have 20000 bytes in flight"
     [ "$taken" -ge 5 ] && [ "$taken" -le 40 ]
 }
 
