@@ -22,7 +22,6 @@ kernel::Status TxQueue::create(unsigned int datagrams, unsigned int messages, un
     cq_.reset(TRY(kernel::check(shim_ib_create_cq(
         interface_.ca(), datagrams + messages, vector,
         [](ib_cq*, void* context) { static_cast<TxQueue*>(context)->notified(); }, this))));
-    shim_netdev_queue_set_dql_min_limit(dev_, index_, prompt_bytes);
     prompt_sends_ = std::max(datagrams, messages) / 4;
     return messages ? pool.create(messages, sges) : kernel::Status();
 }

@@ -53,6 +53,9 @@ kernel::Status UdQueues::init()
         destroy();
         return status;
     }
+    // Once: the user may change it, and queues are created again and again.
+    for (unsigned int i = 0; i < interface_.further_queues.max_transmit(); ++i)
+        shim_netdev_queue_set_dql_min_limit(interface_.dev(), i, TxQueue::prompt_bytes);
     interface_.tx[0].napi().add(interface_.dev(), interface_.tx[0], kernel::Direction::transmit);
     interface_.rx[0].napi().add(interface_.dev(), interface_.rx[0], kernel::Direction::receive);
     return {};

@@ -100,8 +100,11 @@ struct page_pool {
 
 struct TransmitQueue {
     bool stopped = true;
-    // Bytes that byte queue limits were given and that have not completed.
+    // Bytes that byte queue limits were given and that have not completed; and their minimum limit.
     int queued_bytes = 0;
+    unsigned int min_limit = 0;
+    // More packets follow the last one, says the driver.
+    bool more = false;
 };
 
 struct net_device {

@@ -38,7 +38,10 @@ int shim_netif_set_real_num_rx_queues(net_device* dev, unsigned int count)
     return 0;
 }
 unsigned int shim_netdev_num_rx_queues(const net_device*) { return SHIM_MAX_RX_QUEUES; }
-void shim_netdev_queue_set_dql_min_limit(net_device*, unsigned int, unsigned int) {}
+void shim_netdev_queue_set_dql_min_limit(net_device* dev, unsigned int queue, unsigned int bytes)
+{
+    dev->transmit_queues.at(queue).min_limit = bytes;
+}
 unsigned int shim_netdev_real_num_tx_queues(const net_device* dev) { return dev->tx_queues; }
 unsigned int shim_netdev_num_tx_queues(const net_device*) { return SHIM_MAX_TX_QUEUES; }
 int shim_netif_set_real_num_tx_queues(net_device* dev, unsigned int count)

@@ -38,6 +38,21 @@ TEST_F(TransmitQueuesTest, there_are_several_in_connected_mode_by_default)
     EXPECT_EQ(world.dev().tx_queues, 4U);
 }
 
+TEST_F(TransmitQueuesTest, users_limit_of_bytes_is_kept_when_queues_are_created_again)
+{
+    auto& queues = world.dev().transmit_queues;
+    for (const unsigned int queue : {0U, 1U, SHIM_MAX_TX_QUEUES - 1U}) {
+        EXPECT_EQ(queues[queue].min_limit, TxQueue::prompt_bytes);
+        queues[queue].min_limit = queue + 1;
+    }
+    connect_to(4);
+    EXPECT_EQ(queues[1].min_limit, 2U);
+    world.rtnl = true;
+    EXPECT_TRUE(interface().settings.set_ring_sizes({256, 256}).ok());
+    world.rtnl = false;
+    EXPECT_EQ(queues[0].min_limit, 1U);
+}
+
 TEST_F(TransmitQueuesTest, connections_are_spread_over_queues_with_vectors_of_their_own)
 {
     const auto qps = connect_to(8);
