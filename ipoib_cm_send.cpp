@@ -28,7 +28,7 @@ void RcSendPool::destroy()
     free_slots_.reset();
 }
 
-void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
+void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
 {
     const unsigned int bytes = shim_skb_len(skb);
     if (bytes > to.max_message) [[unlikely]] {
@@ -72,7 +72,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb)
     to.sent.store(number);
     shim_helper_skb_tx_timestamp(skb);
     log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
-    if (queue_.account(bytes))
+    if (queue_.account(bytes, more))
         ring_doorbell();
 }
 

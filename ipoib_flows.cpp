@@ -10,11 +10,12 @@ namespace ipoib {
 
 namespace {
 
-// Removes the hard header. CONTEXT: under an RcuGuard that covers the connection.
-TA_REQUIRES(kernel::transmit_lock) void send_over(ActiveConnection& connection, sk_buff* skb, TxQueue& queue)
+// Removes the hard header. more: other packets follow at once. CONTEXT: under an RcuGuard that covers the connection.
+TA_REQUIRES(kernel::transmit_lock)
+void send_over(ActiveConnection& connection, sk_buff* skb, TxQueue& queue, bool more)
 {
     shim_skb_pull(skb, sizeof(HwAddr));
-    queue.pool.send(connection, skb);
+    queue.pool.send(connection, skb, more);
 }
 
 } // namespace
@@ -77,7 +78,7 @@ void FlowBalancer::send(ActiveConnection& first, sk_buff* skb, TxQueue& queue)
 {
     ActiveConnection* const connection = at(first, queue.index());
     if (connection && !connection->moving.load()) [[likely]] {
-        send_over(*connection, skb, queue);
+        send_over(*connection, skb, queue, shim_netdev_xmit_more());
         return;
     }
     PathTable::Guard guard(interface_.paths);
@@ -99,7 +100,7 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
             queue.hold_stack();
         return;
     }
-    send_over(*connection, skb, queue);
+    send_over(*connection, skb, queue, shim_netdev_xmit_more());
     // The stack had queued it before it knew of the move.
     if (moves) {
         flows->quiet_since = shim_jiffies();
@@ -295,7 +296,7 @@ bool FlowBalancer::finish_move(ActiveConnection& first, TxQueue& queue)
         end_move(first);
         // Under the transmit lock: no packet of these flows is sent in between.
         while (sk_buff* skb = held.pop())
-            send_over(*to, skb, queue);
+            send_over(*to, skb, queue, !held.empty());
     }
     queue.ring_doorbells();
     return true;

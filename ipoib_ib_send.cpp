@@ -120,7 +120,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     shim_helper_skb_tx_timestamp(skb);
     log_data(interface_.dev(), "sending packet, length=%u address=%p dqpn=0x%06x", bytes, static_cast<void*>(ah), qpn);
     index_.produce();
-    if (queue_.account(bytes))
+    if (queue_.account(bytes, shim_netdev_xmit_more()))
         ring_doorbell();
 }
 
@@ -179,7 +179,7 @@ bool UdSendRing::map_segments(Segmenter& segmenter, std::uint32_t count)
     log_data(interface_.dev(), "sending packet, length=%u segments=%u address=%p dqpn=0x%06x", bytes, count,
              static_cast<void*>(ah), qpn);
     index_.produce(count);
-    if (queue_.account(bytes))
+    if (queue_.account(bytes, shim_netdev_xmit_more()))
         ring_doorbell();
 }
 

@@ -31,9 +31,9 @@ public:
     bool has_space() const { return free() != 0 || size() == 0; }
     bool half_free() const { return free() >= size() / 2; }
     unsigned int used() const { return size() - free(); }
-    // Sends the packet, which begins with its encapsulation; consumes it. CONTEXT: under an RcuGuard that covers the
-    // connection.
-    void send(ActiveConnection& to, sk_buff* skb) TA_REQUIRES(kernel::transmit_lock);
+    // Sends the packet, which begins with its encapsulation; consumes it. more: others follow at once. CONTEXT: under
+    // an RcuGuard that covers the connection.
+    void send(ActiveConnection& to, sk_buff* skb, bool more) TA_REQUIRES(kernel::transmit_lock);
     // Posts what was built.
     void ring_doorbell() TA_REQUIRES(kernel::transmit_lock);
     // A send completed.

@@ -53,12 +53,12 @@ public:
     void empty();
     bool closed() const { return closed_.load_relaxed(); }
 
-    // A packet was built. Stops the queue if there is no space for another. Returns true if the doorbell must be rung
-    // now.
-    bool account(unsigned int bytes) TA_REQUIRES(kernel::transmit_lock)
+    // A packet was built. Stops the queue if there is no space for another. more: others follow at once. Returns true
+    // if the doorbell must be rung now.
+    bool account(unsigned int bytes, bool more) TA_REQUIRES(kernel::transmit_lock)
     {
         accounted_.store(accounted_.load_relaxed() + bytes);
-        const bool ring_now = shim_netdev_tx_sent_queue(dev_, index_, bytes, shim_netdev_xmit_more());
+        const bool ring_now = shim_netdev_tx_sent_queue(dev_, index_, bytes, more);
         if (has_space()) [[likely]]
             return ring_now;
         stop_stack();

@@ -211,6 +211,7 @@ void shim_netif_tx_wake_all_queues(net_device* dev)
 bool shim_netdev_tx_sent_queue(net_device* dev, unsigned int queue, unsigned int bytes, bool more)
 {
     dev->transmit_queues.at(queue).queued_bytes += static_cast<int>(bytes);
+    dev->transmit_queues.at(queue).more = more;
     return !more;
 }
 void shim_netdev_tx_completed_queue(net_device* dev, unsigned int queue, unsigned int, unsigned int bytes)

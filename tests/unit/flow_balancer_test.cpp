@@ -158,6 +158,22 @@ TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_until_the_peer_has_the_ea
     complete_all();
 }
 
+// netdev_xmit_more() is the stack's answer for the packets that it sends; a work item sends these.
+TEST_F(FlowBalancerTest, end_of_a_move_posts_its_packets_at_once_and_reports_the_last)
+{
+    const unsigned int flow = begin_move(), to = world.moves[0].to;
+    for (const std::size_t bytes : {101, 102, 103})
+        world.transmit(packet(flow, bytes));
+    const unsigned int before = world.doorbells;
+    world.more = true;
+    run_for(5);
+    world.more = false;
+    ASSERT_EQ(second_->outstanding.size(), 3U);
+    EXPECT_FALSE(world.dev().transmit_queues[to].more);
+    EXPECT_EQ(world.doorbells, before + 1);
+    complete_all();
+}
+
 TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_sends_of_the_former_connection)
 {
     const unsigned int flow = begin_move();
