@@ -63,15 +63,15 @@ InterfaceLife::Event FabricEvents::read_port(InterfaceLife::Event event)
     const PKey pkey_before = identity.pkey();
     const std::uint16_t index_before = identity.pkey_index();
     const Gid gid_before = identity.gid();
-    unsigned int active_mtu = 0;
-    if (!identity.read(active_mtu).ok())
+    unsigned int longest = 0;
+    if (!identity.read(longest).ok())
         heavy_.queue(kernel::seconds(identity.next_retry_s()));
 
     if (!identity.has_pkey())
         return Event::pkey_gone;
     if (!found_before)
         return Event::pkey_found;
-    const bool outgrown = interface_.has_queues() && active_mtu > interface_.rx[0].ring.ib_mtu();
+    const bool outgrown = interface_.has_queues() && longest > interface_.rx[0].ring.ib_mtu();
     if (!(pkey_before == identity.pkey()) || index_before != identity.pkey_index() || outgrown)
         return Event::restart;
     return event == Event::unchanged && !(gid_before == identity.gid()) ? Event::reregister : event;

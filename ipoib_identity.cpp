@@ -32,7 +32,7 @@ void PortIdentity::begin()
     (void)read_pkey().ok();
 }
 
-kernel::Status PortIdentity::read(unsigned int& active_mtu)
+kernel::Status PortIdentity::read(unsigned int& longest)
 {
     shim_port attributes;
     TRY(read_gid());
@@ -41,7 +41,7 @@ kernel::Status PortIdentity::read(unsigned int& active_mtu)
     if (const int error = shim_helper_ib_query_port(ca_, port_, &attributes))
         return unanswered("the attributes", error);
     set_lid(attributes.lid);
-    active_mtu = attributes.active_mtu;
+    longest = receive_mtu(attributes);
     TRY(compare_gid());
     retry_s_ = first_retry_s;
     return {};

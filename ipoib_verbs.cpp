@@ -164,8 +164,8 @@ kernel::Status UdQueues::move_to_rts()
     TRY(shim_helper_ib_query_port(interface_.ca(), identity.port(), &attributes));
     identity.set_lid(attributes.lid);
     TRY(move_to_init(qp()));
-    // Buffers are as long as the port's active MTU; if that grows, a restart allocates longer ones.
-    TRY(interface_.rx[0].ring.fill(attributes.active_mtu));
+    // If the port's active MTU grows, a restart allocates longer buffers.
+    TRY(interface_.rx[0].ring.fill(receive_mtu(attributes)));
     TRY(shim_qp_to_rtr(qp()));
     return shim_qp_to_rts(qp());
 }

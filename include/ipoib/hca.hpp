@@ -18,6 +18,10 @@ class OfHca;
 // Returns what the HCA can do for datagrams: bits of shim_feature. CONTEXT: any.
 unsigned int features_of(const ib_device* ca);
 
+// Returns the bytes of the longest datagram that may arrive at the port, for its receive buffers: on Omni-Path, whose
+// active MTU is reported as 4096 bytes if it is larger, the port's MTU.
+inline unsigned int receive_mtu(const shim_port& port) { return port.omni_path ? port.max_mtu : port.active_mtu; }
+
 class Hca {
 public:
     explicit Hca(ib_device* ca);

@@ -45,10 +45,10 @@ public:
 
     // Reads GID, GUID and P_Key before the netdev is registered. Honours a GUID that was requested for the interface.
     void begin() TA_REQUIRES(kernel::rtnl);
-    // Reads GID, P_Key, LID and the link's MTU, in bytes, until a query fails: a query of an HCA that does not answer
-    // may take long, and RTNL is held. On failure the values that were not read are unchanged.
+    // Reads GID, P_Key, LID and the bytes of the longest datagram that may arrive, until a query fails: a query of an
+    // HCA that does not answer may take long, and RTNL is held. On failure the values that were not read are unchanged.
     // -EAGAIN: the port has another GID than ib_core's copy, which is being updated.
-    kernel::Status read(unsigned int& active_mtu) TA_REQUIRES(kernel::rtnl);
+    kernel::Status read(unsigned int& longest) TA_REQUIRES(kernel::rtnl);
     // Delay before a failed read() is repeated, in seconds: 1, 2, 4, ... 64; 1 again after a success.
     unsigned int next_retry_s() TA_REQUIRES(kernel::rtnl);
     void set_lid(std::uint16_t lid) TA_REQUIRES(kernel::rtnl) { lid_.store(lid); }

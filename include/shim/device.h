@@ -21,6 +21,8 @@ struct shim_port {
 	unsigned int max_mtu, active_mtu;
 	/* The kernel's enum ib_port_speed and enum ib_port_width. */
 	unsigned int speed, width;
+	/* Omni-Path. Its driver reports an active MTU of 4096 also if that is 8192 or 10240; max_mtu is the port's. */
+	bool omni_path;
 };
 
 /* Functions that return a field of the HCA. CONTEXT: any. */

@@ -29,7 +29,8 @@ SHIM int shim_helper_ib_query_port(struct ib_device *ca, uint32_t port, struct s
 	attributes->max_mtu = rdma_mtu_from_attr(ca, port, &attr);
 	attributes->speed = attr.active_speed;
 	attributes->width = attr.active_width;
-	attributes->active_mtu = rdma_mtu_enum_to_int(ca, port, attr.active_mtu);
+	attributes->active_mtu = ib_mtu_enum_to_int(attr.active_mtu);
+	attributes->omni_path = rdma_core_cap_opa_port(ca, port);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ bool shim_rdma_protocol_ib(const ib_device*, std::uint32_t) { return true; }
 int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     may_sleep("ib_query_port");
-    *port = {ca->active, ca->lid, 4096, ca->mtu, 4, 2};
+    *port = {ca->active, ca->lid, 4096, ca->mtu, 4, 2, false};
     return 0;
 }
 int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int index, shim_gid* gid)

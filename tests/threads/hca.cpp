@@ -155,7 +155,7 @@ std::uint64_t shim_ib_kernel_cap_flags(const ib_device*) { return 0; }
 unsigned int shim_ib_num_comp_vectors(const ib_device*) { return 2; }
 int shim_helper_ib_query_port(ib_device*, std::uint32_t, shim_port* port)
 {
-    *port = {true, 3, 2048, 2048, 4, 2};
+    *port = {true, 3, 2048, 2048, 4, 2, false};
     return 0;
 }
 int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)

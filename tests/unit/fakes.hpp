@@ -246,7 +246,7 @@ struct sa_path_rec {
 };
 
 struct ib_device {
-    shim_port port{true, 3, 4096, 2048, 4, 2};
+    shim_port port{true, 3, 4096, 2048, 4, 2, false};
     int moderation_error = 0;
     unsigned int moderated_entries = 0, moderated_usecs = 0;
     std::uint16_t pkey = 0xffff;

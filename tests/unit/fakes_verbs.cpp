@@ -129,6 +129,7 @@ unsigned int shim_ib_num_comp_vectors(const ib_device* ca) { return ca->comp_vec
 int shim_helper_ib_query_port(ib_device* ca, std::uint32_t, shim_port* port)
 {
     *port = ca->port;
+    port->omni_path = ca->omni_path;
     return world->refuses("ib_query_port") ? -19 : 0;
 }
 int shim_rdma_mtu_enum_to_int(ib_device* ca, std::uint32_t, int code)

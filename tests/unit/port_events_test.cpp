@@ -285,6 +285,20 @@ TEST_F(InterfaceTest, larger_link_mtu_brings_larger_buffers)
     EXPECT_EQ(world.qp().state, "rts");
 }
 
+// Omni-Path's port has an MTU of 10240 bytes, and reports an active one of 4096.
+TEST_F(InterfaceTest, omni_path_buffers_have_the_ports_mtu)
+{
+    world.ca.omni_path = true;
+    world.ca.port.active_mtu = 4096;
+    open();
+    EXPECT_EQ(interface().rx[0].ring.ib_mtu(), 4096U);
+    world.ca.port.max_mtu = 10240;
+    world.event(SHIM_IB_EVENT_PORT_ACTIVE);
+    world.run_work();
+    EXPECT_EQ(interface().rx[0].ring.ib_mtu(), 10240U);
+    EXPECT_EQ(world.qp().state, "rts");
+}
+
 TEST_F(InterfaceTest, lost_pkey_ends_the_retries_of_a_restart)
 {
     open();
