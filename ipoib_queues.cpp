@@ -118,6 +118,14 @@ kernel::Status FurtherQueues::set_moderation(unsigned int first, unsigned int en
     return {};
 }
 
+void FurtherQueues::adapt_moderation(RxQueue& queue, Moderation wanted)
+{
+    kernel::Guard guard(lock_);
+    // The user may have set the moderation since DIM chose its own.
+    if (queue.adaptive())
+        (void)queue.moderate(wanted).ok();
+}
+
 void FurtherQueues::associate_napis()
 {
     if (interface_.rdma_netdev.present())

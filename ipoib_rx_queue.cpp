@@ -16,7 +16,8 @@ RxQueue::RxQueue(Interface& interface, unsigned int index)
     shim_dim_init(
         dim_.get(),
         [](void* context, unsigned int usecs, unsigned int frames) {
-            (void)static_cast<RxQueue*>(context)->moderate({usecs, frames}).ok();
+            auto& self = *static_cast<RxQueue*>(context);
+            self.interface_.further_queues.adapt_moderation(self, {usecs, frames});
         },
         this);
 }

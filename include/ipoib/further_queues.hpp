@@ -41,6 +41,8 @@ public:
     // Sets the moderation of the receive queues from first to before end, and whether DIM adjusts it. CONTEXT: process.
     kernel::Status set_moderation(unsigned int first, unsigned int end, Moderation wanted, bool adaptive)
         TA_EXCLUDES(lock_);
+    // Sets the moderation that DIM chose, if it still adjusts the queue's. CONTEXT: process.
+    void adapt_moderation(RxQueue& queue, Moderation wanted) TA_EXCLUDES(lock_);
     // Associates the netdev's receive queues with the NAPI contexts of those that exist, for netdev-genl.
     void associate_napis() TA_REQUIRES(kernel::rtnl) TA_EXCLUDES(lock_);
     // Destroys the queues. CONTEXT: they are stopped.

@@ -56,7 +56,7 @@ public:
         events.add();
         napi_.schedule();
     }
-    // CONTEXT: process.
+    // Sets the moderation. CONTEXT: process; under the lock of FurtherQueues while the queue is in service.
     kernel::Status moderate(Moderation wanted);
     Moderation moderation() const { return {usecs_.load_relaxed(), frames_.load_relaxed()}; }
     // Whether DIM adjusts the moderation.

@@ -162,6 +162,23 @@ TEST_F(EthtoolTest, adaptive_moderation_follows_the_traffic)
     EXPECT_EQ(world.dim, nullptr);
 }
 
+// The user writes while DIM's work item is queued.
+TEST_F(EthtoolTest, adaptive_moderation_does_not_replace_the_users)
+{
+    open();
+    const shim_moderation on{0, 0, true}, off{8, 16, false};
+    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &on), 0);
+    ASSERT_TRUE(world.receive({8, 0, 0, 0, 1, 2, 3}));
+    ASSERT_NE(world.dim, nullptr);
+    EXPECT_EQ(ipoib_ethtool_set_moderation(&world.dev(), &off), 0);
+    world.dim->apply(world.dim->context, 64, 256);
+    shim_moderation now;
+    ipoib_ethtool_get_moderation(&world.dev(), &now);
+    EXPECT_EQ(now.usecs, 8U);
+    EXPECT_EQ(world.ca.moderated_usecs, 8U);
+    close();
+}
+
 TEST_F(EthtoolTest, rings_change_on_a_running_interface)
 {
     shim_rings rings;
