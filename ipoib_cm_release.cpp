@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The end of active connections (RFC 4755): unpublished, a grace period, their sends completed or flushed, destroyed.
+#include <utility>
+
 #include <ipoib/connected.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
@@ -39,13 +41,22 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
             if (!connection.release.wants_grace_period())
                 continue;
             const auto released = connection.release.on(ActiveRelease::Event::grace_period);
-            connection.check_at = now;
-            connection.deadline = now + kernel::milliseconds(released.limit_ms);
-            unpublished = true;
+            connection.in_grace_period = unpublished = true;
+            connection.deadline = kernel::milliseconds(released.limit_ms);
         }
     }
-    if (unpublished)
+    if (unpublished) {
         shim_synchronize_net();
+        // Transmitters posted until now.
+        now = shim_jiffies();
+        PathTable::Guard guard(interface_.paths);
+        for (ActiveConnection& connection : list_) {
+            if (!std::exchange(connection.in_grace_period, false))
+                continue;
+            connection.check_at = now;
+            connection.deadline += now;
+        }
+    }
     while (ActiveConnection* connection = next_to_release(now))
         release(*connection, now);
 }

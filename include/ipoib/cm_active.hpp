@@ -65,8 +65,10 @@ public:
     unsigned long spaced_until TA_GUARDED(path_lock) = shim_jiffies();
     // Time of the next check of the release, or of the next attempt after a back-off, in jiffies.
     unsigned long check_at TA_GUARDED(path_lock) = 0;
-    // Deadline for the release's outstanding sends, in jiffies.
+    // Deadline for the release's outstanding sends, in jiffies; in the grace period of the release the time from its
+    // end on.
     unsigned long deadline TA_GUARDED(path_lock) = 0;
+    bool in_grace_period TA_GUARDED(path_lock) = false;
 
     // Written by service() before the REQ is sent; used by CM callbacks, and by the transmit path while the connection
     // is published. id is destroyed first, which waits for the callbacks.

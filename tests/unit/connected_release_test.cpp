@@ -126,6 +126,24 @@ TEST_F(ConnectedTest, release_waits_for_sends_in_flight)
     EXPECT_EQ(connections(), 0U);
 }
 
+// Transmitters post until the grace period ends.
+TEST_F(ConnectedTest, sends_have_their_time_from_the_end_of_the_grace_period)
+{
+    ib_qp* qp = connect(capable(1));
+    world.transmit(world.packet(capable(1)));
+    // The Reaper's grace period follows: together they take more than the 200 ms, and less from the end of the first.
+    world.grace_ticks = 12;
+    set_mode("datagram");
+    world.grace_ticks = 0;
+    run_for(5);
+    ASSERT_EQ(connections(), 1U);
+    EXPECT_EQ(qp->state, "rts");
+    world.complete_messages(*qp, 1);
+    EXPECT_EQ(statistics().tx_errors, 0U);
+    run_for(3);
+    EXPECT_EQ(connections(), 0U);
+}
+
 // The poll finds that the last send failed; the work item releases the connection before the poll takes the lock.
 TEST_F(ConnectedTest, connection_released_during_its_last_completion_is_not_accessed)
 {

@@ -440,6 +440,8 @@ public:
     std::set<shim_drop> reasons;
 
     unsigned long now;
+    // Time that a grace period takes.
+    unsigned long grace_ticks = 0;
     unsigned int processors = 1;
     // Value of the next random number, in percent of its range.
     std::uint32_t chance = 50;

@@ -94,7 +94,11 @@ void shim_wait_for_completion(shim_completion* completion)
 }
 void shim_rcu_read_lock() { ++world->reading; }
 void shim_rcu_read_unlock() { EXPECT_GE(--world->reading, 0) << "an RCU read section is left twice"; }
-void shim_synchronize_net() { may_sleep(); }
+void shim_synchronize_net()
+{
+    may_sleep();
+    world->now += world->grace_ticks;
+}
 void shim_smp_mb() { world->let_others_run(); }
 void shim_atomic64_add(std::uint64_t* value, std::uint64_t amount) { *value += amount; }
 void shim_local_bh_disable() { ++world->spinning; }
