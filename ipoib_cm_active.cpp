@@ -296,6 +296,9 @@ ActiveConnection* ActiveConnections::next_to_connect()
             connection.since = now;
             connection.spaced_until = kernel::reached(connection.spaced_until, now) ? now : connection.spaced_until;
             connection.spaced_until += kernel::milliseconds(request_interval_ms);
+            // The connection becomes the last one, so that the next search does not pass those that were requested.
+            static_cast<kernel::ListNode<ActiveConnection>&>(connection).unlink();
+            list_.push_back(connection);
             return &connection;
         }
     return nullptr;

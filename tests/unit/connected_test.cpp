@@ -285,5 +285,20 @@ TEST_F(ConnectedTest, other_work_runs_between_requests)
     EXPECT_EQ(world.asked.size(), 3U);
 }
 
+// The search for the next one, under the lock that the transmit path takes, must not pass thousands.
+TEST_F(ConnectedTest, requested_connections_are_behind_those_to_be_requested)
+{
+    world.request_ticks = 1;
+    for (const std::uint8_t port : {1, 2, 3}) {
+        world.transmit(world.packet(capable(port)));
+        world.answer_path();
+    }
+    world.run_work();
+    ASSERT_EQ(world.asked.size(), 1U);
+    EXPECT_EQ(interface().connections.active.list().front()->life.state(), ActiveLife::State::wanted);
+    run_for(5);
+    EXPECT_EQ(world.asked.size(), 3U);
+}
+
 } // namespace
 } // namespace ipoib
