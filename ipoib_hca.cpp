@@ -151,7 +151,7 @@ int ipoib_add_device(ib_device* ca, void** state)
 void ipoib_remove_device(ib_device*, void* state)
 {
     kernel::Owned<Hca> hca(static_cast<Hca*>(state));
-    // The interfaces are freed when RTNL is released.
+    // The interfaces are freed when RTNL is released; also children that another task deletes, which hold their parent.
     kernel::Guard guard(kernel::rtnl);
     alignas(SHIM_ALIGNOF_NETDEV_BATCH) std::byte batch[SHIM_SIZEOF_NETDEV_BATCH];
     shim_init_list_head(batch);

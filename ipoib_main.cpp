@@ -26,6 +26,8 @@ Interface::Interface(net_device* dev, Interface& parent, PKey pkey)
     : dev_(dev), hca_(parent.hca_), parent_(&parent), identity(dev, parent.identity, pkey),
       further_queues(*this, parent.hca_.take_vector())
 {
+    shim_dev_hold(parent.dev());
+    held_parent_.reset(parent.dev());
 }
 
 kernel::Status Interface::attach()

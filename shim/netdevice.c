@@ -82,6 +82,8 @@ SHIM void shim_unregister_netdevice_queue(struct net_device *dev, void *batch)
 }
 SHIM void shim_init_list_head(void *batch) { INIT_LIST_HEAD((struct list_head *)batch); }
 SHIM void shim_unregister_netdevice_many(void *batch) { unregister_netdevice_many(batch); }
+SHIM void shim_dev_hold(struct net_device *dev) { dev_hold(dev); }
+SHIM void shim_dev_put(struct net_device *dev) { dev_put(dev); }
 SHIM void shim_free_netdev(struct net_device *dev) { free_netdev(dev); }
 SHIM bool shim_netdev_is_ours(const struct net_device *dev) { return shim_is_ours(dev); }
 SHIM bool shim_netif_is_bond_slave(const struct net_device *dev) { return netif_is_bond_slave(dev); }

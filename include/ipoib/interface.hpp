@@ -32,6 +32,7 @@
 #include <ipoib/tx_queue.hpp>
 #include <ipoib/ud_queues.hpp>
 #include <kernel/counter.hpp>
+#include <kernel/handle.hpp>
 #include <kernel/list.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
@@ -109,6 +110,10 @@ private:
     net_device* const dev_;
     Hca& hca_;
     Interface* const parent_ = nullptr;
+    // The parent's netdev, of which a child has a reference until all members below are destroyed: the removal of the
+    // HCA waits for it. The kernel frees a child that is deleted without RTNL, and its rdma_netdev uses the HCA until
+    // then.
+    kernel::Handle<net_device, shim_dev_put> held_parent_;
 
 public:
     // Held by work items that do what the netdev's operations do.

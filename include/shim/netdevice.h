@@ -67,6 +67,9 @@ void shim_init_list_head(void *batch);
 void shim_unregister_netdevice_many(void *batch);
 /* Frees a netdev that was never registered. */
 void shim_free_netdev(struct net_device *dev);
+/* Take and put a reference to the netdev. The end of its unregistration, without RTNL, waits until there is none. */
+void shim_dev_hold(struct net_device *dev);
+void shim_dev_put(struct net_device *dev);
 /* Returns true if this driver created the netdev. CONTEXT: any. */
 bool shim_netdev_is_ours(const struct net_device *dev);
 /* Returns true for a slave of a bond, which has copied the netdev's address. CONTEXT: any. */

@@ -377,6 +377,12 @@ void shim_dev_addr_mod(net_device* dev, unsigned int offset, const void* address
     std::memcpy(dev->address.data() + offset, address, bytes);
 }
 bool shim_helper_netdev_has_address(net_device*, const sockaddr*) { return false; }
+void shim_dev_hold(net_device* dev) { ++dev->holds; }
+void shim_dev_put(net_device* dev)
+{
+    --dev->holds;
+    world->scheduler.wake(&dev->holds);
+}
 net_device* shim_helper_netdev_hold_master(net_device* dev)
 {
     ++dev->holds;

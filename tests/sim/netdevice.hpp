@@ -74,7 +74,7 @@ struct net_device {
     std::uint64_t limit_bytes = 0;
 
     net_device* next_in_batch = nullptr;
-    // Writers of the interface's files, and lookups of rdma_cm, that hold the netdev.
+    // Writers of the interface's files, lookups of rdma_cm, and children that hold the netdev.
     unsigned int holds = 0;
     std::vector<shim_napi*> napis;
 

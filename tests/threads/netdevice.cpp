@@ -23,6 +23,8 @@ void shim_rtnl_unlock()
 
 net_device* shim_helper_alloc_netdev(ib_device*, std::uint32_t) { return Machine::get().netdev = new net_device; }
 void shim_free_netdev(net_device*) {}
+void shim_dev_hold(net_device*) {}
+void shim_dev_put(net_device*) {}
 void* shim_rdma_netdev_clnt_priv(const net_device* dev) { return dev->owner; }
 void shim_rdma_netdev_set_clnt_priv(net_device* dev, void* owner) { dev->owner = owner; }
 int shim_netif_set_real_num_rx_queues(net_device*, unsigned int) { return 0; }

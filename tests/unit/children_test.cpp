@@ -87,6 +87,23 @@ TEST_F(ChildrenTest, interfaces_of_an_hca_are_spread_over_its_completion_vectors
     EXPECT_EQ(vectors_of(child(1)), before);
 }
 
+// The kernel frees a netdev without RTNL: meanwhile the HCA may be removed, whose driver's rdma_netdev the child uses.
+// The HCA's removal waits until the parent has no reference.
+TEST_F(ChildrenTest, parent_is_held_until_the_child_is_freed)
+{
+    ASSERT_EQ(add_link(request(0x8001)), 0);
+    EXPECT_EQ(world.dev().holds, 1U);
+    world.rtnl = true;
+    ipoib_dellink(child(), nullptr);
+    EXPECT_EQ(children(), 0U);
+    EXPECT_EQ(world.dev().holds, 1U);
+    shim_rtnl_unlock();
+    EXPECT_EQ(world.dev().holds, 0U);
+    world.refused = "workqueue_create";
+    EXPECT_NE(add_link(request(0x8001)), 0);
+    EXPECT_EQ(world.dev().holds, 0U);
+}
+
 TEST_F(ChildrenTest, one_completion_vector_serves_all_interfaces)
 {
     for (const unsigned int vectors : {1U, 0U}) {

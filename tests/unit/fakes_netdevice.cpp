@@ -152,6 +152,12 @@ bool shim_netdev_has_lro(const net_device* dev) { return dev->lro; }
 const std::uint8_t* shim_netdev_dev_addr(const net_device* dev) { return dev->address.data(); }
 bool shim_netdev_addr_set_by_user(const net_device* dev) { return dev->address_given; }
 bool shim_helper_netdev_has_address(net_device* dev, const sockaddr* address) { return dev->ip == address; }
+void shim_dev_hold(net_device* dev) { ++dev->holds; }
+void shim_dev_put(net_device* dev)
+{
+    EXPECT_GT(dev->holds, 0U);
+    --dev->holds;
+}
 net_device* shim_helper_netdev_hold_master(net_device* dev)
 {
     ++dev->holds;
