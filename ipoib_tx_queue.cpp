@@ -137,7 +137,8 @@ void TxQueue::expect_completions()
             notified();
     } else if (!reap_queued_.load_relaxed()) {
         reap_queued_.store(true);
-        reap_.queue(reap_queue, kernel::milliseconds(1));
+        // The next tick; with ticks of 1 ms the one after it.
+        reap_.queue(reap_queue, 1 + shim_hz() / 1000);
     }
 }
 

@@ -9,7 +9,7 @@ namespace kernel {
 
 inline unsigned long seconds(unsigned int count) { return count * shim_hz(); }
 // Returns jiffies that last count ms at least, in the middle of a tick too; 0 remains 0.
-inline unsigned long milliseconds(unsigned int count) { return count ? count * shim_hz() / 1000 + 1 : 0; }
+inline unsigned long milliseconds(unsigned int count) { return count ? (count * shim_hz() + 999) / 1000 + 1 : 0; }
 // Adds jitter: uniform in [0.5, 1.5) of the delay, so that hosts do not retry in lockstep.
 inline unsigned long with_jitter(unsigned long jiffies)
 {

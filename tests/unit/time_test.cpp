@@ -17,6 +17,15 @@ TEST(Time, order_holds_across_the_wrap)
     EXPECT_FALSE(reached(2, ~0UL));
 }
 
+// The fake's ticks have 10 ms; the current one may end at once.
+TEST(Time, milliseconds_are_rounded_up_to_whole_ticks)
+{
+    EXPECT_EQ(milliseconds(0), 0U);
+    EXPECT_EQ(milliseconds(1), 2U);
+    EXPECT_EQ(milliseconds(10), 2U);
+    EXPECT_EQ(milliseconds(11), 3U);
+}
+
 TEST(Time, elapsed_since_a_later_time_is_zero)
 {
     EXPECT_EQ(elapsed(5, 7), 2U);
