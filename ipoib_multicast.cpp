@@ -60,7 +60,7 @@ void GroupSet::send(sk_buff* skb, const HwAddr& to)
     if (group)
         dropped.add(group->waiting.drop_overdue(SHIM_DROP_NEIGH_FAILED));
     if (!group || !group->waiting.push(skb, max_waiting)) {
-        drop(skb, group ? SHIM_DROP_NEIGH_QUEUEFULL : SHIM_DROP_NOMEM);
+        drop(skb, group ? SHIM_DROP_NEIGH_QUEUEFULL : SHIM_DROP_NEIGH_CREATEFAIL);
         return;
     }
     group->last_used.store(shim_jiffies());

@@ -84,7 +84,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour,
     Neighbour* neighbour = path && make_neighbour ? neighbour_at(to, *path) : nullptr;
     if (!path || (make_neighbour && !neighbour)) {
         dropped.add();
-        shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NOMEM : SHIM_DROP_DEV_READY);
+        shim_kfree_skb_reason(skb, accepting_ ? SHIM_DROP_NEIGH_CREATEFAIL : SHIM_DROP_DEV_READY);
         return;
     }
     kernel::touch(path->last_used, shim_jiffies());

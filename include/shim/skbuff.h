@@ -64,6 +64,8 @@ enum shim_drop {
 	SHIM_DROP_UNHANDLED_PROTO,
 	/* There is no path, group or connection. */
 	SHIM_DROP_NEIGH_FAILED,
+	/* A path, neighbour or group could not be created: a limit is reached, or there is no memory. */
+	SHIM_DROP_NEIGH_CREATEFAIL,
 	/* Too many packets wait for the path, group or connection. */
 	SHIM_DROP_NEIGH_QUEUEFULL,
 	/* The path or group was removed. */

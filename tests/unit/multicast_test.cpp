@@ -444,6 +444,7 @@ TEST_F(MulticastTest, limit_of_send_only_groups_evicts_unused_ones)
     const HwAddr one_more = to_group(GroupSet::max_send_only + 2);
     world.transmit(world.packet(one_more));
     EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(world.reasons, std::set{SHIM_DROP_NEIGH_CREATEFAIL});
     // Groups of the stack's list do not count toward the limit.
     set_groups({1});
     EXPECT_NE(world.join_of(group(1)), nullptr);

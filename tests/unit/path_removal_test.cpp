@@ -130,6 +130,7 @@ TEST_F(PathTest, pending_queries_are_limited)
         world.transmit(world.packet(stranger(i), 0x0806));
     EXPECT_EQ(world.path_queries, PathTable::max_queries);
     EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(world.reasons, std::set{SHIM_DROP_NEIGH_CREATEFAIL});
     world.answer_path();
     world.transmit(world.packet(stranger(PathTable::max_queries), 0x0806));
     EXPECT_EQ(world.path_queries, PathTable::max_queries + 1);
@@ -159,8 +160,10 @@ TEST_F(PathTest, path_limit_evicts_failed_paths)
         world.answer_path(-22);
     }
     EXPECT_EQ(world.path_queries, PathTable::max_paths);
+    EXPECT_FALSE(world.reasons.contains(SHIM_DROP_NEIGH_CREATEFAIL));
     world.transmit(world.packet(stranger(PathTable::max_paths), 0x0806));
     EXPECT_EQ(world.path_queries, PathTable::max_paths);
+    EXPECT_TRUE(world.reasons.contains(SHIM_DROP_NEIGH_CREATEFAIL));
     world.advance(3000 + 10);
     EXPECT_EQ(world.memory.size(), before);
     world.transmit(world.packet(stranger(PathTable::max_paths), 0x0806));
@@ -180,6 +183,7 @@ TEST_F(PathTest, neighbours_are_limited)
     EXPECT_EQ(world.drops, 0U);
     world.transmit(world.packet(peer(1, PathTable::max_neighbours + 2)));
     EXPECT_EQ(world.drops, 1U);
+    EXPECT_EQ(world.reasons, std::set{SHIM_DROP_NEIGH_CREATEFAIL});
     world.transmit(world.packet(peer(1, 2)));
     EXPECT_EQ(world.drops, 1U);
 }
