@@ -70,12 +70,6 @@ constexpr Statistic statistics[] = {
 #undef COUNTER
 #undef QUEUES_COUNTER
 
-// Transmit queues that have counters: those of either mode.
-unsigned int counted_transmit_queues(const Interface& interface)
-{
-    return std::max(interface.tx.count(), interface.settings.datagram_queues());
-}
-
 // Mb/s of one lane, by the kernel's enum ib_port_speed.
 unsigned int lane_speed(unsigned int code)
 {
@@ -135,15 +129,16 @@ unsigned int ipoib_ethtool_speed(const net_device* dev)
     return ipoib::lane_speed(port.speed) * ipoib::lanes(port.width);
 }
 
-unsigned int ipoib_ethtool_statistics_count(const net_device* dev)
+// The number does not depend on how many queues are in use: programs read it, the names and the values one after the
+// other.
+unsigned int ipoib_ethtool_statistics_count(const net_device*)
 {
     constexpr unsigned int of_a_queue = 2;
-    const Interface& interface = Interface::of(dev);
     return static_cast<unsigned int>(std::size(ipoib::statistics)) +
-           of_a_queue * (interface.rx.count() + ipoib::counted_transmit_queues(interface));
+           of_a_queue * (SHIM_MAX_RX_QUEUES + SHIM_MAX_TX_QUEUES);
 }
 
-void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
+void ipoib_ethtool_statistic_names(const net_device*, char* names)
 {
     for (const auto& statistic : ipoib::statistics) {
         shim_scnprintf(names, SHIM_ETHTOOL_NAME_BYTES, "%s", statistic.name);
@@ -157,8 +152,8 @@ void ipoib_ethtool_statistic_names(const net_device* dev, char* names)
             }
         }
     };
-    name_queues("rx", Interface::of(dev).rx.count());
-    name_queues("tx", ipoib::counted_transmit_queues(Interface::of(dev)));
+    name_queues("rx", SHIM_MAX_RX_QUEUES);
+    name_queues("tx", SHIM_MAX_TX_QUEUES);
 }
 
 void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
@@ -168,14 +163,14 @@ void ipoib_ethtool_statistics(const net_device* dev, std::uint64_t* values)
     interface.sum_statistics(sums);
     for (const auto& statistic : ipoib::statistics)
         *values++ = statistic.value(interface, sums);
-    const auto write_queues = [&values](const auto& queues, unsigned int count) {
-        for (unsigned int i = 0; i < count; ++i) {
-            *values++ = queues[i].packets.value();
-            *values++ = queues[i].bytes.value();
+    const auto write_queues = [&values](const auto& queues) {
+        for (const auto& queue : queues) {
+            *values++ = queue.packets.value();
+            *values++ = queue.bytes.value();
         }
     };
-    write_queues(interface.rx, interface.rx.count());
-    write_queues(interface.tx, ipoib::counted_transmit_queues(interface));
+    write_queues(interface.rx);
+    write_queues(interface.tx);
 }
 
 void ipoib_ethtool_get_moderation(const net_device* dev, shim_moderation* moderation)
