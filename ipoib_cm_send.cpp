@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The connected transmit path (RFC 4755): the send pool. ipoib_path.cpp and ipoib_cm_active.cpp choose the connection.
+// The connected transmit path (RFC 4755): the send pool. ipoib_path.cpp finds the peer, ipoib_flows.cpp its connection.
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>

@@ -149,13 +149,14 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
         // The group is being left: leave() frees the membership after this callback.
         if (!group.membership)
             return 0;
-        // The SM lost the group. A CLIENT_REREGISTER event follows, upon which it is joined again.
+        // An event of the port, or of the P_Key, made ib_sa end the membership. The flush of that event joins again.
         if (status == kernel::net_reset)
             return 0;
         if (status == 0)
             status = apply_member_record(group, member).code();
         if (status) {
-            // ib_sa frees the membership, as this returns nonzero.
+            // ib_sa frees the membership, as this returns nonzero. SAFETY: leave() does not wait for this callback
+            // then; the interface outlives it, since it is freed several grace periods after leave_all().
             (void)group.membership.release();
             failures.add();
             const char* const kind = group.join.send_only() ? "sendonly " : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Path records and neighbours. A packet to a known neighbour needs one lookup under RCU; all else takes the table's
-// lock.
+// Path records and neighbours. A packet to a known neighbour, or an ARP packet on a known path, needs one lookup under
+// RCU; all else takes the table's lock.
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/path.hpp>

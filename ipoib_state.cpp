@@ -22,8 +22,8 @@ kernel::Status InterfaceState::perform(InterfaceLife::Event event)
         stop_queues();
     if (step.actions & InterfaceLife::start_queues) {
         if (kernel::Status status = start_queues(); !status.ok()) {
-            // An interface without queues is not up. ndo_open returns the error; otherwise no caller sees it, so
-            // starting is tried again.
+            // An interface whose queues are out of service is not up. ndo_open returns the error; otherwise no caller
+            // sees it, so starting is tried again.
             life_ = InterfaceLife();
             if (event != InterfaceLife::Event::opened)
                 start_later();

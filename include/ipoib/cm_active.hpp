@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The active side of connections (RFC 4755), which sends: one for each neighbour that accepts them.
+// The active side of connections (RFC 4755), which sends: one connection to each neighbour that accepts it, and further
+// ones for busy flows (FlowBalancer).
 #pragma once
 #include <cstdint>
 

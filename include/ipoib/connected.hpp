@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Connected mode (RFC 4755): reliable connections, each of one direction, from the active side that sends to the
-// passive side that receives. The interface accepts connections in both modes; it makes them in connected mode only,
-// one for each neighbour whose address has the RC flag.
+// passive side that receives. The interface accepts connections in both modes; it makes them in connected mode only, to
+// neighbours whose address has the RC flag: one for each, and further ones for busy flows (FlowBalancer).
 //
 // CM messages and packets move the state machines of connections under the path table's lock. What may sleep is done by
 // a work item of each side, on the interface's work queue.

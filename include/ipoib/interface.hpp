@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // One IPoIB interface: an "ib%d" netdev on one port of an HCA, and the objects that make it up. The netdev owns it.
 //
-// Lock order: RTNL; the netdev's ops lock if its rdma_netdev has one; one of the mutexes of GroupSet, of
-// PassiveConnections, of the connections' work items and of Hca; that of FurtherQueues; the netdev's address list lock
-// or transmit lock; GroupSet's or PathTable's lock (which is the connections' too); Reaper's lock or PmtuNotifier's.
-// Work items that take RTNL are on the flush queue; cancel them without RTNL.
+// Documentation/architecture.md has the lock order. Work items that take RTNL are on the flush queue; cancel them
+// without RTNL.
 #pragma once
 #include <cstdint>
 

@@ -22,9 +22,9 @@ public:
         deferred,     // opened without that P_Key; or the start failed, and is tried again
         closed,       // by the user
         joined,       // the broadcast group, with the port active
-        reregister,   // light flush: the SM requests reregistration
+        reregister,   // light flush: the SM requests reregistration; or the port has another GID
         port_changed, // normal flush: port up or down, or another LID
-        restart,      // heavy flush: another P_Key or larger MTU; or a stalled queue
+        restart,      // any flush: another P_Key, index or larger MTU; a stalled queue; the start failed before
         pkey_gone,    // heavy flush: the P_Key was removed from the port's table
         pkey_found,   // heavy flush: the P_Key was added to the port's table
         unchanged,    // heavy flush: nothing changed

@@ -15,8 +15,8 @@ class InterfaceState {
 public:
     explicit InterfaceState(Interface& interface) : interface_(interface), garbage_(*this) {}
 
-    // Performs the actions of an event. On failure the interface has no queues; unless the event is that the user
-    // opened it, they are started again later. CONTEXT: under the interface's ops_lock.
+    // Performs the actions of an event. On failure the queues are out of service; unless the event is that the user
+    // opened the interface, they are started again after a second. CONTEXT: under the interface's ops_lock.
     kernel::Status perform(InterfaceLife::Event event) TA_REQUIRES(kernel::rtnl);
 
     // Opens the interface for the user. On failure it is closed.

@@ -18,7 +18,8 @@ class Link {
 public:
     explicit Link(Interface& interface) : interface_(interface) {}
 
-    // Applies the parameters of the broadcast group's record. -EINVAL: the MTU is invalid. CONTEXT: process.
+    // Applies the parameters of the broadcast group's record. -EINVAL: the MTU is invalid. Other errors: the HCA's,
+    // from setting the Q_Key. CONTEXT: process.
     kernel::Status apply(const shim_mcmember& broadcast);
     // The broadcast group is joined and attached: there may be carrier. CONTEXT: process.
     void broadcast_joined();

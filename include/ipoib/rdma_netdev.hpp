@@ -46,7 +46,7 @@ public:
     kernel::Status change_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: any.
     void tx_timed_out();
-    // Adds its packets and bytes. CONTEXT: any.
+    // Adds its statistics, errors and drops included. CONTEXT: any.
     void add_statistics(shim_stats& stats) const;
 
     // Sets the largest IP packet of the link, in bytes.

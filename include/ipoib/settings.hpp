@@ -15,7 +15,8 @@ public:
     explicit Settings(Interface& interface) : interface_(interface) {}
 
     // Connected or datagram mode; each has its own number of transmit queues. The interface is closed and opened if
-    // datagram mode has several transmit queues. -EINVAL: an rdma_netdev has no connected mode.
+    // datagram mode has several transmit queues. -EINVAL: an rdma_netdev has no connected mode. Other errors: of
+    // opening again, or of setting the number of queues.
     kernel::Status set_connected(bool connected) TA_REQUIRES(kernel::rtnl);
     bool connected() const { return connected_.load_relaxed(); }
     // Whether connections to peers that want the same carry no checksums of TCP and UDP. Current connections end.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The common part of the boundary's headers: marks of functions, and fixed-width types for both languages. The other
- * headers declare the functions by which C++ calls the kernel and the kernel calls C++ (ipoib_*). Those that call the
- * kernel are shim_*, without statements of control flow and with kernel calls in at most one statement, and
+ * headers declare the functions by which C++ calls the kernel and the kernel calls C++ (ipoib_*). Those that C++
+ * calls are shim_*, without statements of control flow and with kernel calls in at most one statement, and
  * shim_helper_*, which need more (scripts/check-shims).
  *
  * Conventions: integers are in host byte order unless the type says otherwise; functions that can fail return
