@@ -257,8 +257,8 @@ int ipoib_start()
 {
     ipoib::clamp_parameters();
     int error = kernel::no_memory;
-    // Flush items wait for RTNL. Its holders may wait for memory, and for system queues, as DIM's: so neither may wait
-    // for the flush queue.
+    // Without WQ_MEM_RECLAIM: flush items wait for RTNL, whose holders allocate memory, and cancel DIM's work item,
+    // which is on a queue without it.
     if (ipoib::flush_queue.create("ipoib_flush", false) && ipoib::reap_queue.create("ipoib_reap", true))
         error = shim_helper_debugfs_start();
     if (!error) {

@@ -54,7 +54,7 @@ void PathTable::send(sk_buff* skb, const HwAddr& to, TxQueue& queue)
 
 unsigned int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
 {
-    // Then there are no connections.
+    // Several queues send datagrams: datagram mode, without connections.
     if (interface_.queues.senders() != 1)
         return interface_.queues.select_sender(skb);
     kernel::RcuGuard rcu;

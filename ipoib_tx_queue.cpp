@@ -48,7 +48,7 @@ void TxQueue::stop()
 {
     watch_.cancel();
     napi_.disable();
-    // The end of a poll, behind its completion, may still run, and queue the item.
+    // A poll may still run behind napi_complete_done(), and queue the item.
     shim_synchronize_net();
     reap_.cancel();
     reap_queued_.store(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The UD queue pairs and the queues that exist with them, from creation to destruction, which are under
-// RTNL, like open and close; Q_Key, recovery and queue selection are not.
+// Creation, destruction, open and close of the UD queue pairs and their queues, under RTNL; their Q_Key, recovery and
+// selection, without.
 #include <algorithm>
 
 #include <ipoib/interface.hpp>

@@ -40,11 +40,12 @@ endif
 
 # The kernel's flags, less the C dialect, C warnings and everything that leads to kernel headers.
 # (In filter-out a lone % matches every word: never write "-include %".)
-# clang wants the x87, which kernels go without, for the long double that the C++ library's headers speak of. Of its
-# bitcode (CONFIG_LTO_CLANG) neither the checks below nor layout.h can be made.
+# -mno-80387 is left out for clang, which needs the x87 for the functions of long double that the C++ library's headers
+# declare. CC_FLAGS_LTO is left out: the checks below and layout.h cannot be made from clang's bitcode.
 c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
 	     -include %.h $(CC_FLAGS_LTO)
-# Options for the assembler are the same for all objects of a link. Atomics are instructions, not calls of a library.
+# Options for the assembler are the same for all objects of a link. -mno-outline-atomics: the kernel has no libgcc, which
+# would have the functions for atomics.
 arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
 # On riscv the C library's headers, which the C++ library's include, are there for another ABI than the kernel's.
 c++-only  := $(if $(filter riscv,$(SRCARCH)),-U__riscv_float_abi_soft -D__riscv_float_abi_double)
@@ -62,7 +63,7 @@ link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) $(plugin-flags
 # of its own; and exceptions must not slip in.
 check      = if $(OBJDUMP) -h $@ | grep -E ' \.($(if $(CONFIG_CONSTRUCTORS),,init_array|ctors|)gcc_except_table|tbss|tdata)'; then \
 	     echo "$@: C++ static construction, exceptions or thread-locals" >&2; rm -f $@; exit 1; fi
-# Kernels differ in whether a semicolon comes before it, or behind.
+# cmd_objtool begins or ends with a semicolon, depending on the kernel.
 objtool-run = $(if $(strip $(cmd_objtool)),; $(patsubst %;,%,$(filter-out ;,$(cmd_objtool))))
 # C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
 strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@

@@ -61,8 +61,8 @@ public:
     unsigned int refusals TA_GUARDED(path_lock) = 0;
     // Consecutive REJs whose reason is a stale connection.
     unsigned int stales TA_GUARDED(path_lock) = 0;
-    // Limits the rate of REQs: each moves this time an interval ahead, and waits while it is more than
-    // max_requests_at_once - 1 intervals after now. In jiffies.
+    // Limits the rate of REQs (a token bucket, as a time in jiffies): each REQ adds request_interval_ms, and is sent
+    // when the time is at most max_requests_at_once - 1 intervals after now.
     unsigned long spaced_until TA_GUARDED(path_lock) = shim_jiffies();
     // Time of the next check of the release, or of the next attempt after a back-off, in jiffies.
     unsigned long check_at TA_GUARDED(path_lock) = 0;

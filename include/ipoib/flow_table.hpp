@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// The flows to a peer that has several connections, and the connection that each uses: one by one, so that its packets
-// arrive in order. Flows are told apart by the low bits of their hash. A connection is named by its transmit queue; a
-// peer has one in each queue at most.
+// Assigns the flows to a peer to the connections to it. A flow uses one connection at a time, so that its packets
+// arrive in order. The low bits of the packet's hash identify a flow, the transmit queue a connection: a peer has at
+// most one in each.
 #pragma once
 #include <cstdint>
 

@@ -33,8 +33,8 @@ public:
     // Completion vectors of queues, by their numbers.
     unsigned int receive_vector(unsigned int queue) const;
     unsigned int transmit_vector(unsigned int queue) const;
-    // Return the queue with the fewest connections, of those that are not in the bits others; the first one if that
-    // queue cannot be created, or there is none. CONTEXT: process, one at a time, while connections are accepted or
+    // Return the queue with the fewest connections; the first queue if it cannot be created, or there is none. others:
+    // queues, as bits, that are not to be returned. CONTEXT: process, one at a time, while connections are accepted or
     // made.
     RxQueue& choose_receive() TA_EXCLUDES(lock_, path_lock);
     TxQueue& choose_transmit(unsigned int others) TA_EXCLUDES(lock_, path_lock);

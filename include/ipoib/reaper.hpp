@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Deferred destruction of objects that the transmit path may use. It takes no references: it reads under RCU, and the
-// HCA uses an AH until the send completes. Unlinked objects wait here for a grace period, and for every datagram that
-// was built before the end of that.
+// Deferred destruction of objects that the transmit path may use. The transmit path takes no references: it reads these
+// objects under RCU, and the HCA uses an AH until the send completes. Unlinked objects wait here for a grace period,
+// and for every datagram that was built before its end.
 #pragma once
 #include <cstdint>
 

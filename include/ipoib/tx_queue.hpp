@@ -72,7 +72,7 @@ public:
     }
     // Sends were posted: requests an event for their completions, or queues reap(). CONTEXT: bottom halves off.
     void expect_completions();
-    // Has sends that need no event handled along with receives. CONTEXT: any.
+    // Schedules the poll if sends are outstanding; for the poll of the receive queue of the same number. CONTEXT: any.
     void reap_soon()
     {
         if (!closed_.load() && outstanding() != 0)
@@ -88,7 +88,7 @@ public:
         armed_.store(false);
         napi_.schedule();
     }
-    // Has the stack keep its packets, as if there were no space, until release_stack() was called as often.
+    // Stops the netdev's queue, as if there were no space, until the matching release_stack(). Calls nest.
     void hold_stack() TA_REQUIRES(kernel::transmit_lock, path_lock);
     void release_stack() TA_REQUIRES(path_lock);
     // The drop reason of a packet that could not be built.

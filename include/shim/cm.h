@@ -37,7 +37,7 @@ enum shim_cm_reason {
 
 /* The target of an identifier's messages, a part of the driver's object. */
 struct shim_cm_endpoint {
-	/* A message came; on an error ib_cm destroys the identifier. CONTEXT: process. */
+	/* Handles a message. If it returns nonzero, ib_cm destroys the identifier. CONTEXT: process. */
 	int (*handle)(struct shim_cm_endpoint *endpoint, struct ib_cm_id *id, const struct shim_cm_message *message);
 };
 
@@ -49,7 +49,7 @@ struct ib_cm_id *shim_ib_create_cm_id(struct ib_device *ca, struct shim_cm_endpo
 /* Directs further messages to another endpoint. CONTEXT: the endpoint's handle(). */
 void shim_cm_set_context(struct ib_cm_id *id, struct shim_cm_endpoint *endpoint);
 /*
- * Ends the connection or listener, with a message to the peer, and waits until the endpoint handles none of it.
+ * Ends the connection or listener, sends DREQ or REJ as the state requires, and waits until handle() has returned.
  * CONTEXT: process, not the endpoint's handle().
  */
 void shim_ib_destroy_cm_id(struct ib_cm_id *id);

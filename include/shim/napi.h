@@ -30,7 +30,7 @@ void shim_napi_schedule(struct shim_napi *napi);
 bool shim_napi_complete_done(struct shim_napi *napi, int done);
 /* Gives a packet to GRO. */
 void shim_napi_gro_receive(struct shim_napi *napi, struct sk_buff *skb);
-/* Gives a packet to the stack, past GRO, which must hold none: the packet would overtake those. */
+/* Passes a packet to the stack without GRO. GRO must hold no packet, which this one would overtake. */
 void shim_netif_receive_skb(struct sk_buff *skb);
 /* Marks the packet for busy polling. */
 void shim_skb_mark_napi_id(struct sk_buff *skb, struct shim_napi *napi);
