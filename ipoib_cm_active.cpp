@@ -230,7 +230,7 @@ void ActiveConnections::report(ActiveConnection& connection, ActiveLife::Event e
         PathTable::Guard guard(interface_.paths);
         perform(connection, step(connection, event), ready);
     }
-    interface_.requeue(ready);
+    interface_.resubmit(ready);
 }
 
 void ActiveConnections::send_failed(ActiveConnection& connection)
@@ -241,7 +241,7 @@ void ActiveConnections::send_failed(ActiveConnection& connection)
         if (connection.life.state() == ActiveLife::State::established)
             perform(connection, step(connection, ActiveLife::Event::failed), ready);
     }
-    interface_.requeue(ready);
+    interface_.resubmit(ready);
 }
 
 // The work item
@@ -262,7 +262,7 @@ unsigned long ActiveConnections::service()
                 perform(connection, step(connection, ActiveLife::Event::retry_due), ready);
         delay = next_check(now, delay);
     }
-    interface_.requeue(ready);
+    interface_.resubmit(ready);
     return delay;
 }
 

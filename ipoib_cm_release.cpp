@@ -126,7 +126,7 @@ void ActiveConnections::destroy(ActiveConnection& connection)
         if (gone)
             connection.unlink();
     }
-    interface_.requeue(ready);
+    interface_.resubmit(ready);
     if (gone)
         kernel::Owned<ActiveConnection>(&connection).reset();
 }

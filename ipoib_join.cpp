@@ -173,7 +173,7 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
                                    : status == kernel::timed_out ? GroupJoin::Event::unanswered
                                                                  : GroupJoin::Event::refused);
     }
-    interface_.requeue(ready);
+    interface_.resubmit(ready);
     return status;
 }
 

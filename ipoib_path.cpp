@@ -263,7 +263,7 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
             remove_neighbours(path);
         }
     }
-    interface_.requeue(ready);
+    interface_.resubmit(ready);
 
     Guard guard(*this);
     if (--open_queries_ == 0 && waiting_for_queries_)

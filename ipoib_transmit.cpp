@@ -68,7 +68,7 @@ int Interface::select_queue(sk_buff* skb)
     return static_cast<int>(paths.select_queue(header.destination, skb));
 }
 
-void Interface::requeue(kernel::PacketQueue& packets)
+void Interface::resubmit(kernel::PacketQueue& packets)
 {
     while (sk_buff* skb = packets.pop())
         shim_dev_queue_xmit(skb, dev_);

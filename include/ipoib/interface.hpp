@@ -73,7 +73,7 @@ public:
     int select_queue(sk_buff* skb);
     // Passes packets that waited for a path, group or connection to dev_queue_xmit(). CONTEXT: process or softirq,
     // without the path lock or a transmit lock.
-    void requeue(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
+    void resubmit(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
     // queue: the netdev's number of the queue that does not send. CONTEXT: any.
     void tx_timed_out(unsigned int queue);
     // Sets the GUID, also its children's. -EBUSY: it is up. -EINVAL: other bytes of the address differ, or the GUID is
