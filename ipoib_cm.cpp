@@ -15,7 +15,7 @@ Connections::Connections(Interface& interface)
 
 PrivateData Connections::private_data() const
 {
-    const auto max_message = interface_.rx[0].receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
+    const auto max_message = interface_.rx[0].srq.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     return {{kernel::Be32(interface_.identity.qpn()), kernel::Be32(max_message)}, IcrcOffer::make()};
 }
 

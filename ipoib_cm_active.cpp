@@ -345,7 +345,7 @@ kernel::Status ActiveConnections::send_request(ActiveConnection& connection)
         .service_id = service_id(connection.peer.qpn()),
         .qpn = shim_ib_qp_num(connection.qp.get()),
         // The SRQ flag also disables end-to-end flow control (IBA 9.7.7.2).
-        .srq = interface_.rx[0].receives.shared(),
+        .srq = interface_.rx[0].srq.shared(),
         .responder_resources = responder_resources,
         .remote_cm_response_timeout = cm_response_timeout,
         .local_cm_response_timeout = cm_response_timeout,

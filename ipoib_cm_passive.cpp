@@ -130,7 +130,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
-    const bool shared = interface_.rx[0].receives.shared();
+    const bool shared = interface_.rx[0].srq.shared();
     const unsigned int max_count =
         shared ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
     // Each connection has its own buffers then: the last half of the slots is for peers' first connections.
@@ -172,7 +172,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
         RxQueue& queue = interface_.further_queues.choose_receive();
-        TRY(queue.receives.fill());
+        TRY(queue.srq.fill());
         connection =
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);
         if (!connection)
@@ -208,7 +208,7 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
     const shim_cm_reply rep{
         .qpn = shim_ib_qp_num(connection.qp.get()),
         .psn = psn,
-        .srq = connection.queue.receives.shared(),
+        .srq = connection.queue.srq.shared(),
         .rnr_retries = rnr_retries,
         .private_data = &ours,
         .private_bytes = PrivateData::bytes(connection.without_checksums),
@@ -222,23 +222,23 @@ void PassiveConnections::reply(PassiveConnection& connection, ib_cm_id* id, std:
 kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_id* id, std::uint32_t psn)
 {
     RxQueue& queue = connection.queue;
-    const bool shared = queue.receives.shared();
-    const unsigned int own = shared ? 0 : std::min(queue.receives.receives(), max_own_buffers);
+    const bool shared = queue.srq.shared();
+    const unsigned int own = shared ? 0 : std::min(queue.srq.buffers(), max_own_buffers);
     const shim_rc_qp wanted{
         // The drain's completion must come after those of all receives: one completion queue for both.
         .send_cq = queue.cq(),
         .recv_cq = queue.cq(),
-        .srq = queue.receives.srq(),
+        .srq = queue.srq.srq(),
         .send_wrs = 1,
         .send_sges = 1,
         .recv_wrs = own,
-        .recv_sges = shared ? 0 : queue.receives.elements(),
+        .recv_sges = shared ? 0 : queue.srq.elements(),
         .context = &connection,
     };
     connection.qp.reset(TRY(kernel::check(shim_ib_create_rc_qp(interface_.queues.pd(), &wanted))));
     TRY(shim_rc_qp_to_init(connection.qp.get(), interface_.identity.port(), interface_.identity.pkey_index()));
     if (own) {
-        TRY(connection.ring.create(own, queue.receives.elements()));
+        TRY(connection.ring.create(own, queue.srq.elements()));
         TRY(connection.ring.post_to(nullptr, connection.qp.get()));
     }
     TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, psn, rnr_timer));
@@ -286,7 +286,7 @@ void PassiveConnections::received(const shim_wc* wc, RxQueue& queue)
         work.queue_now();
         return;
     }
-    (queue.receives.shared() ? queue.receives.ring : connection.ring).complete(wc, connection);
+    (queue.srq.shared() ? queue.srq.ring : connection.ring).complete(wc, connection);
 }
 
 void PassiveConnections::flushed(PassiveConnection& connection)

@@ -100,7 +100,7 @@ kernel::Status RcReceiveRing::create(unsigned int size, unsigned int elements)
     const unsigned int around = headroom + shim_skb_buffer_tailroom();
     headroom_ = shape_.bytes() >= MessageBuffer::max_message + around ? headroom : 0;
     first_bytes_ = shape_.first_bytes - (builds_in_page() ? around : 0);
-    max_bytes_ = queue_.receives.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
+    max_bytes_ = queue_.srq.max_mtu() + static_cast<unsigned int>(sizeof(Encapsulation));
     reposts_.set_batch(size);
     if (!slots_.allocate(size))
         return kernel::no_memory;
@@ -129,7 +129,7 @@ void RcReceiveRing::remove_pieces(Slot& slot)
     for (unsigned int i = 0; i < slot.count; ++i) {
         shim_dma_unmap_from_device(interface_.ca(), slot.sge[i].address, slot.sge[i].length);
         if (slot.pooled & 1U << i)
-            queue_.receives.pool(bytes_of(slot, i)).put(slot.pieces[i], false);
+            queue_.srq.pool(bytes_of(slot, i)).put(slot.pieces[i], false);
         else
             shim_put_page(slot.pieces[i]);
     }
@@ -171,7 +171,7 @@ void RcReceiveRing::repost(Slot& slot)
         // The SRQ is replaced; buffers of a connection's own ring are lost until the connection ends.
         log_warning(interface_.dev(), "posting receives for connections failed, error %d", status.code());
         if (srq_)
-            queue_.receives.broke();
+            queue_.srq.broke();
     }
 }
 
@@ -221,7 +221,7 @@ sk_buff* RcReceiveRing::copy(const Slot& slot, unsigned int bytes)
 
 bool RcReceiveRing::get_fresh(unsigned int others, unsigned int max)
 {
-    PooledPieces pools(queue_.receives);
+    PooledPieces pools(queue_.srq);
     fresh_.count = 0;
     if (append(fresh_, shape_.first_bytes, pools) && extend(fresh_, others, max, pools)) [[likely]]
         return true;
@@ -233,7 +233,7 @@ void RcReceiveRing::put_fresh()
 {
     for (unsigned int i = 0; i < fresh_.count; ++i) {
         shim_dma_unmap_from_device(interface_.ca(), fresh_.sge[i].address, fresh_.sge[i].length);
-        queue_.receives.pool(bytes_of(fresh_, i)).put(fresh_.pieces[i], true);
+        queue_.srq.pool(bytes_of(fresh_, i)).put(fresh_.pieces[i], true);
     }
 }
 

@@ -212,7 +212,7 @@ kernel::Status show_connections(Interface& interface, seq_file* file)
         for (ActiveConnection& connection : active.list())
             rows.add(row_of(connection));
         for (PassiveConnection& connection : passive.list())
-            rows.add(row_of(connection, interface.rx[0].receives.max_mtu()));
+            rows.add(row_of(connection, interface.rx[0].srq.max_mtu()));
     }
     const unsigned long now = shim_jiffies();
     for (const ConnectionRow& row : rows)

@@ -80,7 +80,7 @@ kernel::Status FurtherQueues::use(RxQueue& queue)
     const RingSizes& sizes = interface_.queues.sizes();
     const unsigned int share = std::max(sizes.receives / interface_.rx.count(), min_further_receives);
     kernel::Status status = queue.create(0, std::min(share, sizes.receives), receive_vector(queue.index()));
-    if (status.ok() && !queue.receives.shared())
+    if (status.ok() && !queue.srq.shared())
         status = kernel::no_memory;
     if (!status.ok()) {
         queue.destroy();

@@ -33,7 +33,7 @@ void LinkMtu::apply()
     set_netdev_mtu(datagram_mtu());
 }
 
-void LinkMtu::enter_connected_mode() { set_netdev_mtu(interface_.rx[0].receives.max_mtu()); }
+void LinkMtu::enter_connected_mode() { set_netdev_mtu(interface_.rx[0].srq.max_mtu()); }
 
 void LinkMtu::enter_datagram_mode()
 {
@@ -53,7 +53,7 @@ kernel::Status LinkMtu::change(unsigned int mtu)
 {
     net_device* const dev = interface_.dev();
     const bool connected = interface_.settings.connected();
-    const unsigned int max = connected ? interface_.rx[0].receives.max_mtu() : ip_mtu(max_port_frame_);
+    const unsigned int max = connected ? interface_.rx[0].srq.max_mtu() : ip_mtu(max_port_frame_);
     if (mtu < min_mtu || mtu > max) {
         log_warning(dev, "MTU %u is not between %u and %u", mtu, min_mtu, max);
         return kernel::invalid;

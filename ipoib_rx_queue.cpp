@@ -11,7 +11,7 @@
 namespace ipoib {
 
 RxQueue::RxQueue(Interface& interface, unsigned int index)
-    : ring(interface, *this), receives(interface, *this), interface_(interface), index_(index)
+    : ring(interface, *this), srq(interface, *this), interface_(interface), index_(index)
 {
     shim_dim_init(
         dim_.get(),
@@ -24,8 +24,8 @@ RxQueue::RxQueue(Interface& interface, unsigned int index)
 
 kernel::Status RxQueue::create(unsigned int datagrams, unsigned int messages, unsigned int vector)
 {
-    receives.create(messages);
-    const unsigned int entries = datagrams + receives.completions(messages);
+    srq.create(messages);
+    const unsigned int entries = datagrams + srq.completions(messages);
     cq_.reset(TRY(kernel::check(shim_ib_create_cq(
         interface_.ca(), entries, vector, [](ib_cq*, void* context) { static_cast<RxQueue*>(context)->notified(); },
         this))));
@@ -35,7 +35,7 @@ kernel::Status RxQueue::create(unsigned int datagrams, unsigned int messages, un
 void RxQueue::destroy()
 {
     ring.destroy();
-    receives.destroy();
+    srq.destroy();
     cq_.reset();
 }
 

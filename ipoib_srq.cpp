@@ -39,7 +39,7 @@ unsigned int SharedReceiveQueue::completions(unsigned int ring_size) const
 
 void SharedReceiveQueue::create(unsigned int receives)
 {
-    receives_ = receives;
+    buffers_ = receives;
     // An HCA that has SRQs and does not grant one is used as if it had none.
     shared_ = create_srq().ok();
 }
@@ -48,7 +48,7 @@ kernel::Status SharedReceiveQueue::create_srq()
 {
     if (!srq_elements())
         return kernel::not_supported;
-    auto srq = kernel::check(shim_ib_create_srq(interface_.queues.pd(), receives_, srq_elements()));
+    auto srq = kernel::check(shim_ib_create_srq(interface_.queues.pd(), buffers_, srq_elements()));
     if (srq.ok())
         srq_.reset(srq.take());
     else if (srq.status().code() != kernel::not_supported)
@@ -63,15 +63,15 @@ kernel::Status SharedReceiveQueue::fill()
     shim_napi* const napi = queue_.napi().native();
     // One may exist: creating the other may have failed for an earlier connection.
     if (!small_)
-        TRY(small_.create(interface_.dev(), napi, std::min(receives_, max_kept), MessageBuffer::small_piece));
+        TRY(small_.create(interface_.dev(), napi, std::min(buffers_, max_kept), MessageBuffer::small_piece));
     if (!large_)
-        TRY(large_.create(interface_.dev(), napi, std::min(receives_ * (shape.bytes() / shape.other_bytes), max_kept),
+        TRY(large_.create(interface_.dev(), napi, std::min(buffers_ * (shape.bytes() / shape.other_bytes), max_kept),
                           shape.other_bytes));
     if (!shared_ || ring.created())
         return {};
     if (!srq_)
         TRY(create_srq());
-    TRY(ring.create(receives_, elements()));
+    TRY(ring.create(buffers_, elements()));
     const kernel::Status status = ring.post_to(srq(), nullptr);
     if (!status.ok())
         broke();

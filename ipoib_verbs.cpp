@@ -221,7 +221,7 @@ void UdQueues::close()
     recover_.cancel();
     shim_netif_tx_disable(interface_.dev());
     empty();
-    interface_.rx[0].receives.stop();
+    interface_.rx[0].srq.stop();
     for (unsigned int i = 1; i < SHIM_MAX_TX_QUEUES; ++i)
         qps_[i].reset();
     interface_.further_queues.destroy();

@@ -79,7 +79,7 @@ public:
     void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
 
     UdReceiveRing ring;
-    SharedReceiveQueue receives;
+    SharedReceiveQueue srq;
     SegmentMerger merger TA_GUARDED(kernel::receive_poll){*this};
     // Connections that are assigned to the queue.
     unsigned int connections TA_GUARDED(path_lock) = 0;

@@ -42,7 +42,7 @@ public:
     // The pool of pieces of this size.
     BufferPool& pool(unsigned int piece_bytes) { return piece_bytes == MessageBuffer::small_piece ? small_ : large_; }
     // The number of buffers that create() was given.
-    unsigned int receives() const { return receives_; }
+    unsigned int buffers() const { return buffers_; }
     // Entries of the receive completion queue for a ring of this size.
     unsigned int completions(unsigned int ring_size) const;
     // Elements that a receive may have, and the shape of a buffer with these.
@@ -63,7 +63,7 @@ private:
     kernel::Handle<ib_srq, shim_ib_destroy_srq> srq_;
     bool shared_ = false;
     BufferPool small_, large_;
-    unsigned int receives_ = 0;
+    unsigned int buffers_ = 0;
 };
 
 } // namespace ipoib

@@ -109,7 +109,7 @@ TEST_F(ReceiveQueuesTest, kernel_knows_the_napi_contexts_of_the_queues_that_exis
     EXPECT_EQ(shown[1], interface().rx[1].napi().native());
     EXPECT_EQ(shown[2], nullptr);
     for (unsigned int i : {0U, 1U})
-        EXPECT_EQ(interface().rx[i].receives.pool(MessageBuffer::small_piece).native()->napi, shown[i]);
+        EXPECT_EQ(interface().rx[i].srq.pool(MessageBuffer::small_piece).native()->napi, shown[i]);
     close();
     EXPECT_NE(shown[0], nullptr);
     EXPECT_EQ(shown[1], nullptr);
