@@ -2,6 +2,7 @@
 // The active side of connections (RFC 4755): requested when a packet needs one, used while established, released when
 // broken or not needed any more.
 #include <algorithm>
+#include <utility>
 
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
@@ -263,6 +264,22 @@ unsigned long ActiveConnections::service()
         delay = next_check(now, delay);
     }
     interface_.resubmit(ready);
+    return delay;
+}
+
+unsigned long ActiveConnections::next_check(unsigned long now, unsigned long delay)
+{
+    const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
+    for (ActiveConnection& connection : list_) {
+        if (connection.release.wants_grace_period())
+            sooner(1);
+        else if (connection.life.state() == ActiveLife::State::wanted)
+            sooner(kernel::reached(connection.next_request_at(), now) ? 1 : connection.next_request_at() - now);
+        else if (!connection.release.started() && connection.life.state() != ActiveLife::State::refused)
+            continue;
+        else if (!kernel::reached(connection.check_at, now))
+            sooner(connection.check_at - now);
+    }
     return delay;
 }
 

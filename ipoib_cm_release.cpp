@@ -61,22 +61,6 @@ void ActiveConnections::release_due(unsigned long now, kernel::PacketQueue& read
         release(*connection, now);
 }
 
-unsigned long ActiveConnections::next_check(unsigned long now, unsigned long delay)
-{
-    const auto sooner = [&delay](unsigned long in) { delay = delay ? std::min(delay, in) : std::max(in, 1UL); };
-    for (ActiveConnection& connection : list_) {
-        if (connection.release.wants_grace_period())
-            sooner(1);
-        else if (connection.life.state() == ActiveLife::State::wanted)
-            sooner(kernel::reached(connection.next_request_at(), now) ? 1 : connection.next_request_at() - now);
-        else if (!connection.release.started() && connection.life.state() != ActiveLife::State::refused)
-            continue;
-        else if (!kernel::reached(connection.check_at, now))
-            sooner(connection.check_at - now);
-    }
-    return delay;
-}
-
 ActiveConnection* ActiveConnections::next_to_release(unsigned long now)
 {
     PathTable::Guard guard(interface_.paths);
