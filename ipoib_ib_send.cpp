@@ -57,8 +57,6 @@ void UdSendRing::empty()
     // The queue is closed, and its poll stopped.
     kernel::transmit_lock.assume_excluded();
     kernel::transmit_poll.assume_excluded();
-    if (const unsigned int left = posted())
-        log_warning(interface_.dev(), "timing out; %u sends not completed", left);
     if (!index_.empty())
         finish_to(index_.head(), 0);
     unposted_ = index_.head();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The IPoIB link of an interface: the parameters of its broadcast group (RFC 4391 section 4), and whether the group is
-// joined.
+// joined. Defined in ipoib_join.cpp, behind the join that it follows.
 #pragma once
 #include <cstdint>
 
