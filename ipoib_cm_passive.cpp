@@ -4,6 +4,7 @@
 
 #include <ipoib/connected.hpp>
 #include <ipoib/encapsulation.hpp>
+#include <ipoib/flush_limit.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/trace.hpp>
 #include <ipoib/wr_id.hpp>
@@ -16,7 +17,7 @@ namespace ipoib {
 
 namespace {
 
-constexpr unsigned int idle_seconds = 512;
+constexpr unsigned int idle_s = 512;
 // A connection that was idle for longer is ended when a REQ finds no free slot. It may be one that its peer has lost.
 constexpr unsigned int min_idle_before_eviction_s = 10;
 // Attempts to stop the poll while the completion queue is empty, 1 ms apart.
@@ -363,7 +364,7 @@ PassiveConnection* PassiveConnections::next_due(PassiveLife::Action& action)
             continue;
         // The deadline starts with the action, which earlier connections in the list may delay. The connection becomes
         // the last one: a flood of others in front of one must not delay it without end.
-        connection.deadline = shim_jiffies() + kernel::seconds(PassiveLife::limit_s);
+        connection.deadline = shim_jiffies() + kernel::seconds(flush_limit_s);
         static_cast<kernel::ListNode<PassiveConnection>&>(connection).unlink();
         list_.push_back(connection);
         return &connection;
@@ -435,8 +436,7 @@ void PassiveConnections::collect_garbage()
     const unsigned long now = shim_jiffies();
     PathTable::Guard guard(interface_.paths);
     for (PassiveConnection& connection : list_)
-        if (!connection.life.ending() &&
-            kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_seconds))
+        if (!connection.life.ending() && kernel::elapsed(connection.last_used.load(), now) > kernel::seconds(idle_s))
             step(connection, PassiveLife::Event::ended);
 }
 

@@ -7,6 +7,7 @@
 #include <ipoib/wr_id.hpp>
 #include <kernel/error_pointer.hpp>
 #include <kernel/time.hpp>
+#include <shim/ndo.h>
 #include <shim/trace.h>
 
 namespace ipoib {
@@ -41,7 +42,7 @@ void TxQueue::start()
     // A value that is not the tail, so that the first run of watch() finds no stall.
     watched_tail_ = ring.index().tail() - 1;
     if (ring.created())
-        watch_.queue(reap_queue, kernel::seconds(stall_seconds));
+        watch_.queue(reap_queue, kernel::seconds(IPOIB_WATCHDOG_S));
 }
 
 void TxQueue::stop()
@@ -158,7 +159,7 @@ void TxQueue::watch()
         interface_.tx_timed_out(index_);
     else
         watched_tail_ = tail;
-    watch_.queue(reap_queue, kernel::seconds(stall_seconds));
+    watch_.queue(reap_queue, kernel::seconds(IPOIB_WATCHDOG_S));
 }
 
 int TxQueue::complete(int limit, int budget)

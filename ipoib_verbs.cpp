@@ -3,6 +3,7 @@
 // selection, without.
 #include <algorithm>
 
+#include <ipoib/flush_limit.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/ud_queues.hpp>
 #include <kernel/error_pointer.hpp>
@@ -10,12 +11,6 @@
 #include <kernel/time.hpp>
 
 namespace ipoib {
-
-namespace {
-
-constexpr unsigned int drain_timeout_seconds = 5;
-
-} // namespace
 
 // Creation and destruction
 
@@ -246,7 +241,7 @@ void UdQueues::drain()
 {
     const auto posted = [this] { return interface_.tx.sum([](const TxQueue& queue) { return queue.ring.posted(); }); };
     const UdReceiveRing& receives = interface_.rx[0].ring;
-    const unsigned long deadline = shim_jiffies() + kernel::seconds(drain_timeout_seconds);
+    const unsigned long deadline = shim_jiffies() + kernel::seconds(flush_limit_s);
     while (!kernel::reached(deadline, shim_jiffies())) {
         if (posted() == 0 && receives.outstanding() == 0)
             return;

@@ -24,7 +24,7 @@ void shim_netdev_setup(struct net_device *dev)
 	dev->flags |= IFF_BROADCAST | IFF_MULTICAST;
 	/* The rdma_netdev allocates rings of this size. */
 	dev->tx_queue_len = 2 * shim_parameters.send_queue_size;
-	dev->watchdog_timeo = IPOIB_WATCHDOG_SECONDS * HZ;
+	dev->watchdog_timeo = IPOIB_WATCHDOG_S * HZ;
 	dev->features = NETIF_F_VLAN_CHALLENGED | NETIF_F_HIGHDMA;
 	/* The maximum of connected mode; ndo_change_mtu checks the limit of the current mode. */
 	dev->max_mtu = IPOIB_MAX_MTU;

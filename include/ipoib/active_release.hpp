@@ -2,6 +2,7 @@
 // The state machine that releases the queue pair and the CM identifier of an active connection, without side effects:
 // on() returns the next state and the action for ActiveConnections. Documentation/state-machines.md has the table.
 #pragma once
+#include <ipoib/flush_limit.hpp>
 #include <ipoib/state_machine.hpp>
 
 namespace ipoib {
@@ -38,8 +39,6 @@ public:
 
     // Limit of sends on a connection that works but is not needed any more.
     static constexpr unsigned int max_completing_ms = 200;
-    // Limit of the HCA that flushes sends.
-    static constexpr unsigned int max_flushing_ms = 5000;
 
     constexpr State state() const { return state_; }
     constexpr bool started() const { return state_ != State::none; }
@@ -62,7 +61,7 @@ private:
             return event == Event::grace_period ? Step{State::completing, Action::none, 0} : stay();
         case State::completing:
             if (event == Event::completed || event == Event::timed_out)
-                return {State::flushing, Action::flush, max_flushing_ms};
+                return {State::flushing, Action::flush, flush_limit_s * 1000};
             return stay();
         case State::flushing:
             if (event == Event::completed || event == Event::timed_out)

@@ -20,7 +20,7 @@ public:
         ended,     // the peer left, was idle for long, or uses too many others; or the interface stops
         flushed,   // "last WQE reached", or all receives of its own ring completed
         drained,   // the drain completed
-        timed_out, // flushed or drained did not happen in time
+        timed_out, // flushed or drained did not happen within flush_limit_s
     };
     enum class Action {
         none,
@@ -32,9 +32,6 @@ public:
         State next;
         Action action;
     };
-
-    // Limit of the HCA that flushes receives, and of a drain.
-    static constexpr unsigned int limit_s = 5;
 
     constexpr State state() const { return state_; }
     // True while it is being ended.

@@ -111,8 +111,6 @@ public:
     kernel::Counter stops;
 
 private:
-    static constexpr unsigned int stall_seconds = 10;
-
     // Handles up to limit completions; returns their number. budget: NAPI's, 0 outside of softirqs.
     int complete(int limit, int budget) TA_REQUIRES(kernel::transmit_poll);
     bool has_space() const { return ring.has_space() && pool.has_space() && !held_.load(); }

@@ -11,13 +11,13 @@ namespace kernel {
 // two simultaneous events may both be allowed. CONTEXT: any.
 class RateLimit {
 public:
-    static constexpr unsigned int max_count = 20, interval_seconds = 10;
+    static constexpr unsigned int max_count = 20, interval_s = 10;
 
     constexpr RateLimit() = default;
     bool allows()
     {
         const unsigned long now = shim_jiffies();
-        if (let_through_.load_relaxed() && now - since_.load_relaxed() < seconds(interval_seconds)) {
+        if (let_through_.load_relaxed() && now - since_.load_relaxed() < seconds(interval_s)) {
             const bool allowed = let_through_.load_relaxed() < max_count;
             Published<unsigned int>& counter = allowed ? let_through_ : kept_back_;
             counter.store(counter.load_relaxed() + 1);

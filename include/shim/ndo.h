@@ -13,9 +13,9 @@ struct sk_buff;
 
 /*
  * Seconds after the last ndo_start_xmit (trans_start) from which on the core calls ipoib_ndo_tx_timeout() for a queue
- * that is stopped. Sends that do not complete on a queue that is not stopped are detected by TxQueue::watch().
+ * that is stopped; and the interval in which TxQueue::watch() looks for sends that do not complete on any queue.
  */
-enum { IPOIB_WATCHDOG_SECONDS = 10 };
+enum { IPOIB_WATCHDOG_S = 10 };
 
 /* Statistics of ndo_get_stats64. */
 struct shim_stats {

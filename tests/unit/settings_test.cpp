@@ -86,7 +86,7 @@ TEST_F(InterfaceTest, each_warning_has_its_own_rate_limit)
     interface().settings.set_umcast(true);
     EXPECT_TRUE(logged("ignoring multicast groups joined directly by userspace"));
     for (unsigned int later = 1; later <= 2; ++later) {
-        world.now += kernel::seconds(kernel::RateLimit::interval_seconds);
+        world.now += kernel::seconds(kernel::RateLimit::interval_s);
         EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 71), -22);
         EXPECT_EQ(count(often), kernel::RateLimit::max_count + later);
         // Suppressed ones are counted once.
