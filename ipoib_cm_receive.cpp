@@ -254,7 +254,7 @@ void RcReceiveRing::replace(Slot& slot, unsigned int used)
     slot.pooled |= (1U << fresh) - 1;
 }
 
-sk_buff* RcReceiveRing::take(Slot& slot, unsigned int bytes)
+sk_buff* RcReceiveRing::build(Slot& slot, unsigned int bytes)
 {
     unsigned int used = 0, held = 0;
     for (; held < bytes; ++used)
@@ -299,7 +299,7 @@ void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksu
     }
     const bool copied = bytes <= RxQueue::copybreak;
     const void* ip = slot.pieces[0] + offset(0) + sizeof(Encapsulation);
-    sk_buff* skb = copied ? copy(slot, bytes) : take(slot, bytes);
+    sk_buff* skb = copied ? copy(slot, bytes) : build(slot, bytes);
     repost(slot);
     if (!skb) [[unlikely]] {
         queue_.dropped.add();

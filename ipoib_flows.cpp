@@ -89,7 +89,7 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
 {
     ActiveConnection* const connection = at(first, queue.index());
     if (!connection) {
-        interface_.requeuer.take(skb);
+        interface_.requeuer.push(skb);
         return;
     }
     PeerFlows* const flows = first.flows.get();

@@ -109,7 +109,7 @@ void PathTable::send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour,
 void PathTable::send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah, TxQueue& queue)
 {
     if (queue.index() != 0 && queue.index() >= interface_.queues.senders()) [[unlikely]] {
-        interface_.requeuer.take(skb);
+        interface_.requeuer.push(skb);
         return;
     }
     // The address is in the packet's header.

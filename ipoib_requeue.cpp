@@ -7,7 +7,7 @@ namespace ipoib {
 
 Requeuer::Requeuer(Interface& interface) : interface_(interface), packets_(*this, interface.work_queue) {}
 
-void Requeuer::take(sk_buff* skb)
+void Requeuer::push(sk_buff* skb)
 {
     if (packets_.push(skb, max_packets))
         return;

@@ -44,7 +44,7 @@ void Interface::transmit(sk_buff* skb)
             tx_dropped.add();
             shim_kfree_skb_reason(skb, SHIM_DROP_UNHANDLED_PROTO);
         } else if (queue.index() != 0) {
-            requeuer.take(skb);
+            requeuer.push(skb);
         } else if (destination == Destination::group) {
             groups.send(skb, header.destination);
         } else {

@@ -83,7 +83,7 @@ private:
     void repost(Slot& slot) TA_REQUIRES(kernel::receive_poll);
     void deliver(Slot& slot, unsigned int bytes, bool without_checksum) TA_REQUIRES(kernel::receive_poll);
     sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    sk_buff* take(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    sk_buff* build(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Allocates and maps a first piece and further ones of `others` bytes in sum, up to `max` pieces. Returns false
     // without memory for all.
     bool get_fresh(unsigned int others, unsigned int max) TA_REQUIRES(kernel::receive_poll);

@@ -14,7 +14,7 @@ public:
 
     // Has the packet, which begins with its hard header, transmitted on the right queue, by a work item: the lock of
     // another queue must not be taken under this one's. CONTEXT: any.
-    void take(sk_buff* skb);
+    void push(sk_buff* skb);
     // Drops the packets. CONTEXT: process; the netdev is down.
     void stop();
 
