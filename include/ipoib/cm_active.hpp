@@ -82,7 +82,7 @@ public:
     kernel::Owned<PeerFlows> flows;
     // Flows are being moved from or to the connection.
     kernel::Published<bool> moving;
-    // The longest message that the peer accepts, encapsulation included.
+    // The longest message that the peer accepts, in bytes, encapsulation included.
     unsigned int max_message = 0;
     // The peer accepts messages without checksums.
     bool without_checksums = false;

@@ -53,7 +53,8 @@ public:
     Interface(net_device* dev, Interface& parent, PKey pkey);
     static Interface& of(const net_device* dev) { return *static_cast<Interface*>(shim_rdma_netdev_clnt_priv(dev)); }
 
-    // Registers the netdev. On failure it is not registered, and the caller frees netdev and interface.
+    // Registers the netdev. On failure it is not registered, and the caller frees netdev and interface. -ENOMEM;
+    // -EEXIST: the name is taken; other errors: the HCA's, or a notifier's.
     kernel::Status attach() TA_REQUIRES(kernel::rtnl);
     // Unregisters the netdev and its children's: at once if batch is nullptr, else with the others in batch
     // (unregister_netdevice_many()).
@@ -62,7 +63,7 @@ public:
     // the others. CONTEXT: process, detached.
     void cancel_work() TA_EXCLUDES(kernel::rtnl);
 
-    // The netdev's operations.
+    // The netdev's operations. init(): -ENOMEM, or the HCA's error. open(): as init(); the netdev stays down.
     kernel::Status init() TA_REQUIRES(kernel::rtnl);
     void uninit() TA_REQUIRES(kernel::rtnl);
     kernel::Status open() TA_REQUIRES(kernel::rtnl);

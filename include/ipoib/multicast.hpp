@@ -41,6 +41,7 @@ public:
     // Under the set's lock.
     GroupJoin join;
     kernel::PacketQueue waiting;
+    // Time of the next join in back-off, and of creation, in jiffies.
     unsigned long retry_at = 0;
     const unsigned long created = shim_jiffies();
     // The SA may have lost the membership: to be joined again, once no join is pending.
@@ -52,7 +53,7 @@ public:
     kernel::Owned<AddressHandle> handle;
     bool attached = false;
     std::uint16_t mlid = 0; // host byte order
-    // Read by the transmit path.
+    // Read by the transmit path; last_used, in jiffies, is also written by it.
     kernel::Published<ib_ah*> ah;
     kernel::Published<unsigned long> last_used;
 };

@@ -31,6 +31,7 @@ public:
     kernel::Published<ib_ah*> ah;
     // nullptr unless established.
     kernel::Published<ActiveConnection*> connection;
+    // In jiffies.
     kernel::Published<unsigned long> last_used;
     // The connection, in any state.
     ActiveConnection* attempt TA_GUARDED(path_lock) = nullptr;
@@ -57,6 +58,7 @@ public:
     kernel::PacketQueue waiting;
     // handle's AH for the transmit path; nullptr also if the path was invalidated.
     kernel::Published<ib_ah*> ah;
+    // In jiffies.
     kernel::Published<unsigned long> last_used;
 
 private:

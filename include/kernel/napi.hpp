@@ -22,7 +22,7 @@ public:
     Napi(const Napi&) = delete;
     Napi& operator=(const Napi&) = delete;
 
-    // CONTEXT: process, before the first start and after the last disable.
+    // add(): before start(). remove(): after disable(). CONTEXT: process.
     void add(net_device* dev, Owner& owner, Direction direction)
     {
         if (direction == Direction::transmit)

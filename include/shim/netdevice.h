@@ -26,8 +26,9 @@ enum shim_feature {
 };
 
 /*
- * Allocates a netdev: of a port, named "ib%d", in the HCA's network namespace; or a child of parent, in its namespace.
- * Both are set up, with space for the HCA's rdma_netdev. Returns NULL on failure. CONTEXT: RTNL.
+ * Allocates a netdev: of a port, named "ib%d", in the HCA's network namespace (before Linux 6.17 in the initial one);
+ * or a child of parent, in its namespace. Both are set up, with space for the HCA's rdma_netdev. Returns NULL on
+ * failure. CONTEXT: RTNL.
  */
 struct net_device *shim_helper_alloc_netdev(struct ib_device *ca, uint32_t port);
 struct net_device *shim_helper_alloc_child_netdev(struct ib_device *ca, uint32_t port, struct net_device *parent,
@@ -58,7 +59,10 @@ void shim_netdev_set_gso_max_segs(struct net_device *dev, unsigned int segments)
 /* Driver private data of the netdev: its ipoib::Interface. CONTEXT: any; set before registration. */
 void *shim_rdma_netdev_clnt_priv(const struct net_device *dev);
 void shim_rdma_netdev_set_clnt_priv(struct net_device *dev, void *owner);
-/* Registers the netdev. On success the kernel frees it in the end, after ipoib_netdev_gone(). */
+/*
+ * Registers the netdev. On success the kernel frees it in the end, after ipoib_netdev_gone(). -EEXIST: the name is
+ * taken. -ENOMEM; other errors: of ipoib_ndo_init(), of a notifier.
+ */
 int shim_helper_register_netdevice(struct net_device *dev);
 /* Unregisters the netdev at once (batch: NULL), or with the others of batch, a struct list_head. */
 void shim_unregister_netdevice_queue(struct net_device *dev, void *batch);
@@ -109,7 +113,7 @@ uint8_t *shim_netdev_broadcast(struct net_device *dev);
 unsigned int shim_netdev_mtu(const struct net_device *dev);
 /* Writes the MTU. CONTEXT: before registration, or in ndo_change_mtu. */
 void shim_netdev_set_mtu(struct net_device *dev, unsigned int mtu);
-/* Changes the MTU, with ndo_change_mtu and notifications. CONTEXT: RTNL and the ops lock. */
+/* Changes the MTU, with ndo_change_mtu and notifiers; returns their errors. CONTEXT: RTNL and the ops lock. */
 int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu);
 /* Returns true if NETIF_F_RXCSUM or NETIF_F_LRO is enabled. CONTEXT: any. */
 bool shim_netdev_has_rxcsum(const struct net_device *dev);

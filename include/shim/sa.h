@@ -38,13 +38,16 @@ uint8_t shim_path_sl(const struct sa_path_rec *record);
 unsigned int shim_ib_rate_to_mbps(const struct sa_path_rec *record);
 void shim_path_copy(struct sa_path_rec *to, const struct sa_path_rec *from);
 
-/* The fields of an MCMemberRecord (IBA 15.2.5.17) that IPoIB uses, in host byte order. */
+/*
+ * The fields of an MCMemberRecord (IBA 15.2.5.17) that IPoIB uses, in host byte order. mtu: the SA's code, 4 is 2048
+ * bytes. rate: the code of IBA 15.2.5.16. flow_label: 20 bits. join_state: bits; 0: full member, 3: send-only full
+ * member.
+ */
 struct shim_mcmember {
 	struct shim_gid mgid, port_gid;
 	uint32_t qkey;
 	uint16_t mlid;
 	uint16_t pkey;
-	/* The SA's code: 4 is 2048 bytes. */
 	uint8_t mtu;
 	uint8_t traffic_class;
 	uint8_t rate;

@@ -24,23 +24,26 @@ void shim_mutex_lock(struct shim_mutex *mutex);
 void shim_mutex_unlock(struct shim_mutex *mutex);
 void shim_mutex_destroy(struct shim_mutex *mutex);
 
+/* Initialise and complete a completion. CONTEXT: any. */
 void shim_init_completion(struct shim_completion *completion);
 void shim_complete(struct shim_completion *completion);
 /* CONTEXT: process, may sleep. */
 void shim_wait_for_completion(struct shim_completion *completion);
 
+/* Begin and end an RCU read section. CONTEXT: any. */
 void shim_rcu_read_lock(void);
 void shim_rcu_read_unlock(void);
-/* CONTEXT: process, may sleep. */
+/* Waits for an RCU grace period, expedited under RTNL. CONTEXT: process, may sleep. */
 void shim_synchronize_net(void);
 
 /* Processors that are online. CONTEXT: any. */
 unsigned int shim_num_online_cpus(void);
 
+/* A full barrier. CONTEXT: any. */
 void shim_smp_mb(void);
 /* Adds atomically, without ordering. CONTEXT: any. */
 void shim_atomic64_add(uint64_t *value, uint64_t amount);
-/* Disable and enable bottom halves on this CPU. */
+/* Disable and enable bottom halves on this CPU; they nest. CONTEXT: process or softirq. */
 void shim_local_bh_disable(void);
 void shim_local_bh_enable(void);
 
