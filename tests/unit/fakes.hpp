@@ -439,9 +439,8 @@ public:
     std::vector<std::string> log, trace;
     std::set<shim_drop> reasons;
 
-    unsigned long now;
-    // Time that a grace period takes.
-    unsigned long grace_ticks = 0;
+    // In jiffies; and the length of a grace period.
+    unsigned long now, grace_ticks = 0;
     unsigned int processors = 1;
     // Value of the next random number, in percent of its range.
     std::uint32_t chance = 50;
@@ -463,9 +462,8 @@ public:
     std::vector<std::size_t> batches;
     // The nth allocation from now fails; 0: none does.
     int fail_allocation = 0;
-    bool fail_pages = false;
-    // Fail pages of an order above 0.
-    bool fail_large_pages = false;
+    // Fail all pages, or those of an order above 0.
+    bool fail_pages = false, fail_large_pages = false;
     // Names of allocations that may start I/O; and the number of guards that forbid I/O.
     std::vector<std::string> allocations_with_io;
     unsigned int no_io = 0;
@@ -481,10 +479,8 @@ public:
     unsigned int qps_made = 0, fail_qps = 0, connections_made = 0;
     // Status that a cancelled query is answered with: -EINTR, or that of a pending response.
     int status_of_cancelled = -4;
-    // No subnet manager is known.
-    bool sa_unknown = false;
-    // A join's response arrives during its leave.
-    bool answer_while_leaving = false;
+    // No subnet manager is known; a join's response arrives during its leave.
+    bool sa_unknown = false, answer_while_leaving = false;
     std::uint8_t group_mtu = 4;
     std::uint32_t group_qkey = 0xb1b;
 
