@@ -9,7 +9,9 @@ HOSTS=1
 # Stalled TCP connections are restarted: otherwise traffic pauses, and packets queued in a socket hold pages of an
 # unloaded driver for longer than a minute, which the kernel reports.
 background_traffic() {
-    serve_iperf 2 --rcv-timeout 2000
+    # Bound to no address: after each connection it binds again, and would end while the interface is removed.
+    on 2 iperf3 -s --rcv-timeout 2000 --daemon >/dev/null
+    wait_for 5 listens 2 :5201
     (while :; do on 1 timeout 12 iperf3 -c 10.0.0.2 -b 50M -t 10 --connect-timeout 1000 >/dev/null 2>&1 || sleep 0.2; done) &
     traffic=$!
     background_ping 2 10.0.0.1
