@@ -201,7 +201,7 @@ test_wrong_topologies_are_refused() {
     stop_opensm
     wait_for 10 rmmod soft_ib
     mark_log
-    for parameters in 'switches=0' 'switches=42' 'switches=4x' 'switches=4 cables=0.1' 'switches=4 cables=0.1-h0-1' \
+    for parameters in 'switches=0' 'switches=49' 'switches=4x' 'switches=4 cables=0.1' 'switches=4 cables=0.1-h0-1' \
         'switches=4 cables=0.1-h300' 'switches=4 cables=0.4294967297-h0' 'switches=4294967300' 'switches=4,4 cables=0.1-1.0' \
         'switches=4 cables=0.5-h0' 'switches=4 cables=0.1-h0,0.1-h1' 'cables=0.1-h0' \
         'switches=4 subnets=2' 'vls=3' 'width=2' 'speed=3'; do
