@@ -291,6 +291,8 @@ queue_pairs() { rdma resource show qp | grep -c 'type UD'; } # UD, all hosts'.
 
 test_hca_unplug_under_traffic() {
     local host
+    set_mode 1 connected
+    wait_for 20 reaches 2 10.0.0.1
     for host in 2 3 4 5; do background_ping "$host" 10.0.0.1; done
     pings_arrive 1
     knob 1 plugged 0
