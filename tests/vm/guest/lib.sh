@@ -124,12 +124,11 @@ on() { # HOST COMMAND...
 
 # The fabric
 
-# The cable to the other machine is its network interface.
-trunk_up() { # ADDRESS
+# The cable to another machine is a network interface.
+trunk_up() { # INTERFACE
     modprobe -a virtio_pci virtio_net || return 1
-    wait_for 5 test -e /sys/class/net/eth0 || return 1
-    ip link set eth0 mtu 9000 txqueuelen 10000 up || return 1
-    ip addr add "$1/24" dev eth0
+    wait_for 5 test -e "/sys/class/net/$1" || return 1
+    ip link set "$1" mtu 9000 txqueuelen 10000 up
 }
 # Executes a command of another machine's shell, which has the functions of this file.
 ask() { # ADDRESS COMMAND...
@@ -193,7 +192,7 @@ load_fabric() { # parameters
 }
 start_fabric() {
     if two_machines; then
-        trunk_up 192.0.2.1 || return 1
+        trunk_up eth0 && ip addr add 192.0.2.1/24 dev eth0 || return 1
         wait_for 60 there true || return 1
         load_fabric hcas=1 trunk=eth0 || return 1
         there load_fabric hcas=1 first_hca=1 trunk=eth0 || return 1
