@@ -82,7 +82,12 @@ struct Hca : Node {
 
 // Other end of a cable: an HCA, a port of a switch, or a trunk.
 struct Peer {
-    enum class Kind : std::uint8_t { none, hca, switch_, trunk } kind;
+    enum class Kind : std::uint8_t {
+        none = FABRIC_NOTHING,
+        hca = FABRIC_HCA,
+        switch_ = FABRIC_SWITCH,
+        trunk = FABRIC_OTHER_MACHINE
+    } kind;
     std::uint8_t index, port;
     // The port there; null for a trunk.
     const Port* far;

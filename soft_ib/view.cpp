@@ -40,20 +40,8 @@ bool fabric_view_switch_port(const struct fabric* f, unsigned int number, unsign
         return false;
     const Peer& peer = node.peers[port];
     *view = view_of(node, node.ports[port]);
+    view->peer_kind = static_cast<fabric_peer_kind>(peer.kind);
     view->peer = peer.index;
     view->peer_port = peer.port;
-    switch (peer.kind) {
-    case Peer::Kind::none:
-        break;
-    case Peer::Kind::hca:
-        view->peer_kind = FABRIC_HCA;
-        break;
-    case Peer::Kind::switch_:
-        view->peer_kind = FABRIC_SWITCH;
-        break;
-    case Peer::Kind::trunk:
-        view->peer_kind = FABRIC_OTHER_MACHINE;
-        break;
-    }
     return true;
 }
