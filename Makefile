@@ -18,7 +18,7 @@ dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
               $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx find-ofed version)
 # The packages' documentation, with all that it links to.
-doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation soft_ib/README.md $(wildcard tests/*/README.md)
+doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation monitoring soft_ib/README.md $(wildcard tests/*/README.md)
 # files, directory
 copy      = mkdir -p $(2) && tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(1) | tar -x --no-same-owner -C $(2)
 # A compiler that the command line names, as DKMS does for a kernel built with clang: CC=clang or LLVM=1.
@@ -65,9 +65,9 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 	    "$(MAKE) --no-print-directory test-sim" "$(MAKE) --no-print-directory test-vm"
 
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
-	@tests/vm/need g++ libgtest-dev
+	@tests/vm/need g++ libgtest-dev python3
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/scripts/test-checks tests/scripts/test-sums tests/install/test-check-tools tests/install/test-nfs-top \
+	    tests/scripts/test-checks tests/scripts/test-sums tests/monitoring/run tests/install/test-check-tools tests/install/test-nfs-top \
 	    soft_ib/unit/test-topology soft_ib/unit/test-draw
 
 test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
