@@ -16,7 +16,7 @@ version  := $(shell scripts/version)
 # The place of DKMS's sources, and those that it needs.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
-              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx find-ofed version)
+              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx find-ofed ipoib-report version)
 # The packages' documentation, with all that it links to.
 doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation monitoring soft_ib/README.md $(wildcard tests/*/README.md)
 # files, directory
@@ -47,6 +47,9 @@ dkms-source: # the sources that DKMS builds from, under DESTDIR
 dkms-doc: # the packages' documentation, in DOCDIR under DESTDIR
 	$(call copy,$(doc-files),$(DESTDIR)$(DOCDIR))
 
+ipoib-report: # the packages' script that collects what a report of a fault needs, under DESTDIR
+	install -D -m 755 scripts/ipoib-report $(DESTDIR)/usr/bin/ipoib-report
+
 deb: ## the Debian package ib-ipoib-dkms, in build/deb/
 	@packaging/build-deb ib_ipoib $(version)
 
@@ -67,7 +70,8 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
 	@tests/vm/need g++ libgtest-dev python3
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/scripts/test-checks tests/scripts/test-sums tests/monitoring/run tests/install/test-check-tools tests/install/test-nfs-top \
+	    tests/scripts/test-checks tests/scripts/test-sums tests/scripts/test-report \
+	    tests/monitoring/run tests/install/test-check-tools tests/install/test-nfs-top \
 	    soft_ib/unit/test-topology soft_ib/unit/test-draw
 
 test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
@@ -170,4 +174,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: test-builds modules install dkms-install dkms-remove dkms-source dkms-doc deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
+.PHONY: test-builds modules install dkms-install dkms-remove dkms-source dkms-doc ipoib-report deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
