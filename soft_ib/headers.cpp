@@ -16,11 +16,16 @@ constexpr std::uint8_t next_header_iba = 0x1b;
 constexpr std::uint8_t solicited_bit = 0x80;
 constexpr std::uint32_t ack_request_bit = 0x80000000;
 
+// Immediate data or an IETH.
+constexpr bool has_last_word(std::uint8_t opcode)
+{
+    return fabric_has_immediate(opcode) || fabric_in(opcode, FABRIC_WITH_IETH);
+}
+
 constexpr unsigned int count_extension_bytes(std::uint8_t opcode)
 {
     return (fabric_is_datagram(opcode) ? deth_bytes : 0) + (fabric_in(opcode, FABRIC_WITH_RETH) ? reth_bytes : 0) +
-           (fabric_in(opcode, FABRIC_WITH_AETH) ? aeth_bytes : 0) +
-           (fabric_has_immediate(opcode) ? immediate_bytes : 0);
+           (fabric_in(opcode, FABRIC_WITH_AETH) ? aeth_bytes : 0) + (has_last_word(opcode) ? immediate_bytes : 0);
 }
 
 // Headers behind the BTH, by opcode (IBA 9.2.1): a table, since every packet is counted at both ends of a cable.
@@ -36,7 +41,10 @@ constexpr ExtensionTable extensions;
 
 unsigned int extension_bytes(std::uint8_t opcode) { return extensions.bytes[opcode]; }
 
-bool known(std::uint8_t opcode) { return opcode <= FABRIC_RC_ACKNOWLEDGE || fabric_is_datagram(opcode); }
+bool known(std::uint8_t opcode)
+{
+    return opcode <= FABRIC_RC_ACKNOWLEDGE || fabric_in(opcode, FABRIC_WITH_IETH) || fabric_is_datagram(opcode);
+}
 
 unsigned int header_bytes(const fabric_headers& h)
 {
@@ -60,7 +68,7 @@ void build_extensions(const fabric_headers& h, std::uint8_t* at)
         store(at, h.aeth);
         at += aeth_bytes;
     }
-    if (fabric_has_immediate(h.opcode))
+    if (has_last_word(h.opcode))
         store(at, h.immediate);
 }
 
@@ -81,7 +89,7 @@ void parse_extensions(const std::uint8_t* at, fabric_headers& h)
         h.aeth = load<std::uint32_t>(at);
         at += aeth_bytes;
     }
-    if (fabric_has_immediate(h.opcode))
+    if (has_last_word(h.opcode))
         h.immediate = load<std::uint32_t>(at);
 }
 

@@ -2,7 +2,7 @@
 // Reliable connections: the requester's and the responder's rules (IBA 9.7), on packet numbers alone.
 #include <algorithm>
 
-#include <core.h>
+#include <connections.h>
 
 namespace {
 
@@ -99,7 +99,7 @@ bool as_announced(const fabric_responder& r, const fabric_headers& h)
 bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t path_mtu)
 {
     const bool begins = fabric_begins(h.opcode), writes = fabric_in(h.opcode, FABRIC_WRITES);
-    if (h.opcode > FABRIC_RC_READ_REQUEST || begins == r.in_message || (!begins && writes != r.writing))
+    if (!fabric_in(h.opcode, FABRIC_REQUESTS) || begins == r.in_message || (!begins && writes != r.writing))
         return false;
     if (writes || h.opcode == FABRIC_RC_READ_REQUEST)
         if (!as_announced(r, h))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Copies between SGEs of sends and receives. The addresses are the kernel's own; elements of user space are translated
- * first, as far as one packet needs them.
+ * Copies between SGEs of sends and receives. The addresses are the kernel's own; elements that name a region's key are
+ * translated first, as far as one packet needs them.
  */
 #include "engine.h"
 
@@ -95,15 +95,30 @@ void soft_gather(const struct frame *frame, void *to)
 	soft_place(&(struct elements){ .sge = &area, .sges = 1 }, frame);
 }
 
-bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *to, int access,
-		       const struct frame *frame)
+static bool place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *to, int access,
+			 const struct frame *frame, bool locked)
 {
 	struct soft_pieces pieces;
 
-	if (!soft_map(qp->hca, pd, to, frame->headers->payload_bytes, access, &pieces))
+	pieces.locked = locked;
+	if (!soft_map(qp, pd, to, frame->headers->payload_bytes, access, &pieces))
 		return false;
 	soft_place(&(struct elements){ .sge = pieces.sge, .sges = pieces.count }, frame);
 	return true;
+}
+
+bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *to, int access,
+		       const struct frame *frame)
+{
+	unsigned long flags;
+	bool placed;
+
+	if (likely(!soft_has_fast_regions(qp->hca)))
+		return place_mapped(qp, pd, to, access, frame, false);
+	read_lock_irqsave(&qp->hca->regions_lock, flags);
+	placed = place_mapped(qp, pd, to, access, frame, true);
+	read_unlock_irqrestore(&qp->hca->regions_lock, flags);
+	return placed;
 }
 
 u32 soft_recv_bytes(const struct soft_recv *recv)
@@ -148,14 +163,14 @@ static void fill(const struct elements *elements, const struct frame *frame, boo
 		corrupt_byte(elements, sizeof(struct ib_grh) + frame->headers->payload_bytes - 1);
 }
 
-/* Same for user-space elements. */
+/* Same for elements to be translated. Datagrams are not received in regions of fast registration. */
 static noinline bool fill_mapped(struct soft_qp *qp, const struct soft_recv *recv, const struct frame *frame,
 				 bool corrupt)
 {
 	struct elements elements = { .sge = recv->sge, .sges = recv->sges };
-	struct soft_pieces pieces;
+	struct soft_pieces pieces = { .locked = false };
 
-	if (!soft_map(qp->hca, soft_recv_pd(qp), &elements, sizeof(struct ib_grh) + frame->headers->payload_bytes,
+	if (!soft_map(qp, soft_recv_pd(qp), &elements, sizeof(struct ib_grh) + frame->headers->payload_bytes,
 		      IB_ACCESS_LOCAL_WRITE, &pieces))
 		return false;
 	fill(&(struct elements){ .sge = pieces.sge, .sges = pieces.count }, frame, corrupt);
@@ -164,7 +179,7 @@ static noinline bool fill_mapped(struct soft_qp *qp, const struct soft_recv *rec
 
 bool soft_fill(struct soft_qp *qp, const struct soft_recv *recv, const struct frame *frame, bool corrupt)
 {
-	if (unlikely(qp->user))
+	if (unlikely(recv->mapped))
 		return fill_mapped(qp, recv, frame, corrupt);
 	fill(&(struct elements){ .sge = recv->sge, .sges = recv->sges }, frame, corrupt);
 	return true;

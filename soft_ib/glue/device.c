@@ -29,6 +29,8 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_qp_wr = SOFT_MAX_QUEUE;
 	attr->max_send_sge = soft_send_sges;
 	attr->max_recv_sge = SOFT_MAX_SGES;
+	attr->max_sge_rd = soft_send_sges;
+	attr->max_fast_reg_page_list_len = SOFT_MAX_REG_PAGES;
 	attr->max_cq = 1 << 16;
 	attr->max_cqe = SOFT_MAX_CQES;
 	attr->max_mr = 1 << 16;
@@ -43,6 +45,7 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_mcast_grp = 1024;
 	attr->max_mcast_qp_attach = 1024;
 	attr->max_total_mcast_qp_attach = 1 << 20;
+	attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 	SOFT_KERNEL_CAP_FLAGS(attr) |= IBK_LOCAL_DMA_LKEY;
 	if (soft_have_offloads) {
 		attr->device_cap_flags |= IB_DEVICE_UD_IP_CSUM;
@@ -276,6 +279,7 @@ static void set_operations(struct ib_device *ib)
 	ib->uverbs_cmd_mask = GENMASK_ULL(IB_USER_VERBS_CMD_OPEN_QP, IB_USER_VERBS_CMD_GET_CONTEXT);
 	ib_set_device_ops(ib, &soft_cq_ops);
 	ib_set_device_ops(ib, &soft_queue_ops);
+	ib_set_device_ops(ib, &soft_post_ops);
 	ib_set_device_ops(ib, &soft_memory_ops);
 	if (soft_have_srq)
 		ib_set_device_ops(ib, &soft_srq_ops);
@@ -304,7 +308,8 @@ int soft_plug(struct soft_slot *slot)
 	hca->next_qpn = 0x100;
 	hca->next_netdev_qpn = SOFT_FIRST_NETDEV_QPN;
 	xa_init_flags(&hca->regions, XA_FLAGS_ALLOC);
-	hca->next_key = 0x100;
+	rwlock_init(&hca->regions_lock);
+	hca->next_region = 1;
 	INIT_LIST_HEAD(&hca->groups);
 	spin_lock_init(&hca->groups_lock);
 	soft_engine_init(hca);
@@ -313,7 +318,7 @@ int soft_plug(struct soft_slot *slot)
 	hca->ib.node_guid = cpu_to_be64(fabric_guid(soft_number(slot)));
 	hca->ib.phys_port_cnt = 1;
 	hca->ib.num_comp_vectors = soft_vectors;
-	hca->ib.local_dma_lkey = 1;
+	hca->ib.local_dma_lkey = SOFT_LOCAL_KEY;
 	snprintf(hca->ib.node_desc, sizeof(hca->ib.node_desc), "soft_ib%u", soft_number(slot));
 	fabric_set_description(soft_fabric, slot->index, hca->ib.node_desc);
 	set_operations(&hca->ib);

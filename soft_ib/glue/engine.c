@@ -287,6 +287,37 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 	fan_out(&route, frame, burst);
 }
 
+/*
+ * Same for elements in regions of fast registration, which are locked while bytes are copied: the frame is carried
+ * without the lock, since its receiver takes locks of queue pairs.
+ */
+static noinline bool carry_fast(struct soft_qp *qp, const struct ib_pd *pd, const struct frame *frame, int access,
+				struct burst *burst)
+{
+	struct soft_hca *hca = qp->hca;
+	struct elements from = { .sge = frame->sge, .sges = frame->sges, .offset = frame->offset };
+	struct ib_sge staged = { .addr = (uintptr_t)hca->staging, .length = frame->headers->payload_bytes };
+	struct frame mapped = { .headers = frame->headers };
+	struct soft_pieces pieces;
+	unsigned long flags;
+	bool allowed;
+
+	pieces.locked = true;
+	read_lock_irqsave(&hca->regions_lock, flags);
+	allowed = soft_map(qp, pd, &from, frame->headers->payload_bytes, access, &pieces);
+	mapped.sge = pieces.sge;
+	mapped.sges = pieces.count;
+	if (allowed && pieces.fast) {
+		soft_gather(&mapped, hca->staging);
+		mapped.sge = &staged;
+		mapped.sges = 1;
+	}
+	read_unlock_irqrestore(&hca->regions_lock, flags);
+	if (allowed)
+		soft_carry(hca->slot, &mapped, burst);
+	return allowed;
+}
+
 bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct frame *frame, int access,
 		       struct burst *burst)
 {
@@ -294,7 +325,10 @@ bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 	struct frame mapped = { .headers = frame->headers };
 	struct soft_pieces pieces;
 
-	if (!soft_map(qp->hca, pd, &from, frame->headers->payload_bytes, access, &pieces))
+	if (unlikely(soft_has_fast_regions(qp->hca)))
+		return carry_fast(qp, pd, frame, access, burst);
+	pieces.locked = false;
+	if (!soft_map(qp, pd, &from, frame->headers->payload_bytes, access, &pieces))
 		return false;
 	mapped.sge = pieces.sge;
 	mapped.sges = pieces.count;

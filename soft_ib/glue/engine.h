@@ -11,15 +11,17 @@ struct burst {
 	unsigned int frames;
 };
 
-/* Memory from a byte of some elements on: the kernel's own, or user space's with a key for each. */
+/* Memory from a byte of some elements on: at kernel addresses, or with a region's key for each. */
 struct elements {
 	const struct ib_sge *sge;
 	u32 sges, offset;
 };
 
-/* User-space elements at kernel addresses: the bytes of one packet. */
+/* Elements with keys at kernel addresses: the bytes of one packet. */
 struct soft_pieces {
 	u32 count;
+	/* regions_lock is held; bytes are in a region of fast registration, to be used only as long as it is. */
+	bool locked, fast;
 	struct ib_sge sge[SOFT_MAX_PIECES];
 };
 
@@ -78,15 +80,23 @@ void soft_trunks_send(unsigned int trunks, const struct frame *frame);
 /* capture.c: captures the frame, which goes onto the wire now, from an HCA here or, by_switch, from elsewhere. */
 void soft_capture(const struct frame *frame, bool by_switch);
 
+/* True if regions_lock is needed. */
+static inline bool soft_has_fast_regions(const struct soft_hca *hca)
+{
+	return atomic64_read(&hca->slot->counters.fast_regions);
+}
 /*
- * memory.c: translates bytes of user-space elements to pieces. Returns false if they are not in regions of that domain
- * with that access (IB_ACCESS_*). Shorter elements yield fewer bytes.
+ * memory.c: translates bytes of elements with keys to pieces, whose member locked the caller has set. Returns false if
+ * they are not in regions of that domain with that access (IB_ACCESS_*). Shorter elements yield fewer bytes.
  */
-bool soft_map(struct soft_hca *hca, const struct ib_pd *pd, const struct elements *elements, u32 bytes, int access,
+bool soft_map(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *elements, u32 bytes, int access,
 	      struct soft_pieces *pieces);
 /* True if the whole element is in such a region. */
 bool soft_may_access(struct soft_hca *hca, const struct ib_pd *pd, const struct ib_sge *element, int access);
-/* soft_carry() and soft_place() for user-space elements; false: as above, and nothing was done. */
+/* Fast registration: makes a key valid for memory that the consumer has listed, or invalid. False: it may not. */
+bool soft_register(struct soft_hca *hca, const struct ib_pd *pd, u32 key, int access);
+bool soft_invalidate(struct soft_hca *hca, const struct ib_pd *pd, u32 key);
+/* soft_carry() and soft_place() for elements with keys; false: as above, and nothing was done. */
 bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct frame *frame, int access,
 		       struct burst *burst);
 bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *to, int access,

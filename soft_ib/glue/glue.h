@@ -4,11 +4,11 @@
  * counters and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
  * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's
- * sq_lock; active_lock; a CQ's lock. The engine runs under RCU: objects that it may access are freed a grace period
- * after they were unlinked.
+ * sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. The engine runs under RCU: objects that it may access are
+ * freed a grace period after they were unlinked.
  */
 #pragma once
-#include <core.h>
+#include <connections.h>
 #include <linux/debugfs.h>
 #include <linux/device.h>
 #include <linux/error-injection.h>
@@ -31,6 +31,10 @@ enum {
 	SOFT_BURST = 32,
 	SOFT_MAX_LSO_HEADER = 128,
 	SOFT_MAX_FRAME = 4096,
+	/* Pages of a region for fast registration. */
+	SOFT_MAX_REG_PAGES = 512,
+	/* Key of the kernel's own elements at kernel addresses; no region has it. */
+	SOFT_LOCAL_KEY = 1,
 	SOFT_MAX_VFS = 16,
 	/*
 	 * Queue pair numbers: of those created for a netdev's use, which a filtering rdma_netdev examines, and others.
@@ -57,6 +61,8 @@ enum {
 	X(rdma_reads)                                                                                                  \
 	X(rdma_writes)                                                                                                 \
 	X(regions)                                                                                                     \
+	X(fast_regions)                                                                                                \
+	X(registrations)                                                                                               \
 	X(accelerated_sends)                                                                                           \
 	X(accelerated_receives)                                                                                        \
 	X(accelerated_devices)                                                                                         \
@@ -123,6 +129,8 @@ struct soft_cq {
 struct soft_recv {
 	u64 wr_id;
 	u32 sges;
+	/* The elements have keys of regions; otherwise they are kernel addresses. */
+	bool mapped;
 	struct ib_sge sge[SOFT_MAX_SGES];
 };
 
@@ -131,6 +139,10 @@ struct soft_ah {
 	struct rdma_ah_attr attr;
 };
 
+/* Work requests that change a region of this side, and send nothing. */
+enum soft_local { SOFT_NOT_LOCAL, SOFT_REGISTER, SOFT_INVALIDATE };
+enum soft_last_word { SOFT_NO_WORD, SOFT_IMMEDIATE, SOFT_KEY_TO_INVALIDATE };
+
 struct soft_send {
 	u64 wr_id;
 	u32 sges, bytes;
@@ -138,10 +150,20 @@ struct soft_send {
 	enum ib_wc_opcode completion;
 	/* Other than success: the send fails with this status once earlier ones are complete. */
 	enum ib_wc_status status;
-	/* Opcode of a message's first packet. */
+	/* Opcode of a message's first packet, and what its last one has behind the BTH. */
 	u8 opcode;
-	bool immediate;
-	/* Headers of a datagram; of a message its own fields: the peer's memory, immediate data. */
+	enum soft_last_word last_word;
+	/* The elements have keys of regions; otherwise they are kernel addresses. */
+	bool mapped;
+	/* A work request that sends nothing, and its state. */
+	enum soft_local local;
+	bool executed;
+	/* Access that it grants, IB_ACCESS_*. */
+	int access;
+	/*
+	 * Headers of a datagram; of a message its own fields: the peer's memory, immediate data, a key to invalidate;
+	 * of a local one the key, remote_key.
+	 */
 	struct fabric_headers headers;
 	/* LSO: bytes of headers of each segment, and of data in each, or 0. */
 	u32 header_bytes, segment_bytes;
@@ -160,6 +182,7 @@ struct soft_srq {
 	u32 size, max_sge, head, tail;
 	/* 0: not armed. */
 	u32 limit;
+	bool user;
 };
 
 /* A peer's RDMA READ: the part to be answered, from this PSN on. */
@@ -178,8 +201,11 @@ struct soft_connection {
 	/* Under sq_lock, with the members below. Sends before sq_next have PSNs, and all their packets were sent. */
 	struct fabric_requester requester;
 	u32 sq_next;
-	/* waiting: until the timer, for an RNR NAK. blocked: until a response, for a read. */
-	bool waiting, blocked;
+	/*
+	 * waiting: until the timer, for an RNR NAK. blocked: until a response or an acknowledgement, for a read, or for
+	 * a local work request. executed: a local one.
+	 */
+	bool waiting, blocked, executed;
 	/* Oldest unacknowledged packet when the timer was started. */
 	u32 timed_psn;
 	struct hrtimer timer;
@@ -206,7 +232,7 @@ struct soft_qp {
 	enum ib_qp_state state;
 	u32 qkey, psn;
 	u16 pkey_index;
-	/* user: the elements of its work requests are not kernel addresses. */
+	/* user: the elements of its work requests have keys of regions. */
 	bool signal_all, segments, user;
 	/* Access granted to the peer: IB_ACCESS_REMOTE_*. */
 	int access;
@@ -240,9 +266,10 @@ struct soft_hca {
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
 	u32 next_qpn, next_netdev_qpn;
-	/* Memory regions of user space, by key. */
+	/* Memory regions, by the index in their keys. The lock guards those of fast registration. */
 	struct xarray regions;
-	u32 next_key;
+	rwlock_t regions_lock;
+	u32 next_region;
 	struct list_head groups;
 	spinlock_t groups_lock;
 	struct tasklet_struct engine;
@@ -334,8 +361,10 @@ extern const struct ib_device_ops soft_queue_ops;
 
 /* Fields of the source and destination of a frame. */
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port);
-/* Fills in a receive from a work request. */
-void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr);
+/* post.c */
+extern const struct ib_device_ops soft_post_ops;
+/* Fills in a receive from a work request, of user space or the kernel. */
+void soft_record_recv(struct soft_hca *hca, struct soft_recv *recv, const struct ib_recv_wr *wr, bool user);
 
 /* srq.c */
 extern const struct ib_device_ops soft_srq_ops;
@@ -367,6 +396,8 @@ enum { SOFT_PSEUDO_HEADER_BYTES = 20, SOFT_ENCAPSULATION_BYTES = 4 };
 
 /* memory.c */
 extern const struct ib_device_ops soft_memory_ops;
+/* True if one of a kernel's elements has a region's key. */
+bool soft_names_region(const struct ib_sge *sge, int count);
 
 /* rc.c */
 void soft_rc_init(struct soft_qp *qp);

@@ -1,69 +1,124 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory regions of user space, and translation of their addresses and keys to kernel addresses: an element of a work
- * request, or the target of a peer's RDMA request, becomes pieces that the engine can copy from and to. Elements of the
- * kernel's own queue pairs need no translation. The pages are pinned as long as the region lasts.
+ * Memory regions, and translation of their addresses and keys to kernel addresses: an element of a work request, or the
+ * target of a peer's RDMA request, becomes pieces that the engine can copy from and to. Elements of the kernel's own
+ * work requests that name the local key need no translation. What a key permits is in regions.h.
+ *
+ * There are three kinds: pinned memory of user space; all of the kernel's memory; and kernel memory in fast
+ * registration, whose lists of pages work requests make valid and invalid. Only the last kind changes, under
+ * regions_lock, which is also held while its bytes are copied: no copy lasts longer than the registration.
  */
 #include "compat.h"
 #include "engine.h"
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <regions.h>
 
 struct soft_mr {
 	struct ib_mr ib;
-	struct ib_pd *pd;
+	struct fabric_region region;
+	/* Kind: of user space, if it has this; of fast registration; otherwise all memory, without pages. */
 	struct ib_umem *umem;
-	/* Address of the first byte in work requests, and its offset in the first page. */
-	u64 address, length;
-	u32 offset;
-	int access;
+	bool fast;
+	u8 page_shift;
+	/* Offset of the first byte in the first page. */
+	u32 offset, page_count, max_pages;
 	void *pages[];
 };
 
+enum { REMOTE_ACCESS = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC };
+
 static struct soft_mr *to_mr(struct ib_mr *ib) { return container_of(ib, struct soft_mr, ib); }
+
+/* True if the bytes are memory that is always mapped: an address here may be a peer's. */
+static bool is_kernel_memory(u64 address, u64 bytes)
+{
+	u64 at;
+
+	for (at = address & PAGE_MASK; at < address + bytes; at += PAGE_SIZE)
+		if (!virt_addr_valid((void *)(uintptr_t)at))
+			return false;
+	return true;
+}
+
+static bool add_piece(struct soft_pieces *to, u64 address, u32 bytes)
+{
+	if (to->count == ARRAY_SIZE(to->sge))
+		return false;
+	to->sge[to->count++] = (struct ib_sge){ .addr = address, .length = bytes };
+	return true;
+}
 
 /* Pieces of the region's bytes, one for each page. The caller has checked the bounds. */
 static bool add_pieces(const struct soft_mr *mr, u64 address, u32 bytes, struct soft_pieces *to)
 {
-	u64 at = address - mr->address + mr->offset;
+	u64 at = address - mr->region.address + mr->offset;
+	u32 page_bytes = 1U << mr->page_shift;
 
+	if (!mr->umem && !mr->fast)
+		return is_kernel_memory(address, bytes) && add_piece(to, address, bytes);
 	while (bytes) {
-		u32 part = min_t(u32, bytes, PAGE_SIZE - offset_in_page(at));
+		u32 offset = at & (page_bytes - 1), part = min(bytes, page_bytes - offset);
 
-		if (to->count == ARRAY_SIZE(to->sge))
+		if (!add_piece(to, (uintptr_t)mr->pages[at >> mr->page_shift] + offset, part))
 			return false;
-		to->sge[to->count++] = (struct ib_sge){
-			.addr = (uintptr_t)mr->pages[at >> PAGE_SHIFT] + offset_in_page(at),
-			.length = part,
-		};
 		at += part;
 		bytes -= part;
 	}
 	return true;
 }
 
-static bool allows(const struct soft_mr *mr, const struct ib_pd *pd, u64 address, u64 bytes, int access)
+static const struct soft_mr *find(struct soft_hca *hca, u32 key)
 {
-	return mr->pd == pd && (mr->access & access) == access && address >= mr->address && bytes <= mr->length &&
-	       address - mr->address <= mr->length - bytes;
+	return xa_load(&hca->regions, fabric_key_index(key));
+}
+
+/* locked: regions_lock is held, without which regions of fast registration permit nothing. */
+static bool allows(const struct soft_mr *mr, const struct ib_pd *pd, u64 address, u64 bytes, u32 key, int access,
+		   bool locked)
+{
+	return mr && likely(!mr->fast || locked) && fabric_region_allows(&mr->region, key, pd, address, bytes, access);
 }
 
 bool soft_may_access(struct soft_hca *hca, const struct ib_pd *pd, const struct ib_sge *element, int access)
 {
-	const struct soft_mr *mr = xa_load(&hca->regions, element->lkey);
+	unsigned long flags;
+	bool allowed;
 
-	return mr && allows(mr, pd, element->addr, element->length, access);
+	if (likely(!soft_has_fast_regions(hca)))
+		return allows(find(hca, element->lkey), pd, element->addr, element->length, element->lkey, access,
+			      false);
+	read_lock_irqsave(&hca->regions_lock, flags);
+	allowed = allows(find(hca, element->lkey), pd, element->addr, element->length, element->lkey, access, true);
+	read_unlock_irqrestore(&hca->regions_lock, flags);
+	return allowed;
 }
 
-bool soft_map(struct soft_hca *hca, const struct ib_pd *pd, const struct elements *elements, u32 bytes, int access,
+/* Pieces of bytes under one key. */
+static bool map_element(struct soft_qp *qp, const struct ib_pd *pd, u64 address, u32 bytes, u32 key, int access,
+			struct soft_pieces *pieces)
+{
+	const struct soft_mr *mr;
+
+	if (key == SOFT_LOCAL_KEY && !qp->user && !(access & REMOTE_ACCESS))
+		return add_piece(pieces, address, bytes);
+	mr = find(qp->hca, key);
+	if (!allows(mr, pd, address, bytes, key, access, pieces->locked))
+		return false;
+	pieces->fast |= mr->fast;
+	return add_pieces(mr, address, bytes, pieces);
+}
+
+bool soft_map(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *elements, u32 bytes, int access,
 	      struct soft_pieces *pieces)
 {
 	u32 skipped = elements->offset, i;
 
 	pieces->count = 0;
+	pieces->fast = false;
 	for (i = 0; i < elements->sges && bytes; i++) {
 		const struct ib_sge *sge = &elements->sge[i];
-		const struct soft_mr *mr;
 		u32 part;
 
 		if (skipped >= sge->length) {
@@ -71,9 +126,7 @@ bool soft_map(struct soft_hca *hca, const struct ib_pd *pd, const struct element
 			continue;
 		}
 		part = min(bytes, sge->length - skipped);
-		mr = xa_load(&hca->regions, sge->lkey);
-		if (!mr || !allows(mr, pd, sge->addr + skipped, part, access) ||
-		    !add_pieces(mr, sge->addr + skipped, part, pieces))
+		if (!map_element(qp, pd, sge->addr + skipped, part, sge->lkey, access, pieces))
 			return false;
 		bytes -= part;
 		skipped = 0;
@@ -81,60 +134,168 @@ bool soft_map(struct soft_hca *hca, const struct ib_pd *pd, const struct element
 	return true;
 }
 
-/* Verbs */
-
-static struct ib_mr *get_dma_mr(struct ib_pd *pd, int access)
+bool soft_names_region(const struct ib_sge *sge, int count)
 {
-	struct soft_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int i;
 
-	return mr ? &mr->ib : ERR_PTR(-ENOMEM);
+	for (i = 0; i < count; i++)
+		if (sge[i].lkey != SOFT_LOCAL_KEY)
+			return true;
+	return false;
 }
 
-static struct soft_mr *alloc_region(struct ib_umem *umem)
+/* Fast registration, by work requests */
+
+bool soft_register(struct soft_hca *hca, const struct ib_pd *pd, u32 key, int access)
 {
-	struct soft_mr *mr = kvzalloc(struct_size(mr, pages, ib_umem_num_pages(umem)), GFP_KERNEL);
-	struct sg_page_iter page;
-	size_t i = 0;
+	struct fabric_region as = { .domain = pd, .key = key, .access = access };
+	struct soft_mr *mr;
+	unsigned long flags;
+	bool done = false;
+
+	write_lock_irqsave(&hca->regions_lock, flags);
+	mr = xa_load(&hca->regions, fabric_key_index(key));
+	if (mr && mr->fast) {
+		as.address = mr->ib.iova;
+		as.length = mr->ib.length;
+		done = fabric_region_register(&mr->region, &as);
+		if (done) {
+			mr->page_shift = ilog2(mr->ib.page_size);
+			mr->offset = mr->ib.iova & (mr->ib.page_size - 1);
+		}
+	}
+	write_unlock_irqrestore(&hca->regions_lock, flags);
+	if (done)
+		COUNT(hca->slot, registrations);
+	return done;
+}
+
+bool soft_invalidate(struct soft_hca *hca, const struct ib_pd *pd, u32 key)
+{
+	struct soft_mr *mr;
+	unsigned long flags;
+	bool done;
+
+	write_lock_irqsave(&hca->regions_lock, flags);
+	mr = xa_load(&hca->regions, fabric_key_index(key));
+	done = mr && mr->fast && fabric_region_invalidate(&mr->region, key, pd);
+	write_unlock_irqrestore(&hca->regions_lock, flags);
+	return done;
+}
+
+/* Verbs */
+
+static struct soft_mr *alloc_region(struct ib_pd *pd, size_t pages)
+{
+	struct soft_mr *mr = kvzalloc(struct_size(mr, pages, pages), GFP_KERNEL);
 
 	if (!mr)
 		return NULL;
-	mr->umem = umem;
-	soft_umem_for_each_page(umem, &page) mr->pages[i++] = page_address(sg_page_iter_page(&page));
+	mr->region.domain = pd;
+	mr->page_shift = PAGE_SHIFT;
+	mr->max_pages = pages;
 	return mr;
+}
+
+/* Gives the region its key, by which it can be found from now on; or frees it. */
+static struct ib_mr *publish(struct soft_hca *hca, struct soft_mr *mr)
+{
+	u32 index;
+	/* A key is not reused soon: use of an old one must fail. */
+	int ret = xa_alloc_cyclic(&hca->regions, &index, NULL, XA_LIMIT(1, FABRIC_MAX_REGION_INDEX), &hca->next_region,
+				  GFP_KERNEL);
+
+	if (ret < 0) {
+		kvfree(mr);
+		return ERR_PTR(ret);
+	}
+	mr->region.key = mr->ib.lkey = mr->ib.rkey = fabric_key(index);
+	if (mr->umem)
+		COUNT(hca->slot, regions);
+	if (mr->fast)
+		COUNT(hca->slot, fast_regions);
+	xa_store(&hca->regions, index, mr, GFP_KERNEL);
+	return &mr->ib;
+}
+
+static struct ib_mr *get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct soft_mr *mr = alloc_region(pd, 0);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->region.length = ~0ULL;
+	mr->region.access = access;
+	mr->region.valid = true;
+	return publish(to_hca(pd->device), mr);
 }
 
 static struct ib_mr *reg_user_mr(SOFT_REG_USER_MR_ARGS)
 {
-	struct soft_hca *hca = to_hca(pd->device);
+	struct sg_page_iter page;
 	struct ib_umem *umem;
+	struct ib_mr *ib;
 	struct soft_mr *mr;
-	int ret;
+	size_t i = 0;
 
 	if (access & (IB_ACCESS_ON_DEMAND | IB_ZERO_BASED | IB_ACCESS_MW_BIND))
 		return ERR_PTR(-EOPNOTSUPP);
 	umem = soft_umem_get(pd->device, udata, start, length, access);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
-	mr = alloc_region(umem);
+	mr = alloc_region(pd, ib_umem_num_pages(umem));
 	if (!mr) {
 		ib_umem_release(umem);
 		return ERR_PTR(-ENOMEM);
 	}
-	mr->pd = pd;
-	mr->address = address;
-	mr->length = length;
+	mr->umem = umem;
+	soft_umem_for_each_page(umem, &page) mr->pages[i++] = page_address(sg_page_iter_page(&page));
 	mr->offset = offset_in_page(start);
-	mr->access = access;
-	/* A key is not reused soon: use of an old one must fail. */
-	ret = xa_alloc_cyclic(&hca->regions, &mr->ib.lkey, mr, XA_LIMIT(0x100, 0xffffff), &hca->next_key, GFP_KERNEL);
-	if (ret < 0) {
+	mr->region.address = address;
+	mr->region.length = length;
+	mr->region.access = access;
+	mr->region.valid = true;
+	ib = publish(to_hca(pd->device), mr);
+	if (IS_ERR(ib))
 		ib_umem_release(umem);
-		kvfree(mr);
-		return ERR_PTR(ret);
-	}
-	mr->ib.rkey = mr->ib.lkey;
-	COUNT(hca->slot, regions);
-	return &mr->ib;
+	return ib;
+}
+
+static struct ib_mr *alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages)
+{
+	struct soft_mr *mr;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_pages || max_pages > SOFT_MAX_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+	mr = alloc_region(pd, max_pages);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->fast = true;
+	return publish(to_hca(pd->device), mr);
+}
+
+static int set_page(struct ib_mr *ib, u64 address)
+{
+	struct soft_mr *mr = to_mr(ib);
+
+	if (mr->page_count == mr->max_pages)
+		return -ENOMEM;
+	/* Without a DMA device an address is the kernel's own. */
+	mr->pages[mr->page_count++] = (void *)(uintptr_t)address;
+	return 0;
+}
+
+static int map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int count, unsigned int *offset)
+{
+	struct soft_mr *mr = to_mr(ib);
+
+	/* The list is not in use: a region in use is not mapped again. */
+	if (!mr->fast || READ_ONCE(mr->region.valid))
+		return -EINVAL;
+	mr->page_count = 0;
+	return ib_sg_to_pages(ib, sg, count, offset, set_page);
 }
 
 static int dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
@@ -142,12 +303,14 @@ static int dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	struct soft_mr *mr = to_mr(ib);
 	struct soft_hca *hca = to_hca(ib->device);
 
+	xa_erase(&hca->regions, fabric_key_index(mr->region.key));
+	/* An engine may be copying. */
+	synchronize_rcu_expedited();
+	if (mr->fast)
+		atomic64_dec(&hca->slot->counters.fast_regions);
 	if (mr->umem) {
-		xa_erase(&hca->regions, ib->lkey);
-		/* An engine may be copying. */
-		synchronize_rcu_expedited();
-		ib_umem_release(mr->umem);
 		atomic64_dec(&hca->slot->counters.regions);
+		ib_umem_release(mr->umem);
 	}
 	kvfree(mr);
 	return 0;
@@ -156,5 +319,7 @@ static int dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 const struct ib_device_ops soft_memory_ops = {
 	.get_dma_mr = get_dma_mr,
 	.reg_user_mr = reg_user_mr,
+	.alloc_mr = alloc_mr,
+	.map_mr_sg = map_mr_sg,
 	.dereg_mr = dereg_mr,
 };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * Queue pairs, posting, and multicast attachment. Posting only records work requests; engine.c executes them, in
- * softirq context.
- */
+/* Queue pairs and multicast attachment. */
 #include "compat.h"
 #include "glue.h"
 #include <linux/log2.h>
@@ -196,8 +193,6 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 	return 0;
 }
 
-/* Posting */
-
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port)
 {
 	h->dlid = rdma_ah_get_dlid(attr);
@@ -216,176 +211,6 @@ void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, c
 		memcpy(h->sgid, sgid.raw, sizeof(h->sgid));
 	}
 }
-
-static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 bytes, struct fabric_headers *h)
-{
-	const struct fabric_port *port = fabric_hca_port(soft_fabric, qp->hca->slot->index);
-	u16 pkey_index = qp->ib.qp_type == IB_QPT_GSI ? ud->pkey_index % FABRIC_PKEYS : qp->pkey_index;
-
-	soft_set_route(h, &container_of(ud->ah, struct soft_ah, ib)->attr, port);
-	h->opcode = ud->wr.opcode == IB_WR_SEND_WITH_IMM ? FABRIC_UD_SEND_ONLY_IMMEDIATE : FABRIC_UD_SEND_ONLY;
-	h->pkey = port->pkeys[pkey_index];
-	h->destination_qpn = ud->remote_qpn;
-	h->source_qpn = qp->ib.qp_num;
-	/* The top bit selects the QP's own (IBA 10.2.5). */
-	h->qkey = ud->remote_qkey & 0x80000000 ? qp->qkey : ud->remote_qkey;
-	h->psn = qp->psn++;
-	h->payload_bytes = bytes;
-}
-
-static bool record_large_send(struct soft_send *send, const struct ib_send_wr *wr)
-{
-	const struct ib_ud_wr *ud = ud_wr(wr);
-
-	if (wr->opcode != IB_WR_LSO || !ud->mss || !ud->hlen || ud->hlen > SOFT_MAX_LSO_HEADER)
-		return false;
-	send->segment_bytes = ud->mss;
-	send->header_bytes = ud->hlen;
-	memcpy(send->header, ud->header, ud->hlen);
-	return true;
-}
-
-/* Fields of other operations than sends. Returns false if the queue pair cannot do the operation. */
-static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const struct ib_send_wr *wr)
-{
-	bool connected = qp->ib.qp_type == IB_QPT_RC;
-
-	switch (wr->opcode) {
-	case IB_WR_LSO:
-		return qp->segments && record_large_send(send, wr);
-	case IB_WR_SEND_WITH_IMM:
-		break;
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		send->opcode = FABRIC_RC_WRITE_FIRST;
-		send->completion = IB_WC_RDMA_WRITE;
-		break;
-	case IB_WR_RDMA_READ:
-		send->opcode = FABRIC_RC_READ_REQUEST;
-		send->completion = IB_WC_RDMA_READ;
-		if (!qp->rc.requester.read_limit)
-			return false;
-		break;
-	default:
-		return false;
-	}
-	send->immediate = wr->opcode == IB_WR_SEND_WITH_IMM || wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
-	if (send->immediate)
-		send->headers.immediate = be32_to_cpu(wr->ex.imm_data);
-	if (send->opcode != FABRIC_RC_SEND_FIRST) {
-		send->headers.remote_address = rdma_wr(wr)->remote_addr;
-		send->headers.remote_key = rdma_wr(wr)->rkey;
-		return connected;
-	}
-	return true;
-}
-
-static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
-{
-	struct soft_send *send = &qp->sq[qp->sq_head % qp->sq_size];
-	u64 bytes = 0;
-	int i;
-
-	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE && qp->state != IB_QPS_ERR)
-		return -EINVAL;
-	if (qp->sq_head - qp->sq_tail == qp->sq_size)
-		return -ENOMEM;
-	if (wr->num_sge > qp->cap.max_send_sge)
-		return -EINVAL;
-	send->segment_bytes = 0;
-	send->status = IB_WC_SUCCESS;
-	send->completion = IB_WC_SEND;
-	send->opcode = FABRIC_RC_SEND_FIRST;
-	send->immediate = false;
-	if (unlikely(wr->opcode != IB_WR_SEND) && !record_opcode(qp, send, wr))
-		return -EINVAL;
-	if ((wr->send_flags & IB_SEND_IP_CSUM) && (!soft_have_offloads || qp->user))
-		return -EINVAL;
-	if ((wr->send_flags & IB_SEND_INLINE) && qp->user)
-		return -EINVAL;
-	send->wr_id = wr->wr_id;
-	send->flags = wr->send_flags;
-	send->sges = wr->num_sge;
-	send->packets = 0;
-	for (i = 0; i < wr->num_sge; i++) {
-		send->sge[i] = wr->sg_list[i];
-		bytes += wr->sg_list[i].length;
-	}
-	if (bytes > FABRIC_MAX_MESSAGE_BYTES)
-		return -EINVAL;
-	send->bytes = bytes;
-	if (qp->ib.qp_type != IB_QPT_RC)
-		fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
-	send->headers.solicited = wr->send_flags & IB_SEND_SOLICITED;
-	qp->sq_head++;
-	COUNT(qp->hca->slot, send_wr);
-	return 0;
-}
-
-static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
-{
-	struct soft_qp *qp = to_qp(ib);
-	unsigned long flags;
-	int ret = 0;
-
-	COUNT(qp->hca->slot, post_send);
-	spin_lock_irqsave(&qp->sq_lock, flags);
-	for (; wr && !ret; wr = ret ? wr : wr->next)
-		ret = record_send(qp, wr);
-	spin_unlock_irqrestore(&qp->sq_lock, flags);
-	if (ret)
-		*bad = wr;
-	if (!qp->user) {
-		soft_engine_kick(qp);
-		return ret;
-	}
-	/*
-	 * In a process the engine would have to wait for its own thread: with bottom halves off it runs when this ends.
-	 */
-	local_bh_disable();
-	soft_engine_kick(qp);
-	local_bh_enable();
-	return ret;
-}
-ALLOW_ERROR_INJECTION(post_send, ERRNO);
-
-void soft_record_recv(struct soft_recv *recv, const struct ib_recv_wr *wr)
-{
-	recv->wr_id = wr->wr_id;
-	recv->sges = wr->num_sge;
-	memcpy(recv->sge, wr->sg_list, wr->num_sge * sizeof(*recv->sge));
-}
-
-static int record_recv(struct soft_qp *qp, const struct ib_recv_wr *wr)
-{
-	if (qp->state == IB_QPS_RESET || qp->srq || wr->num_sge > qp->cap.max_recv_sge)
-		return -EINVAL;
-	if (qp->rq_head - qp->rq_tail == qp->rq_size)
-		return -ENOMEM;
-	soft_record_recv(&qp->rq[qp->rq_head % qp->rq_size], wr);
-	qp->rq_head++;
-	COUNT(qp->hca->slot, recv_wr);
-	return 0;
-}
-
-static int post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
-{
-	struct soft_qp *qp = to_qp(ib);
-	unsigned long flags;
-	int ret = 0;
-
-	COUNT(qp->hca->slot, post_recv);
-	spin_lock_irqsave(&qp->rq_lock, flags);
-	for (; wr && !ret; wr = ret ? wr : wr->next)
-		ret = record_recv(qp, wr);
-	spin_unlock_irqrestore(&qp->rq_lock, flags);
-	if (ret)
-		*bad = wr;
-	if (READ_ONCE(qp->state) == IB_QPS_ERR)
-		soft_engine_kick(qp);
-	return ret;
-}
-ALLOW_ERROR_INJECTION(post_recv, ERRNO);
 
 /* Multicast */
 
@@ -463,8 +288,6 @@ const struct ib_device_ops soft_queue_ops = {
 #endif
 	.modify_qp = modify_qp,
 	.query_qp = query_qp,
-	.post_send = post_send,
-	.post_recv = post_recv,
 	.attach_mcast = attach_mcast,
 	.detach_mcast = detach_mcast,
 };

@@ -33,6 +33,35 @@ static u32 packets_of(const struct soft_qp *qp, const struct soft_send *send)
 
 static struct soft_send *send_at(struct soft_qp *qp, u32 index) { return &qp->sq[index % qp->sq_size]; }
 
+/*
+ * Executes a local work request. Returns false if it must wait, or has failed. Earlier requests may be sent again, so
+ * the key that one of them may use is invalidated after them.
+ */
+static noinline bool execute_local(struct soft_qp *qp, struct soft_send *send)
+{
+	struct soft_connection *rc = &qp->rc;
+	u32 key = send->headers.remote_key;
+	bool done;
+
+	if (send->executed)
+		return true;
+	if (send->local == SOFT_INVALIDATE ? rc->sq_next != qp->sq_tail :
+					     (send->flags & IB_SEND_FENCE) && rc->requester.read_count) {
+		rc->blocked = true;
+		return false;
+	}
+	done = send->local == SOFT_REGISTER ? soft_register(qp->hca, qp->ib.pd, key, send->access) :
+					      soft_invalidate(qp->hca, qp->ib.pd, key);
+	rc->executed = true;
+	if (!done) {
+		send->status = IB_WC_MW_BIND_ERR;
+		return false;
+	}
+	send->executed = true;
+	send->first_psn = rc->requester.end;
+	return true;
+}
+
 /* Finds the send of the next packet; NULL: all were sent, or a failed one is waited for. */
 static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 {
@@ -43,6 +72,11 @@ static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 		send = send_at(qp, qp->rc.sq_next);
 		if (unlikely(send->status))
 			return NULL;
+		if (unlikely(send->local)) {
+			if (!execute_local(qp, send))
+				return NULL;
+			continue;
+		}
 		if (!send->packets) {
 			send->first_psn = requester->end;
 			send->packets = packets_of(qp, send);
@@ -54,17 +88,22 @@ static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 	return NULL;
 }
 
+/* Opcode of a message's last or only packet. */
+static u8 last_opcode(const struct soft_send *send, bool only)
+{
+	if (unlikely(send->last_word == SOFT_KEY_TO_INVALIDATE))
+		return only ? FABRIC_RC_SEND_ONLY_INVALIDATE : FABRIC_RC_SEND_LAST_INVALIDATE;
+	return send->opcode + (only ? FABRIC_RC_SEND_ONLY : FABRIC_RC_SEND_LAST) + send->last_word;
+}
+
 /* First, middle, last and only packets of RDMA WRITEs have opcodes in the same order as those of sends. */
 static u8 opcode_of(const struct soft_send *send, u32 index)
 {
 	if (send->opcode == FABRIC_RC_READ_REQUEST)
 		return FABRIC_RC_READ_REQUEST;
-	if (send->packets == 1)
-		return send->opcode + FABRIC_RC_SEND_ONLY + send->immediate;
-	if (index == 0)
-		return send->opcode;
-	return send->opcode +
-	       (index == send->packets - 1 ? FABRIC_RC_SEND_LAST + send->immediate : FABRIC_RC_SEND_MIDDLE);
+	if (index == send->packets - 1)
+		return last_opcode(send, index == 0);
+	return send->opcode + (index ? FABRIC_RC_SEND_MIDDLE : FABRIC_RC_SEND_FIRST);
 }
 
 /* True if the window has space for this many PSNs, and reads that block are complete. */
@@ -81,8 +120,7 @@ static bool may_send(struct soft_qp *qp, const struct soft_send *send, u32 index
 /* Headers of a packet for RDMA and immediate data. */
 static void more_of_packet(struct soft_qp *qp, const struct soft_send *send, u32 index, struct fabric_headers *h)
 {
-	if (fabric_has_immediate(h->opcode))
-		h->immediate = send->headers.immediate;
+	h->immediate = send->headers.immediate;
 	if (fabric_in(h->opcode, FABRIC_WITH_RETH)) {
 		h->remote_address = send->headers.remote_address + index * qp->rc.mtu;
 		h->remote_key = send->headers.remote_key;
@@ -111,7 +149,7 @@ static void next_packet(struct soft_qp *qp, const struct soft_send *send, u32 in
 	h->payload_bytes = min(bytes, qp->rc.mtu);
 	h->ack_request = fabric_ends(h->opcode);
 	h->solicited = h->ack_request && send->headers.solicited;
-	if (likely(send->opcode == FABRIC_RC_SEND_FIRST && !send->immediate))
+	if (likely(send->opcode == FABRIC_RC_SEND_FIRST && !send->last_word))
 		fabric_requester_sent(&qp->rc.requester);
 	else
 		more_of_packet(qp, send, index, h);
@@ -154,7 +192,7 @@ static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 			qp->rc.failure = send->status;
 			return;
 		}
-		if (!send->packets ||
+		if ((!send->packets && likely(!send->executed)) ||
 		    fabric_psn_distance(send->first_psn + send->packets, before) > FABRIC_PSN_MASK / 2)
 			return;
 		soft_complete_send(qp, send, IB_WC_SUCCESS, burst);
@@ -247,10 +285,17 @@ static void flush_message(struct soft_qp *qp, struct burst *burst)
 }
 
 /* The next send to be executed, or NULL. Under sq_lock. */
-static struct soft_send *choose_send(struct soft_qp *qp, u32 *index)
+static struct soft_send *choose_send(struct soft_qp *qp, u32 *index, struct burst *burst)
 {
 	struct soft_send *send = qp->rc.waiting ? NULL : next_send(qp, index);
 
+	while (unlikely(qp->rc.executed)) {
+		qp->rc.executed = false;
+		complete_acknowledged(qp, burst);
+		/* An invalidation may have waited for this one alone. */
+		if (!send && !qp->rc.failure)
+			send = next_send(qp, index);
+	}
 	if (!send || may_send(qp, send, *index))
 		return send;
 	qp->rc.blocked = true;
@@ -293,10 +338,11 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 		spin_unlock_irqrestore(&qp->sq_lock, flags);
 		return true;
 	}
-	send = choose_send(qp, &index);
+	send = choose_send(qp, &index, burst);
 	if (!send) {
+		again = qp->rc.failure;
 		spin_unlock_irqrestore(&qp->sq_lock, flags);
-		return false;
+		return again;
 	}
 	again = qp->rc.requester.next != qp->rc.requester.end;
 	next_packet(qp, send, index, &h, &frame);
@@ -307,7 +353,7 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	if (again)
 		COUNT(slot, rc_sent_again);
 	/* Only the engine ends sends without an answer, so the memory stays while the frame is in flight. */
-	if (!qp->user)
+	if (!send->mapped)
 		soft_carry(slot, &frame, burst);
 	else
 		sent = soft_carry_mapped(qp, qp->ib.pd, &frame, 0, burst);
@@ -387,87 +433,8 @@ void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		soft_rc_request_arrived(slot, qp, frame, burst);
 }
 
-/* Verbs */
-
 void soft_rc_init(struct soft_qp *qp)
 {
 	soft_hrtimer_setup(&qp->rc.timer, timer_over);
 	qp->rc.mtu = 256;
-}
-
-void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
-{
-	struct soft_connection *rc = &qp->rc;
-	u8 least = READ_ONCE(slot_of(qp)->min_retries);
-
-	if (mask & IB_QP_AV)
-		soft_set_route(&rc->path, &attr->ah_attr, fabric_hca_port(soft_fabric, slot_of(qp)->index));
-	if (mask & IB_QP_PATH_MTU)
-		rc->mtu = ib_mtu_enum_to_int(attr->path_mtu);
-	if (mask & IB_QP_DEST_QPN)
-		rc->path.destination_qpn = attr->dest_qp_num;
-	if (mask & IB_QP_MIN_RNR_TIMER)
-		rc->rnr_timer = attr->min_rnr_timer;
-	if (mask & IB_QP_TIMEOUT)
-		rc->ack_timeout = attr->timeout;
-	if (mask & IB_QP_RQ_PSN)
-		fabric_responder_start(&rc->responder, attr->rq_psn);
-	if (mask & IB_QP_SQ_PSN)
-		fabric_requester_start(&rc->requester, attr->sq_psn, max(attr->retry_cnt, least),
-				       max(attr->rnr_retry, least));
-	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
-		rc->requester.read_limit = attr->max_rd_atomic;
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
-		rc->max_readings = attr->max_dest_rd_atomic;
-}
-
-void soft_rc_stop(struct soft_qp *qp)
-{
-	struct soft_connection *rc = &qp->rc;
-
-	hrtimer_cancel(&rc->timer);
-	rc->sq_next = 0;
-	rc->waiting = rc->blocked = rc->recv_taken = rc->killed = rc->last_told = rc->answering = false;
-	rc->reading_count = 0;
-	rc->late = FABRIC_DISCARD;
-	rc->failure = IB_WC_SUCCESS;
-}
-
-/* An IPv4 packet by its encapsulation, with an invalid IP version. */
-static u8 uncalled_for[SOFT_MAX_FRAME] = { 0x08 };
-
-void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
-{
-	struct ib_sge sge = { .addr = (uintptr_t)uncalled_for, .length = min_t(u32, bytes, sizeof(uncalled_for)) };
-	struct ib_send_wr wr = { .wr_id = SOFT_OWN_SEND, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
-	const struct ib_send_wr *bad;
-	struct soft_qp *qp;
-	unsigned long index;
-
-	/* Destruction waits for this. */
-	rcu_read_lock();
-	xa_for_each(&hca->qps, index, qp)
-	{
-		/* A queue pair for receiving: it has space for one send. */
-		if (qp->ib.qp_type == IB_QPT_RC && !qp->user && qp->cap.max_send_wr == 1)
-			hca->ib.ops.post_send(&qp->ib, &wr, &bad);
-	}
-	rcu_read_unlock();
-}
-
-void soft_rc_kill_all(struct soft_hca *hca)
-{
-	struct soft_qp *qp;
-	unsigned long index;
-
-	/* Destruction waits for this. */
-	rcu_read_lock();
-	xa_for_each(&hca->qps, index, qp)
-	{
-		if (qp->ib.qp_type != IB_QPT_RC || READ_ONCE(qp->state) != IB_QPS_RTS)
-			continue;
-		WRITE_ONCE(qp->rc.killed, true);
-		soft_engine_kick(qp);
-	}
-	rcu_read_unlock();
 }

@@ -147,7 +147,7 @@ enum ib_wc_status soft_rdma_take_response(struct soft_qp *qp, const struct soft_
 	if (send->opcode != FABRIC_RC_READ_REQUEST ||
 	    frame->headers->payload_bytes != min(send->bytes - to.offset, qp->rc.mtu))
 		return IB_WC_BAD_RESP_ERR;
-	if (!qp->user)
+	if (!send->mapped)
 		soft_place(&to, frame);
 	else if (!soft_place_mapped(qp, qp->ib.pd, &to, IB_ACCESS_LOCAL_WRITE, frame))
 		return IB_WC_LOC_PROT_ERR;

@@ -68,6 +68,9 @@ static void complete_receive(struct soft_slot *slot, struct soft_qp *qp, const s
 		wc.ex.imm_data = cpu_to_be32(h->immediate);
 		if (fabric_in(h->opcode, FABRIC_WRITES))
 			wc.opcode = IB_WC_RECV_RDMA_WITH_IMM;
+	} else if (unlikely(fabric_in(h->opcode, FABRIC_WITH_IETH))) {
+		wc.wc_flags = IB_WC_WITH_INVALIDATE;
+		wc.ex.invalidate_rkey = h->immediate;
 	}
 	qp->rc.recv_taken = false;
 	soft_cq_push(to_cq(qp->ib.recv_cq), &wc, h->solicited, &burst->due);
@@ -82,7 +85,7 @@ static bool place(struct soft_qp *qp, u32 at, const struct frame *frame)
 {
 	struct elements to = { .sge = qp->rc.recv.sge, .sges = qp->rc.recv.sges, .offset = at };
 
-	if (unlikely(qp->user))
+	if (unlikely(qp->rc.recv.mapped))
 		return soft_place_mapped(qp, soft_recv_pd(qp), &to, IB_ACCESS_LOCAL_WRITE, frame);
 	soft_place(&to, frame);
 	return true;
@@ -116,6 +119,11 @@ static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, cons
 	} else if (!place(qp, offset, frame)) {
 		complete_receive(slot, qp, h, 0, IB_WC_LOC_PROT_ERR, burst);
 		*answer = fabric_responder_nak(responder, FABRIC_NAK_REMOTE_OPERATION);
+		return FABRIC_REFUSE;
+	}
+	if (unlikely(fabric_in(h->opcode, FABRIC_WITH_IETH)) && !soft_invalidate(qp->hca, qp->ib.pd, h->immediate)) {
+		complete_receive(slot, qp, h, 0, IB_WC_REM_INV_REQ_ERR, burst);
+		*answer = fabric_responder_nak(responder, FABRIC_NAK_REMOTE_ACCESS);
 		return FABRIC_REFUSE;
 	}
 	*answer = fabric_responder_take(responder, h);

@@ -44,7 +44,7 @@ static void send_whole(struct soft_qp *qp, const struct soft_send *send, struct 
 	carry_staged(qp, &send->headers, burst);
 }
 
-/* User-space datagrams have any content: no checksums are verified. */
+/* Datagrams from regions, mostly those of user space, have any content: no checksums are verified. */
 static bool send_mapped(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
 {
 	struct frame frame = { .headers = &send->headers, .sge = send->sge, .sges = send->sges };
@@ -84,7 +84,7 @@ enum ib_wc_status soft_execute(struct soft_qp *qp, const struct soft_send *send,
 	}
 	if (send->segment_bytes)
 		send_segments(qp, send, burst);
-	else if (!qp->user)
+	else if (!send->mapped)
 		send_whole(qp, send, burst);
 	else if (!send_mapped(qp, send, burst))
 		return IB_WC_LOC_PROT_ERR;

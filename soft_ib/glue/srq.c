@@ -12,6 +12,7 @@ static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct i
 		return -EOPNOTSUPP;
 	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MAX_QUEUE)
 		return -EINVAL;
+	srq->user = udata;
 	srq->max_sge = init->attr.max_sge;
 	srq->size = roundup_pow_of_two(max(init->attr.max_wr, 1U));
 	srq->ring = soft_vzalloc(array_size(srq->size, sizeof(*srq->ring)));
@@ -67,7 +68,7 @@ static int post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr, const s
 			ret = -ENOMEM;
 		if (ret)
 			break;
-		soft_record_recv(&srq->ring[srq->head++ % srq->size], wr);
+		soft_record_recv(to_hca(ib->device), &srq->ring[srq->head++ % srq->size], wr, srq->user);
 		COUNT(slot, recv_wr);
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);

@@ -110,6 +110,8 @@ enum fabric_opcode {
 	FABRIC_RC_READ_RESPONSE_LAST = 0x0f,
 	FABRIC_RC_READ_RESPONSE_ONLY = 0x10,
 	FABRIC_RC_ACKNOWLEDGE = 0x11,
+	FABRIC_RC_SEND_LAST_INVALIDATE = 0x16,
+	FABRIC_RC_SEND_ONLY_INVALIDATE = 0x17,
 	FABRIC_UD_SEND_ONLY = 0x64,
 	FABRIC_UD_SEND_ONLY_IMMEDIATE = 0x65,
 };
@@ -117,24 +119,28 @@ enum fabric_opcode {
 /* Opcodes of connections as sets: bit n is opcode n. */
 enum fabric_opcode_set {
 	FABRIC_BEGIN_MESSAGES = 1 << FABRIC_RC_SEND_FIRST | 1 << FABRIC_RC_SEND_ONLY |
-				1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_WRITE_FIRST |
-				1 << FABRIC_RC_WRITE_ONLY | 1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE |
-				1 << FABRIC_RC_READ_REQUEST,
-	FABRIC_END_MESSAGES = 1 << FABRIC_RC_SEND_LAST | 1 << FABRIC_RC_SEND_LAST_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY |
-			      1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_WRITE_LAST |
-			      1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
-			      1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
+				1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE |
+				1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_ONLY |
+				1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
+	FABRIC_END_MESSAGES =
+		1 << FABRIC_RC_SEND_LAST | 1 << FABRIC_RC_SEND_LAST_IMMEDIATE | 1 << FABRIC_RC_SEND_LAST_INVALIDATE |
+		1 << FABRIC_RC_SEND_ONLY | 1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE |
+		1 << FABRIC_RC_WRITE_LAST | 1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
+		1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
 	FABRIC_WRITES = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_MIDDLE | 1 << FABRIC_RC_WRITE_LAST |
 			1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
 			1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
+	FABRIC_REQUESTS =
+		FABRIC_BEGIN_MESSAGES | FABRIC_END_MESSAGES | 1 << FABRIC_RC_SEND_MIDDLE | 1 << FABRIC_RC_WRITE_MIDDLE,
 	FABRIC_RESPONSES = 1 << FABRIC_RC_READ_RESPONSE_FIRST | 1 << FABRIC_RC_READ_RESPONSE_MIDDLE |
 			   1 << FABRIC_RC_READ_RESPONSE_LAST | 1 << FABRIC_RC_READ_RESPONSE_ONLY,
-	/* Headers behind the BTH: a RETH, an AETH, immediate data. */
+	/* Headers behind the BTH: a RETH, an AETH, immediate data, an IETH. */
 	FABRIC_WITH_RETH = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_ONLY |
 			   1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
 	FABRIC_WITH_AETH = (FABRIC_RESPONSES & ~(1 << FABRIC_RC_READ_RESPONSE_MIDDLE)) | 1 << FABRIC_RC_ACKNOWLEDGE,
 	FABRIC_WITH_IMMEDIATE = 1 << FABRIC_RC_SEND_LAST_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_IMMEDIATE |
 				1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
+	FABRIC_WITH_IETH = 1 << FABRIC_RC_SEND_LAST_INVALIDATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE,
 };
 static FABRIC_INLINE bool fabric_in(uint8_t opcode, uint32_t set) { return opcode < 32 && (set >> opcode & 1); }
 static FABRIC_INLINE bool fabric_is_datagram(uint8_t opcode)
@@ -171,6 +177,7 @@ struct fabric_headers {
 	/* RETH: the peer's memory to be written or read (IBA 9.3.3). */
 	uint64_t remote_address;
 	uint32_t remote_key, remote_bytes;
+	/* Immediate data, or the IETH: the peer's key that a send invalidates (IBA 9.3.6). */
 	uint32_t immediate;
 	uint32_t payload_bytes;
 };
@@ -316,122 +323,6 @@ ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, unsigne
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 /* Counts a frame that arrived by cable, at both ends. */
 ENTRY void fabric_count_received(struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
-
-/* PSNs count modulo 2^24: distance from a to b. */
-static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
-
-/*
- * Reliable connections (IBA 9.7). The requester is the half of a queue pair that sends messages in packets of the
- * path's MTU, numbered by PSN, and keeps them until they are acknowledged; the responder is the half that accepts them
- * in order. Neither handles time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.
- *
- * A request to read is one packet, and has the PSNs of all packets of its response, which acknowledge it. A request for
- * the rest of it starts at the PSN that is missing.
- */
-struct fabric_reading {
-	/* PSNs of the response: the next to come, and the one after its last. */
-	uint32_t next, past;
-};
-
-struct fabric_requester {
-	/* The oldest packet that is not acknowledged, the next to be sent, and the first that never was. */
-	uint32_t unacknowledged, next, end;
-	/* Retries allowed (IBA 9.7.6; 7 RNR retries mean no limit), and used since the last acknowledgement. */
-	uint8_t retry_limit, rnr_limit, retries, rnr_retries;
-	/* Maximum number of reads in flight, and the present ones, oldest first. */
-	uint8_t read_limit, read_count;
-	/* A gap in a response was seen, and no missing packet has arrived since. */
-	bool asked_again;
-	struct fabric_reading reads[FABRIC_MAX_READS];
-};
-
-enum fabric_failure {
-	FABRIC_NO_FAILURE,
-	FABRIC_RETRY_EXCEEDED,
-	FABRIC_RNR_RETRY_EXCEEDED,
-	FABRIC_REMOTE_INVALID_REQUEST,
-	FABRIC_REMOTE_ACCESS_ERROR,
-	FABRIC_REMOTE_OPERATION_ERROR,
-};
-
-/* Next step of the requester: continue at next, at once or after wait_us; or end the connection. */
-struct fabric_step {
-	uint32_t wait_us;
-	enum fabric_failure failure;
-};
-
-ENTRY void fabric_requester_start(struct fabric_requester *requester, uint32_t psn, uint8_t retry_limit,
-				  uint8_t rnr_limit);
-/*
- * True if a request of this many PSNs may be sent now: at most half of the PSNs are in flight, and as many reads as
- * allowed.
- */
-static inline bool fabric_requester_may_send(const struct fabric_requester *requester, uint32_t packets, bool read)
-{
-	return requester->next != requester->end ||
-	       (fabric_psn_distance(requester->unacknowledged, requester->end) + packets <= FABRIC_PSN_MASK / 2 &&
-		(!read || requester->read_count < requester->read_limit));
-}
-/* The packet next was sent. */
-ENTRY void fabric_requester_sent(struct fabric_requester *requester);
-/* A request to read was sent, with next as its PSN and a response of this many packets. */
-ENTRY void fabric_requester_sent_read(struct fabric_requester *requester, uint32_t packets);
-/* An ACK or a NAK arrived. */
-ENTRY struct fabric_step fabric_requester_answered(struct fabric_requester *requester, uint32_t psn, uint32_t aeth);
-/* A packet of a response arrived. take: it is the next one, and now acknowledged. */
-ENTRY struct fabric_step fabric_requester_response(struct fabric_requester *requester, uint32_t psn, bool *take);
-/* No answer arrived within the local ACK timeout. */
-ENTRY struct fabric_step fabric_requester_timed_out(struct fabric_requester *requester);
-
-struct fabric_responder {
-	uint32_t expected, messages;
-	/* Bytes of the message in progress, and announced bytes of an RDMA WRITE. */
-	uint32_t received, announced;
-	bool in_message, writing, nak_sent;
-};
-
-enum fabric_verdict {
-	/* The packet changes nothing and gets no answer. */
-	FABRIC_DISCARD,
-	/* The packet is answered, and not accepted: AETH and PSN are in struct fabric_answer. */
-	FABRIC_ANSWER,
-	/* The peer broke the protocol: answered as above, and the connection ends. */
-	FABRIC_REFUSE,
-	/* The next packet of a message: to be accepted, or refused by one of the calls below. */
-	FABRIC_TAKE,
-	/* A repeated request to read: its response is to be sent again, from the request's PSN on. */
-	FABRIC_READ_AGAIN,
-};
-
-struct fabric_answer {
-	uint32_t psn, aeth;
-};
-
-ENTRY void fabric_responder_start(struct fabric_responder *responder, uint32_t psn);
-ENTRY enum fabric_verdict fabric_responder_look(struct fabric_responder *responder,
-						const struct fabric_headers *headers, uint32_t path_mtu,
-						struct fabric_answer *answer);
-/* The packet's bytes are in place, at offset received. */
-ENTRY struct fabric_answer fabric_responder_take(struct fabric_responder *responder,
-						 const struct fabric_headers *headers);
-/* The request to read will be answered, by packets with this AETH from this PSN on. */
-ENTRY struct fabric_answer fabric_responder_take_read(struct fabric_responder *responder,
-						      const struct fabric_headers *headers, uint32_t path_mtu);
-/* The AETH of a response that is sent again. */
-ENTRY struct fabric_answer fabric_responder_read_again(const struct fabric_responder *responder,
-						       const struct fabric_headers *headers);
-/* No receive is posted for the new message; rnr_timer is the queue pair's (IBA 9.7.5.2.8, as encoded). */
-ENTRY struct fabric_answer fabric_responder_not_ready(const struct fabric_responder *responder, uint8_t rnr_timer);
-enum fabric_nak { FABRIC_NAK_INVALID_REQUEST = 1, FABRIC_NAK_REMOTE_ACCESS = 2, FABRIC_NAK_REMOTE_OPERATION = 3 };
-ENTRY struct fabric_answer fabric_responder_nak(const struct fabric_responder *responder, enum fabric_nak reason);
-/* AETH of such a NAK, for remote access. */
-static inline bool fabric_refuses_access(uint32_t aeth) { return aeth >> 24 == (0x60 | FABRIC_NAK_REMOTE_ACCESS); }
-
-/* Number of packets of a message, or of a response. */
-static inline uint32_t fabric_packets(uint32_t bytes, uint32_t path_mtu)
-{
-	return bytes <= path_mtu ? 1 : (bytes - 1) / path_mtu + 1;
-}
 
 /*
  * Offloads for the IPv4 packet inside an IPoIB datagram, whose payload begins with the encapsulation. fill: completes

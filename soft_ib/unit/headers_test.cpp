@@ -66,9 +66,9 @@ TEST(Headers, headers_of_every_opcode_survive_the_wire)
 {
     // By opcode, bytes of headers behind LRH and BTH: RETH 16, AETH 4, immediate data 4, DETH 8.
     const std::map<unsigned int, unsigned int> extensions = {
-        {0x00, 0}, {0x01, 0}, {0x02, 0}, {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16},
-        {0x07, 0}, {0x08, 0}, {0x09, 4}, {0x0a, 16}, {0x0b, 20}, {0x0c, 16}, {0x0d, 4},
-        {0x0e, 0}, {0x0f, 4}, {0x10, 4}, {0x11, 4},  {0x64, 8},  {0x65, 12},
+        {0x00, 0}, {0x01, 0}, {0x02, 0},  {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16}, {0x07, 0},
+        {0x08, 0}, {0x09, 4}, {0x0a, 16}, {0x0b, 20}, {0x0c, 16}, {0x0d, 4},  {0x0e, 0},  {0x0f, 4},
+        {0x10, 4}, {0x11, 4}, {0x16, 4},  {0x17, 4},  {0x64, 8},  {0x65, 12},
     };
     for (const auto& [opcode, extension] : extensions) {
         fabric_headers h{};
@@ -86,7 +86,7 @@ TEST(Headers, headers_of_every_opcode_survive_the_wire)
             h.remote_address = 0x0123456789abcdef, h.remote_key = 0x11223344, h.remote_bytes = 0x55667788;
         if (fabric_in(h.opcode, FABRIC_WITH_AETH))
             h.aeth = 0x1f000007;
-        if (fabric_has_immediate(h.opcode))
+        if (fabric_has_immediate(h.opcode) || fabric_in(h.opcode, FABRIC_WITH_IETH))
             h.immediate = 0x99aabbcc;
         std::uint8_t wire[FABRIC_MAX_HEADER_BYTES];
         const unsigned int bytes = fabric_build_headers(&h, wire);

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include <core.h>
+#include <connections.h>
 
 namespace {
 
@@ -141,6 +141,22 @@ TEST_F(Responder, packets_in_order_are_accepted_and_messages_counted)
     EXPECT_EQ(answer.psn, 12U);
     EXPECT_EQ(answer.aeth, good << 24 | 1U);
     EXPECT_EQ(r.received, 0U);
+    EXPECT_FALSE(r.in_message);
+}
+
+TEST_F(Responder, sends_may_end_with_a_key_to_invalidate)
+{
+    auto only = request(FABRIC_RC_SEND_ONLY_INVALIDATE, 10, 4), first = request(FABRIC_RC_SEND_FIRST, 11);
+    auto last = request(FABRIC_RC_SEND_LAST_INVALIDATE, 12, 4);
+    ASSERT_EQ(look(only), FABRIC_TAKE);
+    fabric_responder_take(&r, &only);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_LAST_INVALIDATE, 11, 4)), FABRIC_REFUSE) << "nothing to end";
+    ASSERT_EQ(look(first), FABRIC_TAKE);
+    fabric_responder_take(&r, &first);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY_INVALIDATE, 12, 4)), FABRIC_REFUSE) << "in a message";
+    ASSERT_EQ(look(last), FABRIC_TAKE);
+    answer = fabric_responder_take(&r, &last);
+    EXPECT_EQ(answer.aeth, good << 24 | 2U);
     EXPECT_FALSE(r.in_message);
 }
 

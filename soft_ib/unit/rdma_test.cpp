@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include <core.h>
+#include <connections.h>
 
 namespace {
 
