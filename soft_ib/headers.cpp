@@ -10,7 +10,7 @@ using namespace soft_ib;
 namespace {
 
 constexpr unsigned int lrh_bytes = 8, grh_bytes = 40, bth_bytes = 12, deth_bytes = 8, aeth_bytes = 4;
-constexpr unsigned int reth_bytes = 16, immediate_bytes = 4;
+constexpr unsigned int reth_bytes = 16, immediate_bytes = 4, atomic_eth_bytes = 28, atomic_ack_bytes = 8;
 constexpr std::uint8_t management_lane = 15;
 constexpr std::uint8_t next_header_iba = 0x1b;
 constexpr std::uint8_t solicited_bit = 0x80;
@@ -25,7 +25,10 @@ constexpr bool has_last_word(std::uint8_t opcode)
 constexpr unsigned int count_extension_bytes(std::uint8_t opcode)
 {
     return (fabric_is_datagram(opcode) ? deth_bytes : 0) + (fabric_in(opcode, FABRIC_WITH_RETH) ? reth_bytes : 0) +
-           (fabric_in(opcode, FABRIC_WITH_AETH) ? aeth_bytes : 0) + (has_last_word(opcode) ? immediate_bytes : 0);
+           (fabric_in(opcode, FABRIC_WITH_AETH) ? aeth_bytes : 0) +
+           (fabric_in(opcode, FABRIC_ATOMICS) ? atomic_eth_bytes : 0) +
+           (opcode == FABRIC_RC_ATOMIC_ACKNOWLEDGE ? atomic_ack_bytes : 0) +
+           (has_last_word(opcode) ? immediate_bytes : 0);
 }
 
 // Headers behind the BTH, by opcode (IBA 9.2.1): a table, since every packet is counted at both ends of a cable.
@@ -43,7 +46,7 @@ unsigned int extension_bytes(std::uint8_t opcode) { return extensions.bytes[opco
 
 bool known(std::uint8_t opcode)
 {
-    return opcode <= FABRIC_RC_ACKNOWLEDGE || fabric_in(opcode, FABRIC_WITH_IETH) || fabric_is_datagram(opcode);
+    return opcode <= FABRIC_RC_FETCH_ADD || fabric_in(opcode, FABRIC_WITH_IETH) || fabric_is_datagram(opcode);
 }
 
 unsigned int header_bytes(const fabric_headers& h)
@@ -68,6 +71,14 @@ void build_extensions(const fabric_headers& h, std::uint8_t* at)
         store(at, h.aeth);
         at += aeth_bytes;
     }
+    if (fabric_in(h.opcode, FABRIC_ATOMICS)) {
+        store(at, h.remote_address);
+        store(at + 8, h.remote_key);
+        store(at + 12, h.operand);
+        store(at + 20, h.compare);
+    }
+    if (h.opcode == FABRIC_RC_ATOMIC_ACKNOWLEDGE)
+        store(at, h.operand);
     if (has_last_word(h.opcode))
         store(at, h.immediate);
 }
@@ -89,6 +100,14 @@ void parse_extensions(const std::uint8_t* at, fabric_headers& h)
         h.aeth = load<std::uint32_t>(at);
         at += aeth_bytes;
     }
+    if (fabric_in(h.opcode, FABRIC_ATOMICS)) {
+        h.remote_address = load<std::uint64_t>(at);
+        h.remote_key = load<std::uint32_t>(at + 8);
+        h.operand = load<std::uint64_t>(at + 12);
+        h.compare = load<std::uint64_t>(at + 20);
+    }
+    if (h.opcode == FABRIC_RC_ATOMIC_ACKNOWLEDGE)
+        h.operand = load<std::uint64_t>(at);
     if (has_last_word(h.opcode))
         h.immediate = load<std::uint32_t>(at);
 }

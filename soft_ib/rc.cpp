@@ -104,6 +104,8 @@ bool in_place(const fabric_responder& r, const fabric_headers& h, std::uint32_t 
     if (writes || h.opcode == FABRIC_RC_READ_REQUEST)
         if (!as_announced(r, h))
             return false;
+    if (fabric_in(h.opcode, FABRIC_ATOMICS))
+        return h.payload_bytes == 0 && h.remote_address % sizeof(std::uint64_t) == 0;
     if (!fabric_ends(h.opcode))
         return h.payload_bytes == path_mtu;
     return h.payload_bytes <= path_mtu && (begins || h.payload_bytes > 0);
@@ -114,6 +116,17 @@ bool was_read(const fabric_responder& r, const fabric_headers& h, std::uint32_t 
 {
     return h.opcode == FABRIC_RC_READ_REQUEST && h.payload_bytes == 0 && h.remote_bytes <= FABRIC_MAX_MESSAGE_BYTES &&
            fabric_packets(h.remote_bytes, path_mtu) <= fabric_psn_distance(h.psn, r.expected);
+}
+
+// The executed atomic operation of that PSN, or null: none of the last ones has it.
+const fabric_atomic* executed(const fabric_responder& r, std::uint32_t of_psn)
+{
+    for (std::uint32_t i = 0; i < std::min<std::uint32_t>(r.atomic_count, FABRIC_MAX_READS); ++i) {
+        const fabric_atomic& atomic = r.atomics[(r.atomic_count - 1 - i) % FABRIC_MAX_READS];
+        if (atomic.psn == of_psn)
+            return &atomic;
+    }
+    return nullptr;
 }
 
 } // namespace
@@ -211,6 +224,8 @@ fabric_verdict fabric_responder_look(fabric_responder* r, const fabric_headers* 
         // A duplicate: the sender missed the answer.
         if (was_read(*r, *h, path_mtu))
             return FABRIC_READ_AGAIN;
+        if (fabric_in(h->opcode, FABRIC_ATOMICS))
+            return executed(*r, h->psn) ? FABRIC_ATOMIC_AGAIN : FABRIC_DISCARD;
         // Answers with the last accepted PSN.
         *reply = answer(*r, r->expected - 1, ack);
         return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
@@ -251,6 +266,18 @@ fabric_answer fabric_responder_take_read(fabric_responder* r, const fabric_heade
     r->expected = psn(r->expected + fabric_packets(h->remote_bytes, path_mtu));
     ++r->messages;
     return answer(*r, h->psn, ack);
+}
+
+fabric_answer fabric_responder_take_atomic(fabric_responder* r, const fabric_headers* h, std::uint64_t original)
+{
+    r->atomics[r->atomic_count++ % FABRIC_MAX_READS] = {original, h->psn};
+    return fabric_responder_take(r, h);
+}
+
+std::uint64_t fabric_responder_original(const fabric_responder* r, const fabric_headers* h)
+{
+    const fabric_atomic* atomic = executed(*r, h->psn);
+    return atomic ? atomic->original : 0;
 }
 
 fabric_answer fabric_responder_read_again(const fabric_responder* r, const fabric_headers* h)

@@ -42,6 +42,7 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_srq_sge = soft_srq_sges;
 	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = FABRIC_MAX_READS;
 	attr->max_res_rd_atom = FABRIC_MAX_READS * attr->max_qp;
+	attr->atomic_cap = IB_ATOMIC_HCA;
 	attr->max_mcast_grp = 1024;
 	attr->max_mcast_qp_attach = 1024;
 	attr->max_total_mcast_qp_attach = 1 << 20;

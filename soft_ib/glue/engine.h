@@ -93,6 +93,8 @@ bool soft_map(struct soft_qp *qp, const struct ib_pd *pd, const struct elements 
 	      struct soft_pieces *pieces);
 /* True if the whole element is in such a region. */
 bool soft_may_access(struct soft_hca *hca, const struct ib_pd *pd, const struct ib_sge *element, int access);
+/* Executes an atomic operation on 8 bytes of memory. Returns false if they may not be accessed. */
+bool soft_atomic(struct soft_qp *qp, const struct fabric_headers *h, u64 *original);
 /* Fast registration: makes a key valid for memory that the consumer has listed, or invalid. False: it may not. */
 bool soft_register(struct soft_hca *hca, const struct ib_pd *pd, u32 key, int access);
 bool soft_invalidate(struct soft_hca *hca, const struct ib_pd *pd, u32 key);
@@ -126,11 +128,13 @@ void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const s
 /* Answers a request; FABRIC_REFUSE also takes the queue pair out of service. */
 void soft_rc_reply(struct soft_qp *qp, enum fabric_verdict verdict, struct fabric_answer answer, struct burst *burst);
 
-/* rdma.c: requests of the peer to read and write, under rq_lock; handles a new or repeated one. */
+/* rdma.c: requests of the peer to read, to write, and for atomic operations, under rq_lock; new or repeated ones. */
 enum fabric_verdict soft_rdma_read(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h,
 				   bool again, struct fabric_answer *answer);
 enum fabric_verdict soft_rdma_write(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
 				    struct fabric_answer *answer);
+enum fabric_verdict soft_rdma_atomic(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h,
+				     bool again, struct fabric_answer *answer);
 /* Sends the next packet of due responses. Returns false if none is due. */
 bool soft_rdma_answer(struct soft_qp *qp, struct burst *burst);
 /* Writes a packet of a response to its position in the read. Under sq_lock. */

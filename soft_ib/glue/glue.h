@@ -60,6 +60,7 @@ enum {
 	X(rnr_nak)                                                                                                     \
 	X(rdma_reads)                                                                                                  \
 	X(rdma_writes)                                                                                                 \
+	X(atomics)                                                                                                     \
 	X(regions)                                                                                                     \
 	X(fast_regions)                                                                                                \
 	X(registrations)                                                                                               \
@@ -185,11 +186,13 @@ struct soft_srq {
 	bool user;
 };
 
-/* A peer's RDMA READ: the part to be answered, from this PSN on. */
+/* A peer's RDMA READ: the part to be answered, from this PSN on; or its executed atomic operation. */
 struct soft_reading {
 	struct ib_sge memory;
+	/* Value before the atomic operation. */
+	u64 original;
 	u32 psn, aeth;
-	bool begun;
+	bool begun, atomic;
 };
 
 /* State of connections only. */

@@ -134,6 +134,36 @@ bool soft_map(struct soft_qp *qp, const struct ib_pd *pd, const struct elements 
 	return true;
 }
 
+/* A unit of 8 bytes, atomic for all HCAs and processors. */
+static bool execute(const struct fabric_headers *h, const struct soft_pieces *pieces, u64 *original)
+{
+	u64 address = pieces->sge[0].addr;
+
+	/* The address that a peer knows may be aligned while the memory is not. */
+	if (pieces->count != 1 || address % sizeof(u64))
+		return false;
+	if (h->opcode == FABRIC_RC_COMPARE_SWAP)
+		*original = cmpxchg64((u64 *)(uintptr_t)address, h->compare, h->operand);
+	else
+		*original = atomic64_fetch_add(h->operand, (atomic64_t *)(uintptr_t)address);
+	return true;
+}
+
+bool soft_atomic(struct soft_qp *qp, const struct fabric_headers *h, u64 *original)
+{
+	struct ib_sge memory = { .addr = h->remote_address, .length = sizeof(u64), .lkey = h->remote_key };
+	struct elements elements = { .sge = &memory, .sges = 1 };
+	struct soft_pieces pieces = { .locked = true };
+	unsigned long flags;
+	bool done;
+
+	read_lock_irqsave(&qp->hca->regions_lock, flags);
+	done = soft_map(qp, qp->ib.pd, &elements, sizeof(u64), IB_ACCESS_REMOTE_ATOMIC, &pieces) &&
+	       execute(h, &pieces, original);
+	read_unlock_irqrestore(&qp->hca->regions_lock, flags);
+	return done;
+}
+
 bool soft_names_region(const struct ib_sge *sge, int count)
 {
 	int i;

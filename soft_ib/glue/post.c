@@ -40,6 +40,19 @@ static void record_rdma(struct soft_send *send, const struct ib_send_wr *wr, u8 
 	send->headers.remote_key = rdma_wr(wr)->rkey;
 }
 
+static bool record_atomic(struct soft_send *send, const struct ib_atomic_wr *wr)
+{
+	bool swap = wr->wr.opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+
+	send->opcode = swap ? FABRIC_RC_COMPARE_SWAP : FABRIC_RC_FETCH_ADD;
+	send->completion = swap ? IB_WC_COMP_SWAP : IB_WC_FETCH_ADD;
+	send->headers.remote_address = wr->remote_addr;
+	send->headers.remote_key = wr->rkey;
+	send->headers.operand = swap ? wr->swap : wr->compare_add;
+	send->headers.compare = wr->compare_add;
+	return true;
+}
+
 static void record_last_word(struct soft_send *send, enum soft_last_word kind, u32 word)
 {
 	send->last_word = kind;
@@ -86,6 +99,9 @@ static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const stru
 	case IB_WR_RDMA_READ:
 		record_rdma(send, wr, FABRIC_RC_READ_REQUEST, IB_WC_RDMA_READ);
 		return connected && qp->rc.requester.read_limit;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return connected && qp->rc.requester.read_limit && record_atomic(send, atomic_wr(wr));
 	case IB_WR_REG_MR:
 		return connected && !qp->user && record_registration(send, reg_wr(wr));
 	case IB_WR_LOCAL_INV:
@@ -139,7 +155,7 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 	}
 	if (unlikely(soft_has_fast_regions(qp->hca)))
 		send->mapped |= soft_names_region(wr->sg_list, wr->num_sge);
-	if (bytes > FABRIC_MAX_MESSAGE_BYTES)
+	if (bytes > FABRIC_MAX_MESSAGE_BYTES || (fabric_in(send->opcode, FABRIC_ATOMICS) && bytes != sizeof(u64)))
 		return -EINVAL;
 	send->bytes = bytes;
 	if (qp->ib.qp_type != IB_QPT_RC)

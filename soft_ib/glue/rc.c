@@ -99,8 +99,8 @@ static u8 last_opcode(const struct soft_send *send, bool only)
 /* First, middle, last and only packets of RDMA WRITEs have opcodes in the same order as those of sends. */
 static u8 opcode_of(const struct soft_send *send, u32 index)
 {
-	if (send->opcode == FABRIC_RC_READ_REQUEST)
-		return FABRIC_RC_READ_REQUEST;
+	if (fabric_in(send->opcode, FABRIC_WITH_RESPONSE))
+		return send->opcode;
 	if (index == send->packets - 1)
 		return last_opcode(send, index == 0);
 	return send->opcode + (index ? FABRIC_RC_SEND_MIDDLE : FABRIC_RC_SEND_FIRST);
@@ -110,14 +110,14 @@ static u8 opcode_of(const struct soft_send *send, u32 index)
 static bool may_send(struct soft_qp *qp, const struct soft_send *send, u32 index)
 {
 	struct fabric_requester *requester = &qp->rc.requester;
-	bool read = send->opcode == FABRIC_RC_READ_REQUEST;
+	bool read = fabric_in(send->opcode, FABRIC_WITH_RESPONSE);
 
 	if (unlikely((send->flags & IB_SEND_FENCE) && requester->read_count && requester->next == requester->end))
 		return false;
 	return fabric_requester_may_send(requester, read ? send->packets - index : 1, read);
 }
 
-/* Headers of a packet for RDMA and immediate data. */
+/* Headers of a packet for RDMA, atomic operations and immediate data. */
 static void more_of_packet(struct soft_qp *qp, const struct soft_send *send, u32 index, struct fabric_headers *h)
 {
 	h->immediate = send->headers.immediate;
@@ -126,9 +126,15 @@ static void more_of_packet(struct soft_qp *qp, const struct soft_send *send, u32
 		h->remote_key = send->headers.remote_key;
 		h->remote_bytes = send->bytes - index * qp->rc.mtu;
 	}
-	if (h->opcode != FABRIC_RC_READ_REQUEST) {
+	if (!fabric_in(h->opcode, FABRIC_WITH_RESPONSE)) {
 		fabric_requester_sent(&qp->rc.requester);
 		return;
+	}
+	if (fabric_in(h->opcode, FABRIC_ATOMICS)) {
+		h->remote_address = send->headers.remote_address;
+		h->remote_key = send->headers.remote_key;
+		h->operand = send->headers.operand;
+		h->compare = send->headers.compare;
 	}
 	h->payload_bytes = 0;
 	fabric_requester_sent_read(&qp->rc.requester, send->packets - index);
@@ -366,7 +372,7 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	return true;
 }
 
-/* A packet of the response to a read: writes its data to the read's elements. */
+/* A packet of the response to a read or an atomic operation: writes its data to the request's elements. */
 static struct fabric_step take_response(struct soft_qp *qp, const struct frame *frame)
 {
 	u32 psn = frame->headers->psn, at;

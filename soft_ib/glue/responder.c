@@ -132,6 +132,23 @@ static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, cons
 	return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
 }
 
+/* Executes a request by the responder's verdict. Under rq_lock. */
+static enum fabric_verdict execute(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
+				   struct fabric_answer *answer, struct burst *burst)
+{
+	const struct fabric_headers *h = frame->headers;
+	enum fabric_verdict verdict = fabric_responder_look(&qp->rc.responder, h, qp->rc.mtu, answer);
+	bool again = verdict == FABRIC_READ_AGAIN || verdict == FABRIC_ATOMIC_AGAIN;
+
+	if (verdict != FABRIC_TAKE && !again)
+		return verdict;
+	if (!fabric_in(h->opcode, FABRIC_WITH_RESPONSE))
+		return take(slot, qp, frame, answer, burst);
+	if (h->opcode == FABRIC_RC_READ_REQUEST)
+		return soft_rdma_read(slot, qp, h, again, answer);
+	return soft_rdma_atomic(slot, qp, h, again, answer);
+}
+
 void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	struct fabric_answer answer;
@@ -145,12 +162,7 @@ void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const s
 		answer = fabric_responder_nak(&qp->rc.responder, FABRIC_NAK_REMOTE_OPERATION);
 		verdict = FABRIC_REFUSE;
 	} else {
-		verdict = fabric_responder_look(&qp->rc.responder, frame->headers, qp->rc.mtu, &answer);
-		if (verdict == FABRIC_READ_AGAIN ||
-		    (verdict == FABRIC_TAKE && frame->headers->opcode == FABRIC_RC_READ_REQUEST))
-			verdict = soft_rdma_read(slot, qp, frame->headers, verdict == FABRIC_READ_AGAIN, &answer);
-		else if (verdict == FABRIC_TAKE)
-			verdict = take(slot, qp, frame, &answer, burst);
+		verdict = execute(slot, qp, frame, &answer, burst);
 	}
 	verdict = hold_back(qp, verdict, answer);
 	spin_unlock_irqrestore(&qp->rq_lock, flags);

@@ -18,7 +18,8 @@ static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b -
  * in order. Neither handles time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.
  *
  * A request to read is one packet, and has the PSNs of all packets of its response, which acknowledge it. A request for
- * the rest of it starts at the PSN that is missing.
+ * the rest of it starts at the PSN that is missing. An atomic operation is such a request with a response of one
+ * packet; it is executed once, and its response kept for a repeated request.
  */
 struct fabric_reading {
 	/* PSNs of the response: the next to come, and the one after its last. */
@@ -30,7 +31,7 @@ struct fabric_requester {
 	uint32_t unacknowledged, next, end;
 	/* Retries allowed (IBA 9.7.6; 7 RNR retries mean no limit), and used since the last acknowledgement. */
 	uint8_t retry_limit, rnr_limit, retries, rnr_retries;
-	/* Maximum number of reads in flight, and the present ones, oldest first. */
+	/* Maximum number of reads and atomic operations in flight, and the present ones, oldest first. */
 	uint8_t read_limit, read_count;
 	/* A gap in a response was seen, and no missing packet has arrived since. */
 	bool asked_again;
@@ -66,7 +67,7 @@ static inline bool fabric_requester_may_send(const struct fabric_requester *requ
 }
 /* The packet next was sent. */
 ENTRY void fabric_requester_sent(struct fabric_requester *requester);
-/* A request to read was sent, with next as its PSN and a response of this many packets. */
+/* A request to read, or for an atomic operation, was sent, with next as its PSN and a response of this many packets. */
 ENTRY void fabric_requester_sent_read(struct fabric_requester *requester, uint32_t packets);
 /* An ACK or a NAK arrived. */
 ENTRY struct fabric_step fabric_requester_answered(struct fabric_requester *requester, uint32_t psn, uint32_t aeth);
@@ -75,11 +76,20 @@ ENTRY struct fabric_step fabric_requester_response(struct fabric_requester *requ
 /* No answer arrived within the local ACK timeout. */
 ENTRY struct fabric_step fabric_requester_timed_out(struct fabric_requester *requester);
 
+/* An executed atomic operation. */
+struct fabric_atomic {
+	uint64_t original;
+	uint32_t psn;
+};
+
 struct fabric_responder {
 	uint32_t expected, messages;
 	/* Bytes of the message in progress, and announced bytes of an RDMA WRITE. */
 	uint32_t received, announced;
 	bool in_message, writing, nak_sent;
+	/* The last atomic operations, a ring, and their number so far. */
+	struct fabric_atomic atomics[FABRIC_MAX_READS];
+	uint32_t atomic_count;
 };
 
 enum fabric_verdict {
@@ -93,6 +103,8 @@ enum fabric_verdict {
 	FABRIC_TAKE,
 	/* A repeated request to read: its response is to be sent again, from the request's PSN on. */
 	FABRIC_READ_AGAIN,
+	/* A repeated request for an atomic operation, which was executed: its response is to be sent again. */
+	FABRIC_ATOMIC_AGAIN,
 };
 
 struct fabric_answer {
@@ -109,6 +121,12 @@ ENTRY struct fabric_answer fabric_responder_take(struct fabric_responder *respon
 /* The request to read will be answered, by packets with this AETH from this PSN on. */
 ENTRY struct fabric_answer fabric_responder_take_read(struct fabric_responder *responder,
 						      const struct fabric_headers *headers, uint32_t path_mtu);
+/* The atomic operation is executed, and will be answered; original: the value before. */
+ENTRY struct fabric_answer fabric_responder_take_atomic(struct fabric_responder *responder,
+							const struct fabric_headers *headers, uint64_t original);
+/* The value before, of an atomic operation that is answered again. */
+ENTRY uint64_t fabric_responder_original(const struct fabric_responder *responder,
+					 const struct fabric_headers *headers);
 /* The AETH of a response that is sent again. */
 ENTRY struct fabric_answer fabric_responder_read_again(const struct fabric_responder *responder,
 						       const struct fabric_headers *headers);

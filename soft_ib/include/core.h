@@ -42,8 +42,8 @@ enum {
 	FABRIC_PKEYS = 128,
 	FABRIC_GUIDS = 8,
 	FABRIC_MAD_BYTES = 256,
-	/* LRH, GRH, BTH, and of the rest at most a RETH and immediate data. */
-	FABRIC_MAX_HEADER_BYTES = 8 + 40 + 12 + 16 + 4,
+	/* LRH, GRH, BTH, and of the rest at most an AtomicETH. */
+	FABRIC_MAX_HEADER_BYTES = 8 + 40 + 12 + 28,
 	FABRIC_PSN_MASK = 0xffffff,
 	FABRIC_PERMISSIVE_LID = 0xffff,
 	FABRIC_FIRST_MULTICAST_LID = 0xc000,
@@ -51,7 +51,7 @@ enum {
 	FABRIC_TRUNK = 0xff00,
 	/* Ingress of frames at a switch: with its number in bits 15:8, and the port's below. */
 	FABRIC_AT_SWITCH = 1 << 16,
-	/* RDMA READs in flight on a connection, and bytes of a message. */
+	/* RDMA READs and atomic operations in flight on a connection, and bytes of a message. */
 	FABRIC_MAX_READS = 16,
 	FABRIC_MAX_MESSAGE_BYTES = 1 << 30,
 };
@@ -110,6 +110,9 @@ enum fabric_opcode {
 	FABRIC_RC_READ_RESPONSE_LAST = 0x0f,
 	FABRIC_RC_READ_RESPONSE_ONLY = 0x10,
 	FABRIC_RC_ACKNOWLEDGE = 0x11,
+	FABRIC_RC_ATOMIC_ACKNOWLEDGE = 0x12,
+	FABRIC_RC_COMPARE_SWAP = 0x13,
+	FABRIC_RC_FETCH_ADD = 0x14,
 	FABRIC_RC_SEND_LAST_INVALIDATE = 0x16,
 	FABRIC_RC_SEND_ONLY_INVALIDATE = 0x17,
 	FABRIC_UD_SEND_ONLY = 0x64,
@@ -118,23 +121,27 @@ enum fabric_opcode {
 
 /* Opcodes of connections as sets: bit n is opcode n. */
 enum fabric_opcode_set {
+	FABRIC_ATOMICS = 1 << FABRIC_RC_COMPARE_SWAP | 1 << FABRIC_RC_FETCH_ADD,
+	/* Requests of one packet that have a response. */
+	FABRIC_WITH_RESPONSE = FABRIC_ATOMICS | 1 << FABRIC_RC_READ_REQUEST,
 	FABRIC_BEGIN_MESSAGES = 1 << FABRIC_RC_SEND_FIRST | 1 << FABRIC_RC_SEND_ONLY |
 				1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE |
 				1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_ONLY |
-				1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
-	FABRIC_END_MESSAGES =
-		1 << FABRIC_RC_SEND_LAST | 1 << FABRIC_RC_SEND_LAST_IMMEDIATE | 1 << FABRIC_RC_SEND_LAST_INVALIDATE |
-		1 << FABRIC_RC_SEND_ONLY | 1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE |
-		1 << FABRIC_RC_WRITE_LAST | 1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
-		1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
+				1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | FABRIC_WITH_RESPONSE,
+	FABRIC_END_MESSAGES = 1 << FABRIC_RC_SEND_LAST | 1 << FABRIC_RC_SEND_LAST_IMMEDIATE |
+			      1 << FABRIC_RC_SEND_LAST_INVALIDATE | 1 << FABRIC_RC_SEND_ONLY |
+			      1 << FABRIC_RC_SEND_ONLY_IMMEDIATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE |
+			      1 << FABRIC_RC_WRITE_LAST | 1 << FABRIC_RC_WRITE_LAST_IMMEDIATE |
+			      1 << FABRIC_RC_WRITE_ONLY | 1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | FABRIC_WITH_RESPONSE,
 	FABRIC_WRITES = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_MIDDLE | 1 << FABRIC_RC_WRITE_LAST |
 			1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY |
 			1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
 	FABRIC_REQUESTS =
 		FABRIC_BEGIN_MESSAGES | FABRIC_END_MESSAGES | 1 << FABRIC_RC_SEND_MIDDLE | 1 << FABRIC_RC_WRITE_MIDDLE,
 	FABRIC_RESPONSES = 1 << FABRIC_RC_READ_RESPONSE_FIRST | 1 << FABRIC_RC_READ_RESPONSE_MIDDLE |
-			   1 << FABRIC_RC_READ_RESPONSE_LAST | 1 << FABRIC_RC_READ_RESPONSE_ONLY,
-	/* Headers behind the BTH: a RETH, an AETH, immediate data, an IETH. */
+			   1 << FABRIC_RC_READ_RESPONSE_LAST | 1 << FABRIC_RC_READ_RESPONSE_ONLY |
+			   1 << FABRIC_RC_ATOMIC_ACKNOWLEDGE,
+	/* Headers behind the BTH, beside those of FABRIC_ATOMICS: a RETH, an AETH, immediate data, an IETH. */
 	FABRIC_WITH_RETH = 1 << FABRIC_RC_WRITE_FIRST | 1 << FABRIC_RC_WRITE_ONLY |
 			   1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE | 1 << FABRIC_RC_READ_REQUEST,
 	FABRIC_WITH_AETH = (FABRIC_RESPONSES & ~(1 << FABRIC_RC_READ_RESPONSE_MIDDLE)) | 1 << FABRIC_RC_ACKNOWLEDGE,
@@ -174,9 +181,14 @@ struct fabric_headers {
 	 * (IBA 9.7.5.1.2).
 	 */
 	uint32_t aeth;
-	/* RETH: the peer's memory to be written or read (IBA 9.3.3). */
+	/* RETH: the peer's memory to be written or read (IBA 9.3.3); AtomicETH: the same without the length. */
 	uint64_t remote_address;
 	uint32_t remote_key, remote_bytes;
+	/*
+	 * AtomicETH: the value to be stored or added, and the one to be compared (IBA 9.3.4). AtomicAckETH: the value
+	 * before, in the first of them.
+	 */
+	uint64_t operand, compare;
 	/* Immediate data, or the IETH: the peer's key that a send invalidates (IBA 9.3.6). */
 	uint32_t immediate;
 	uint32_t payload_bytes;

@@ -58,17 +58,18 @@ TEST(Headers, short_or_foreign_wire_bytes_are_rejected)
     fabric_headers back{};
     for (unsigned int cut = 0; cut < bytes; ++cut)
         EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << cut;
-    wire[8] = 0x13; // an atomic operation, which is not implemented
+    wire[8] = 0x15; // reserved
     EXPECT_FALSE(fabric_parse_headers(wire, bytes, &back));
 }
 
 TEST(Headers, headers_of_every_opcode_survive_the_wire)
 {
-    // By opcode, bytes of headers behind LRH and BTH: RETH 16, AETH 4, immediate data 4, DETH 8.
+    // By opcode, bytes of headers behind LRH and BTH: RETH 16, AETH 4, immediate data or IETH 4, DETH 8,
+    // AtomicETH 28, AtomicAckETH 8.
     const std::map<unsigned int, unsigned int> extensions = {
-        {0x00, 0}, {0x01, 0}, {0x02, 0},  {0x03, 4},  {0x04, 0},  {0x05, 4},  {0x06, 16}, {0x07, 0},
-        {0x08, 0}, {0x09, 4}, {0x0a, 16}, {0x0b, 20}, {0x0c, 16}, {0x0d, 4},  {0x0e, 0},  {0x0f, 4},
-        {0x10, 4}, {0x11, 4}, {0x16, 4},  {0x17, 4},  {0x64, 8},  {0x65, 12},
+        {0x00, 0},  {0x01, 0},  {0x02, 0},  {0x03, 4},  {0x04, 0}, {0x05, 4}, {0x06, 16}, {0x07, 0}, {0x08, 0},
+        {0x09, 4},  {0x0a, 16}, {0x0b, 20}, {0x0c, 16}, {0x0d, 4}, {0x0e, 0}, {0x0f, 4},  {0x10, 4}, {0x11, 4},
+        {0x12, 12}, {0x13, 28}, {0x14, 28}, {0x16, 4},  {0x17, 4}, {0x64, 8}, {0x65, 12},
     };
     for (const auto& [opcode, extension] : extensions) {
         fabric_headers h{};
@@ -84,6 +85,10 @@ TEST(Headers, headers_of_every_opcode_survive_the_wire)
             h.qkey = 0x0b1b, h.source_qpn = 0x789;
         if (fabric_in(h.opcode, FABRIC_WITH_RETH))
             h.remote_address = 0x0123456789abcdef, h.remote_key = 0x11223344, h.remote_bytes = 0x55667788;
+        if (fabric_in(h.opcode, FABRIC_ATOMICS))
+            h.remote_address = 0x0123456789abcde8, h.remote_key = 0x11223344, h.compare = 0xfedcba9876543210;
+        if (fabric_in(h.opcode, FABRIC_ATOMICS) || h.opcode == FABRIC_RC_ATOMIC_ACKNOWLEDGE)
+            h.operand = 0x8877665544332211;
         if (fabric_in(h.opcode, FABRIC_WITH_AETH))
             h.aeth = 0x1f000007;
         if (fabric_has_immediate(h.opcode) || fabric_in(h.opcode, FABRIC_WITH_IETH))
@@ -105,6 +110,8 @@ TEST(Headers, headers_of_every_opcode_survive_the_wire)
         EXPECT_EQ(back.remote_key, h.remote_key) << opcode;
         EXPECT_EQ(back.remote_bytes, h.remote_bytes) << opcode;
         EXPECT_EQ(back.immediate, h.immediate) << opcode;
+        EXPECT_EQ(back.operand, h.operand) << opcode;
+        EXPECT_EQ(back.compare, h.compare) << opcode;
         for (unsigned int cut = 0; cut < bytes; ++cut)
             EXPECT_FALSE(fabric_parse_headers(wire, cut, &back)) << opcode << ' ' << cut;
     }

@@ -245,6 +245,7 @@ struct Peer {
         case FABRIC_DISCARD:
             return;
         case FABRIC_REFUSE:
+        case FABRIC_ATOMIC_AGAIN:
             FAIL() << unsigned(h.opcode) << ' ' << h.psn;
         case FABRIC_ANSWER:
             late = answer;
