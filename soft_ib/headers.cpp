@@ -46,7 +46,10 @@ unsigned int extension_bytes(std::uint8_t opcode) { return extensions.bytes[opco
 
 bool known(std::uint8_t opcode)
 {
-    return opcode <= FABRIC_RC_FETCH_ADD || fabric_in(opcode, FABRIC_WITH_IETH) || fabric_is_datagram(opcode);
+    if (fabric_transport_of(opcode) == FABRIC_UNRELIABLE)
+        return opcode <= (FABRIC_UC | FABRIC_RC_WRITE_ONLY_IMMEDIATE);
+    return opcode <= FABRIC_RC_FETCH_ADD || opcode == FABRIC_RC_SEND_LAST_INVALIDATE ||
+           opcode == FABRIC_RC_SEND_ONLY_INVALIDATE || fabric_is_datagram(opcode);
 }
 
 unsigned int header_bytes(const fabric_headers& h)

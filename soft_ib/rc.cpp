@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Reliable connections: the requester's and the responder's rules (IBA 9.7), on packet numbers alone.
+// Connections: the requester's and the responder's rules (IBA 9.7, 9.8.2), on packet numbers alone.
 #include <algorithm>
 
 #include <connections.h>
@@ -243,6 +243,26 @@ fabric_verdict fabric_responder_look(fabric_responder* r, const fabric_headers* 
         return FABRIC_REFUSE;
     }
     return FABRIC_TAKE;
+}
+
+void fabric_responder_drop(fabric_responder* r)
+{
+    r->in_message = false;
+    r->received = 0;
+}
+
+fabric_verdict fabric_responder_look_unreliable(fabric_responder* r, const fabric_headers* h, std::uint32_t path_mtu)
+{
+    // A message may begin with any PSN: others are lost then.
+    if (fabric_begins(h->opcode)) {
+        fabric_responder_drop(r);
+        r->expected = h->psn;
+    }
+    const bool possible = h->opcode <= (FABRIC_UC | FABRIC_RC_WRITE_ONLY_IMMEDIATE);
+    if (possible && h->psn == r->expected && in_place(*r, *h, path_mtu))
+        return FABRIC_TAKE;
+    fabric_responder_drop(r);
+    return FABRIC_DISCARD;
 }
 
 fabric_answer fabric_responder_take(fabric_responder* r, const fabric_headers* h)

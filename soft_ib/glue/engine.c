@@ -175,10 +175,12 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 		qp = rcu_dereference(hca->gsi);
 	else
 		qp = xa_load(&hca->qps, h->destination_qpn);
-	if (!qp || (qp->ib.qp_type == IB_QPT_RC) == fabric_is_datagram(h->opcode))
+	if (!qp || qp->transport != fabric_transport_of(h->opcode))
 		COUNT(slot, drop_no_qp);
-	else if (qp->ib.qp_type == IB_QPT_RC)
+	else if (qp->transport == FABRIC_RELIABLE)
 		soft_rc_arrive(slot, qp, frame, burst);
+	else if (qp->transport == FABRIC_UNRELIABLE)
+		soft_uc_arrive(slot, qp, frame, burst);
 	else if (!soft_filter_receive(slot, qp, frame))
 		receive(slot, qp, frame, burst);
 }
@@ -382,11 +384,14 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 	enum ib_wc_status status = IB_WC_WR_FLUSH_ERR;
 	struct soft_send *send;
 	unsigned long flags;
+	bool last = true;
 
-	if (qp->ib.qp_type == IB_QPT_RC)
+	if (qp->transport == FABRIC_RELIABLE)
 		return soft_rc_step(qp, burst);
-	if (state == IB_QPS_ERR)
+	if (state == IB_QPS_ERR) {
+		soft_flush_message(qp, burst);
 		soft_flush_receives(qp, burst);
+	}
 	if (state != IB_QPS_RTS && state != IB_QPS_ERR && state != IB_QPS_SQE)
 		return false;
 	/* Pairs with the lock in post_send(): counted sends are filled in. */
@@ -395,10 +400,13 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 	send = &qp->sq[qp->sq_tail % qp->sq_size];
 	burst->frames++;
 	if (state == IB_QPS_RTS) {
-		status = soft_execute(qp, send, burst);
-		/* An error of its own stops the sends of a datagram queue pair, not the receives (IBA 10.3.1). */
+		status = qp->transport == FABRIC_DATAGRAM ? soft_execute(qp, send, burst) :
+							    soft_uc_execute(qp, send, &last, burst);
+		/* An error of its own stops the sends of an unreliable queue pair, not the receives (IBA 10.3.1). */
 		if (status != IB_WC_SUCCESS)
 			cmpxchg(&qp->state, IB_QPS_RTS, IB_QPS_SQE);
+		else if (!last)
+			return true;
 	}
 	/* The poller of the completion may post into the send's slot at once. */
 	spin_lock_irqsave(&qp->sq_lock, flags);

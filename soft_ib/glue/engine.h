@@ -119,10 +119,42 @@ static inline struct fabric_headers soft_rc_packet(const struct soft_qp *qp, u8 
 	h.pkey = port->pkeys[qp->pkey_index];
 	return h;
 }
+/* Opcode of a message's last or only packet. */
+static inline u8 soft_last_opcode(const struct soft_send *send, bool only)
+{
+	if (unlikely(send->last_word == SOFT_KEY_TO_INVALIDATE))
+		return only ? FABRIC_RC_SEND_ONLY_INVALIDATE : FABRIC_RC_SEND_LAST_INVALIDATE;
+	return send->opcode + (only ? FABRIC_RC_SEND_ONLY : FABRIC_RC_SEND_LAST) + send->last_word;
+}
+
+/*
+ * Opcode of one of a message's packets, whose number is known. First, middle, last and only packets of RDMA WRITEs have
+ * opcodes in the same order as those of sends.
+ */
+static inline u8 soft_opcode(const struct soft_send *send, u32 index)
+{
+	if (fabric_in(send->opcode, FABRIC_WITH_RESPONSE))
+		return send->opcode;
+	if (index == send->packets - 1)
+		return soft_last_opcode(send, index == 0);
+	return send->opcode + (index ? FABRIC_RC_SEND_MIDDLE : FABRIC_RC_SEND_FIRST);
+}
 /* Raises an asynchronous event of the queue pair. */
 void soft_rc_raise(struct soft_qp *qp, enum ib_event_type type);
 
-/* responder.c */
+/* The message in progress will not be finished, and a shared queue gives this queue pair no more receives. */
+void soft_flush_message(struct soft_qp *qp, struct burst *burst);
+
+/* uc.c: sends the next packet of a message on an unreliable connection; last: it was the last one. */
+enum ib_wc_status soft_uc_execute(struct soft_qp *qp, struct soft_send *send, bool *last, struct burst *burst);
+void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst);
+
+/* responder.c: parts of both kinds of connections, under rq_lock. */
+bool soft_take_receive(struct soft_qp *qp);
+void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h, u32 bytes,
+			   enum ib_wc_status status, struct burst *burst);
+/* Writes a packet of a send to its position. Returns false if the receive's elements are not in permitted memory. */
+bool soft_place_send(struct soft_qp *qp, u32 at, const struct frame *frame);
 void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
 			     struct burst *burst);
 /* Answers a request; FABRIC_REFUSE also takes the queue pair out of service. */

@@ -73,6 +73,7 @@ enum {
 	X(drop_pkey)                                                                                                   \
 	X(drop_no_qp)                                                                                                  \
 	X(drop_length)                                                                                                 \
+	X(drop_message)                                                                                                \
 	X(drop_route)                                                                                                  \
 	X(drop_fault)                                                                                                  \
 	X(cq_overrun)
@@ -195,7 +196,7 @@ struct soft_reading {
 	bool begun, atomic;
 };
 
-/* State of connections only. */
+/* State of connections only, of unreliable ones the path, the PSNs and the message that is received. */
 struct soft_connection {
 	/* The path, as header fields; the peer's queue pair is destination_qpn. */
 	struct fabric_headers path;
@@ -235,6 +236,8 @@ struct soft_qp {
 	enum ib_qp_state state;
 	u32 qkey, psn;
 	u16 pkey_index;
+	/* Kind of the packets that it receives. */
+	enum fabric_transport transport;
 	/* user: the elements of its work requests have keys of regions. */
 	bool signal_all, segments, user;
 	/* Access granted to the peer: IB_ACCESS_REMOTE_*. */
@@ -401,6 +404,8 @@ enum { SOFT_PSEUDO_HEADER_BYTES = 20, SOFT_ENCAPSULATION_BYTES = 4 };
 extern const struct ib_device_ops soft_memory_ops;
 /* True if one of a kernel's elements has a region's key. */
 bool soft_names_region(const struct ib_sge *sge, int count);
+
+static inline bool soft_is_connected(const struct soft_qp *qp) { return qp->transport != FABRIC_DATAGRAM; }
 
 /* rc.c */
 void soft_rc_init(struct soft_qp *qp);

@@ -79,7 +79,7 @@ static bool record_invalidation(struct soft_send *send, u32 key)
 /* Fields of other operations than sends. Returns false if the queue pair cannot do the operation. */
 static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const struct ib_send_wr *wr)
 {
-	bool connected = qp->ib.qp_type == IB_QPT_RC;
+	bool connected = soft_is_connected(qp), reliable = qp->transport == FABRIC_RELIABLE;
 
 	switch (wr->opcode) {
 	case IB_WR_LSO:
@@ -89,7 +89,7 @@ static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const stru
 		return true;
 	case IB_WR_SEND_WITH_INV:
 		record_last_word(send, SOFT_KEY_TO_INVALIDATE, wr->ex.invalidate_rkey);
-		return connected;
+		return reliable;
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 		record_last_word(send, SOFT_IMMEDIATE, be32_to_cpu(wr->ex.imm_data));
 		fallthrough;
@@ -98,14 +98,14 @@ static bool record_opcode(struct soft_qp *qp, struct soft_send *send, const stru
 		return connected;
 	case IB_WR_RDMA_READ:
 		record_rdma(send, wr, FABRIC_RC_READ_REQUEST, IB_WC_RDMA_READ);
-		return connected && qp->rc.requester.read_limit;
+		return reliable && qp->rc.requester.read_limit;
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return connected && qp->rc.requester.read_limit && record_atomic(send, atomic_wr(wr));
+		return reliable && qp->rc.requester.read_limit && record_atomic(send, atomic_wr(wr));
 	case IB_WR_REG_MR:
-		return connected && !qp->user && record_registration(send, reg_wr(wr));
+		return reliable && !qp->user && record_registration(send, reg_wr(wr));
 	case IB_WR_LOCAL_INV:
-		return connected && !qp->user && record_invalidation(send, wr->ex.invalidate_rkey);
+		return reliable && !qp->user && record_invalidation(send, wr->ex.invalidate_rkey);
 	default:
 		return false;
 	}
@@ -158,7 +158,7 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 	if (bytes > FABRIC_MAX_MESSAGE_BYTES || (fabric_in(send->opcode, FABRIC_ATOMICS) && bytes != sizeof(u64)))
 		return -EINVAL;
 	send->bytes = bytes;
-	if (qp->ib.qp_type != IB_QPT_RC)
+	if (!soft_is_connected(qp))
 		fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
 	send->headers.solicited = wr->send_flags & IB_SEND_SOLICITED;
 	qp->sq_head++;

@@ -9,10 +9,8 @@ static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 {
 	if (attr->srq && attr->qp_type != IB_QPT_RC)
 		return -EOPNOTSUPP;
-	if (user && attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_RC)
-		return -EOPNOTSUPP;
-	if (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI && attr->qp_type != IB_QPT_UD &&
-	    attr->qp_type != IB_QPT_RC)
+	if (attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_RC && attr->qp_type != IB_QPT_UC &&
+	    (user || (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI)))
 		return -EOPNOTSUPP;
 	if (attr->cap.max_send_sge > SOFT_MAX_SGES || attr->cap.max_recv_sge > SOFT_MAX_SGES ||
 	    attr->cap.max_send_wr > SOFT_MAX_QUEUE || attr->cap.max_recv_wr > SOFT_MAX_QUEUE ||
@@ -46,6 +44,18 @@ static int number_qp(struct soft_qp *qp, const struct ib_qp_init_attr *attr)
 			       &hca->next_qpn, GFP_KERNEL);
 }
 
+static enum fabric_transport transport_of(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return FABRIC_RELIABLE;
+	case IB_QPT_UC:
+		return FABRIC_UNRELIABLE;
+	default:
+		return FABRIC_DATAGRAM;
+	}
+}
+
 static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct soft_qp *qp = to_qp(ib);
@@ -56,6 +66,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 		return ret;
 	qp->hca = hca;
 	qp->state = IB_QPS_RESET;
+	qp->transport = transport_of(attr->qp_type);
 	qp->cap = attr->cap;
 	qp->srq = attr->srq ? to_srq(attr->srq) : NULL;
 	qp->segments = attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO;
@@ -159,7 +170,7 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 		WRITE_ONCE(qp->pkey_index, attr->pkey_index % FABRIC_PKEYS);
 	if (mask & IB_QP_SQ_PSN)
 		qp->psn = attr->sq_psn;
-	if (ib->qp_type == IB_QPT_RC)
+	if (soft_is_connected(qp))
 		soft_rc_modify(qp, attr, mask);
 	if (!(mask & IB_QP_STATE))
 		return 0;
@@ -187,7 +198,7 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 	attr->qp_access_flags = qp->access;
 	attr->max_rd_atomic = qp->rc.requester.read_limit;
 	attr->max_dest_rd_atomic = qp->rc.max_readings;
-	attr->sq_psn = qp->ib.qp_type == IB_QPT_RC ? qp->rc.requester.next : qp->psn & FABRIC_PSN_MASK;
+	attr->sq_psn = soft_is_connected(qp) ? qp->rc.requester.next : qp->psn & FABRIC_PSN_MASK;
 	attr->rq_psn = qp->rc.responder.expected;
 	attr->cap = init->cap = qp->cap;
 	return 0;

@@ -88,24 +88,6 @@ static struct soft_send *next_send(struct soft_qp *qp, u32 *packet_of_send)
 	return NULL;
 }
 
-/* Opcode of a message's last or only packet. */
-static u8 last_opcode(const struct soft_send *send, bool only)
-{
-	if (unlikely(send->last_word == SOFT_KEY_TO_INVALIDATE))
-		return only ? FABRIC_RC_SEND_ONLY_INVALIDATE : FABRIC_RC_SEND_LAST_INVALIDATE;
-	return send->opcode + (only ? FABRIC_RC_SEND_ONLY : FABRIC_RC_SEND_LAST) + send->last_word;
-}
-
-/* First, middle, last and only packets of RDMA WRITEs have opcodes in the same order as those of sends. */
-static u8 opcode_of(const struct soft_send *send, u32 index)
-{
-	if (fabric_in(send->opcode, FABRIC_WITH_RESPONSE))
-		return send->opcode;
-	if (index == send->packets - 1)
-		return last_opcode(send, index == 0);
-	return send->opcode + (index ? FABRIC_RC_SEND_MIDDLE : FABRIC_RC_SEND_FIRST);
-}
-
 /* True if the window has space for this many PSNs, and reads that block are complete. */
 static bool may_send(struct soft_qp *qp, const struct soft_send *send, u32 index)
 {
@@ -146,7 +128,7 @@ static void next_packet(struct soft_qp *qp, const struct soft_send *send, u32 in
 {
 	u32 bytes;
 
-	*h = soft_rc_packet(qp, opcode_of(send, index), qp->rc.requester.next);
+	*h = soft_rc_packet(qp, soft_opcode(send, index), qp->rc.requester.next);
 	frame->headers = h;
 	frame->sge = send->sge;
 	frame->sges = send->sges;
@@ -268,8 +250,7 @@ static void flush_sends(struct soft_qp *qp, struct burst *burst)
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 }
 
-/* The message in progress will not be finished, and a shared queue gives this queue pair no more receives. */
-static void flush_message(struct soft_qp *qp, struct burst *burst)
+void soft_flush_message(struct soft_qp *qp, struct burst *burst)
 {
 	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
 	bool taken, tell;
@@ -316,7 +297,7 @@ static bool flush_failed(struct soft_qp *qp, struct burst *burst)
 	if (READ_ONCE(qp->state) != IB_QPS_ERR)
 		return false;
 	flush_sends(qp, burst);
-	flush_message(qp, burst);
+	soft_flush_message(qp, burst);
 	soft_flush_receives(qp, burst);
 	return true;
 }

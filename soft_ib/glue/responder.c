@@ -33,8 +33,7 @@ static enum fabric_verdict hold_back(struct soft_qp *qp, enum fabric_verdict ver
 	return FABRIC_DISCARD;
 }
 
-/* Under rq_lock. */
-static bool take_receive(struct soft_qp *qp)
+bool soft_take_receive(struct soft_qp *qp)
 {
 	struct soft_recv *next;
 
@@ -47,8 +46,8 @@ static bool take_receive(struct soft_qp *qp)
 	return true;
 }
 
-static void complete_receive(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h, u32 bytes,
-			     enum ib_wc_status status, struct burst *burst)
+void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h, u32 bytes,
+			   enum ib_wc_status status, struct burst *burst)
 {
 	struct ib_wc wc = {
 		.wr_id = qp->rc.recv.wr_id,
@@ -80,8 +79,7 @@ static void complete_receive(struct soft_slot *slot, struct soft_qp *qp, const s
 		COUNT(slot, drop_length);
 }
 
-/* Returns false if the receive's elements are not in permitted memory. */
-static bool place(struct soft_qp *qp, u32 at, const struct frame *frame)
+bool soft_place_send(struct soft_qp *qp, u32 at, const struct frame *frame)
 {
 	struct elements to = { .sge = qp->rc.recv.sge, .sges = qp->rc.recv.sges, .offset = at };
 
@@ -102,7 +100,7 @@ static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, cons
 
 	/* A write takes a receive only for immediate data. */
 	if (writes ? fabric_has_immediate(h->opcode) : fabric_begins(h->opcode)) {
-		if (soft_every(READ_ONCE(slot->rnr_every), &slot->rnr_of) || !take_receive(qp)) {
+		if (soft_every(READ_ONCE(slot->rnr_every), &slot->rnr_of) || !soft_take_receive(qp)) {
 			COUNT(slot, rnr_nak);
 			*answer = fabric_responder_not_ready(responder, qp->rc.rnr_timer);
 			return FABRIC_ANSWER;
@@ -113,22 +111,22 @@ static enum fabric_verdict take(struct soft_slot *slot, struct soft_qp *qp, cons
 		if (soft_rdma_write(slot, qp, frame, answer) == FABRIC_REFUSE)
 			return FABRIC_REFUSE;
 	} else if (offset + h->payload_bytes > soft_recv_bytes(&qp->rc.recv)) {
-		complete_receive(slot, qp, h, 0, IB_WC_LOC_LEN_ERR, burst);
+		soft_complete_receive(slot, qp, h, 0, IB_WC_LOC_LEN_ERR, burst);
 		*answer = fabric_responder_nak(responder, FABRIC_NAK_INVALID_REQUEST);
 		return FABRIC_REFUSE;
-	} else if (!place(qp, offset, frame)) {
-		complete_receive(slot, qp, h, 0, IB_WC_LOC_PROT_ERR, burst);
+	} else if (!soft_place_send(qp, offset, frame)) {
+		soft_complete_receive(slot, qp, h, 0, IB_WC_LOC_PROT_ERR, burst);
 		*answer = fabric_responder_nak(responder, FABRIC_NAK_REMOTE_OPERATION);
 		return FABRIC_REFUSE;
 	}
 	if (unlikely(fabric_in(h->opcode, FABRIC_WITH_IETH)) && !soft_invalidate(qp->hca, qp->ib.pd, h->immediate)) {
-		complete_receive(slot, qp, h, 0, IB_WC_REM_INV_REQ_ERR, burst);
+		soft_complete_receive(slot, qp, h, 0, IB_WC_REM_INV_REQ_ERR, burst);
 		*answer = fabric_responder_nak(responder, FABRIC_NAK_REMOTE_ACCESS);
 		return FABRIC_REFUSE;
 	}
 	*answer = fabric_responder_take(responder, h);
 	if (fabric_ends(h->opcode) && qp->rc.recv_taken)
-		complete_receive(slot, qp, h, offset + h->payload_bytes, IB_WC_SUCCESS, burst);
+		soft_complete_receive(slot, qp, h, offset + h->payload_bytes, IB_WC_SUCCESS, burst);
 	return h->ack_request ? FABRIC_ANSWER : FABRIC_DISCARD;
 }
 

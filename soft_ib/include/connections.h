@@ -137,6 +137,16 @@ ENTRY struct fabric_answer fabric_responder_nak(const struct fabric_responder *r
 /* AETH of such a NAK, for remote access. */
 static inline bool fabric_refuses_access(uint32_t aeth) { return aeth >> 24 == (0x60 | FABRIC_NAK_REMOTE_ACCESS); }
 
+/*
+ * Unreliable connections (IBA 9.8.2) have the same responder, without answers: a message of which a packet is missing
+ * is dropped as a whole. Returns FABRIC_TAKE, or FABRIC_DISCARD: the packet is dropped, and the message in progress
+ * with it.
+ */
+ENTRY enum fabric_verdict fabric_responder_look_unreliable(struct fabric_responder *responder,
+							   const struct fabric_headers *headers, uint32_t path_mtu);
+/* The rest of the message in progress is dropped, whose packet was to be accepted. */
+ENTRY void fabric_responder_drop(struct fabric_responder *responder);
+
 /* Number of packets of a message, or of a response. */
 static inline uint32_t fabric_packets(uint32_t bytes, uint32_t path_mtu)
 {

@@ -115,11 +115,13 @@ enum fabric_opcode {
 	FABRIC_RC_FETCH_ADD = 0x14,
 	FABRIC_RC_SEND_LAST_INVALIDATE = 0x16,
 	FABRIC_RC_SEND_ONLY_INVALIDATE = 0x17,
+	/* Added to opcodes of sends and writes on unreliable connections. */
+	FABRIC_UC = 0x20,
 	FABRIC_UD_SEND_ONLY = 0x64,
 	FABRIC_UD_SEND_ONLY_IMMEDIATE = 0x65,
 };
 
-/* Opcodes of connections as sets: bit n is opcode n. */
+/* Opcodes of connections as sets: bit n is opcode n, with FABRIC_UC or without. */
 enum fabric_opcode_set {
 	FABRIC_ATOMICS = 1 << FABRIC_RC_COMPARE_SWAP | 1 << FABRIC_RC_FETCH_ADD,
 	/* Requests of one packet that have a response. */
@@ -149,7 +151,13 @@ enum fabric_opcode_set {
 				1 << FABRIC_RC_WRITE_LAST_IMMEDIATE | 1 << FABRIC_RC_WRITE_ONLY_IMMEDIATE,
 	FABRIC_WITH_IETH = 1 << FABRIC_RC_SEND_LAST_INVALIDATE | 1 << FABRIC_RC_SEND_ONLY_INVALIDATE,
 };
-static FABRIC_INLINE bool fabric_in(uint8_t opcode, uint32_t set) { return opcode < 32 && (set >> opcode & 1); }
+static FABRIC_INLINE bool fabric_in(uint8_t opcode, uint32_t set)
+{
+	return opcode < 2 * FABRIC_UC && (set >> (opcode & 31) & 1);
+}
+/* The transport of a packet: the upper bits of its opcode. */
+enum fabric_transport { FABRIC_RELIABLE = 0, FABRIC_UNRELIABLE = 1, FABRIC_DATAGRAM = 3 };
+static FABRIC_INLINE unsigned int fabric_transport_of(uint8_t opcode) { return opcode >> 5; }
 static FABRIC_INLINE bool fabric_is_datagram(uint8_t opcode)
 {
 	return opcode == FABRIC_UD_SEND_ONLY || opcode == FABRIC_UD_SEND_ONLY_IMMEDIATE;
