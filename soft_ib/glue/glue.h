@@ -30,6 +30,8 @@ enum {
 	SOFT_MAX_CQES = 1 << 20,
 	SOFT_BURST = 32,
 	SOFT_MAX_LSO_HEADER = 128,
+	/* Bytes of inline data, which are kept in the place of an LSO's header. */
+	SOFT_MAX_INLINE = SOFT_MAX_LSO_HEADER,
 	SOFT_MAX_FRAME = 4096,
 	/* Pages of a region for fast registration. */
 	SOFT_MAX_REG_PAGES = 512,
@@ -169,6 +171,7 @@ struct soft_send {
 	struct fabric_headers headers;
 	/* LSO: bytes of headers of each segment, and of data in each, or 0. */
 	u32 header_bytes, segment_bytes;
+	/* LSO's headers, or inline data. */
 	u8 header[SOFT_MAX_LSO_HEADER];
 	/* PSNs of a message whose first packet was sent. */
 	u32 first_psn, packets;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Posting to queue pairs: work requests are only recorded; engine.c executes them, in softirq context. */
 #include "engine.h"
+#include <linux/uaccess.h>
 #include <regions.h>
 
 static void fill_headers(struct soft_qp *qp, const struct ib_ud_wr *ud, u32 bytes, struct fabric_headers *h)
@@ -122,16 +123,49 @@ static int check_send(const struct soft_qp *qp, const struct ib_send_wr *wr)
 		return -EINVAL;
 	if ((wr->send_flags & IB_SEND_IP_CSUM) && (!soft_have_offloads || qp->user))
 		return -EINVAL;
-	if ((wr->send_flags & IB_SEND_INLINE) && qp->user)
+	if ((wr->send_flags & IB_SEND_INLINE) && !qp->cap.max_inline_data)
 		return -EINVAL;
 	return 0;
 }
 
-static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
+/* Elements with keys, which are read when the work request is executed. Returns their bytes. */
+static u64 record_elements(struct soft_qp *qp, struct soft_send *send, const struct ib_send_wr *wr)
+{
+	u64 bytes = 0;
+	int i;
+
+	send->sges = wr->num_sge;
+	send->mapped = qp->user;
+	for (i = 0; i < wr->num_sge; i++) {
+		send->sge[i] = wr->sg_list[i];
+		bytes += wr->sg_list[i].length;
+	}
+	if (unlikely(soft_has_fast_regions(qp->hca)))
+		send->mapped |= soft_names_region(wr->sg_list, wr->num_sge);
+	return bytes;
+}
+
+/* Bytes that the consumer may overwrite once the work request is posted. */
+struct inline_data {
+	u32 bytes;
+	u8 data[SOFT_MAX_INLINE];
+};
+
+static u64 record_inline(struct soft_send *send, const struct inline_data *from)
+{
+	memcpy(send->header, from->data, from->bytes);
+	send->mapped = false;
+	send->sges = 1;
+	send->sge[0] = (struct ib_sge){ .addr = (uintptr_t)send->header, .length = from->bytes };
+	return from->bytes;
+}
+
+/* data: inline data, or NULL. Under sq_lock. */
+static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr, const struct inline_data *data)
 {
 	struct soft_send *send = &qp->sq[qp->sq_head % qp->sq_size];
-	u64 bytes = 0;
-	int i, ret = check_send(qp, wr);
+	int ret = check_send(qp, wr);
+	u64 bytes;
 
 	if (ret)
 		return ret;
@@ -144,17 +178,13 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 	send->executed = false;
 	if (unlikely(wr->opcode != IB_WR_SEND) && !record_opcode(qp, send, wr))
 		return -EINVAL;
+	/* Only what is sent can be inline. */
+	if (unlikely(data) && (send->segment_bytes || send->local || fabric_in(send->opcode, FABRIC_WITH_RESPONSE)))
+		return -EINVAL;
 	send->wr_id = wr->wr_id;
 	send->flags = wr->send_flags;
-	send->sges = wr->num_sge;
 	send->packets = 0;
-	send->mapped = qp->user;
-	for (i = 0; i < wr->num_sge; i++) {
-		send->sge[i] = wr->sg_list[i];
-		bytes += wr->sg_list[i].length;
-	}
-	if (unlikely(soft_has_fast_regions(qp->hca)))
-		send->mapped |= soft_names_region(wr->sg_list, wr->num_sge);
+	bytes = unlikely(data) ? record_inline(send, data) : record_elements(qp, send, wr);
 	if (bytes > FABRIC_MAX_MESSAGE_BYTES || (fabric_in(send->opcode, FABRIC_ATOMICS) && bytes != sizeof(u64)))
 		return -EINVAL;
 	send->bytes = bytes;
@@ -166,19 +196,77 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+/* Copies inline data. CONTEXT: process, of the consumer, if that is one. */
+static int gather_inline(const struct soft_qp *qp, const struct ib_send_wr *wr, struct inline_data *to)
 {
-	struct soft_qp *qp = to_qp(ib);
+	int i;
+
+	to->bytes = 0;
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > qp->cap.max_inline_data - to->bytes)
+			return -EINVAL;
+		if (!qp->user)
+			memcpy(to->data + to->bytes, (void *)(uintptr_t)sge->addr, sge->length);
+		else if (copy_from_user(to->data + to->bytes, u64_to_user_ptr(sge->addr), sge->length))
+			return -EFAULT;
+		to->bytes += sge->length;
+	}
+	return 0;
+}
+
+/* Records one work request: its inline data are copied without the lock, since the copy may sleep. */
+static int record_alone(struct soft_qp *qp, const struct ib_send_wr *wr)
+{
+	struct inline_data data;
+	bool is_inline = wr->send_flags & IB_SEND_INLINE;
+	unsigned long flags;
+	int ret = is_inline ? gather_inline(qp, wr, &data) : 0;
+
+	if (ret)
+		return ret;
+	spin_lock_irqsave(&qp->sq_lock, flags);
+	ret = record_send(qp, wr, is_inline ? &data : NULL);
+	spin_unlock_irqrestore(&qp->sq_lock, flags);
+	return ret;
+}
+
+static bool any_is_inline(const struct ib_send_wr *wr)
+{
+	for (; wr; wr = wr->next)
+		if (wr->send_flags & IB_SEND_INLINE)
+			return true;
+	return false;
+}
+
+/* Records work requests up to the first invalid one, which *bad becomes. */
+static int record_sends(struct soft_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
 	unsigned long flags;
 	int ret = 0;
 
-	COUNT(qp->hca->slot, post_send);
-	spin_lock_irqsave(&qp->sq_lock, flags);
-	for (; wr && !ret; wr = ret ? wr : wr->next)
-		ret = record_send(qp, wr);
-	spin_unlock_irqrestore(&qp->sq_lock, flags);
+	if (unlikely(qp->cap.max_inline_data && any_is_inline(wr))) {
+		for (; wr && !ret; wr = ret ? wr : wr->next)
+			ret = record_alone(qp, wr);
+	} else {
+		spin_lock_irqsave(&qp->sq_lock, flags);
+		for (; wr && !ret; wr = ret ? wr : wr->next)
+			ret = record_send(qp, wr, NULL);
+		spin_unlock_irqrestore(&qp->sq_lock, flags);
+	}
 	if (ret)
 		*bad = wr;
+	return ret;
+}
+
+static int post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
+{
+	struct soft_qp *qp = to_qp(ib);
+	int ret;
+
+	COUNT(qp->hca->slot, post_send);
+	ret = record_sends(qp, wr, bad);
 	if (!qp->user) {
 		soft_engine_kick(qp);
 		return ret;
