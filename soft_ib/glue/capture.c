@@ -72,7 +72,7 @@ static int capture_open(struct inode *inode, struct file *file)
 
 	if (!(file->f_mode & FMODE_READ))
 		return 0;
-	mine = soft_vzalloc(sizeof(*mine));
+	mine = soft_vzalloc(sizeof(*mine), false);
 	if (!mine)
 		return -ENOMEM;
 	ret = kfifo_init(&mine->fifo, mine->buffer, BUFFER_BYTES);

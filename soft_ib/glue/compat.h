@@ -14,10 +14,13 @@
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 
+/* Memory that is charged to the process that requests it, or the kernel's own. */
+static inline gfp_t soft_charged(bool user) { return user ? GFP_KERNEL_ACCOUNT : GFP_KERNEL; }
+
 /* Zeroed; freed by vfree(). Logs nothing on failure: tests make allocations fail. */
-static inline void *soft_vzalloc(size_t bytes)
+static inline void *soft_vzalloc(size_t bytes, bool user)
 {
-	const gfp_t how = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
+	const gfp_t how = soft_charged(user) | __GFP_ZERO | __GFP_NOWARN;
 #ifdef HAVE_VMALLOC_WITHOUT_PROT
 	return __vmalloc(bytes, how);
 #else
@@ -45,8 +48,10 @@ typedef u8 soft_port_number;
 
 #ifdef HAVE_CREATE_CQ_BUNDLE
 #define SOFT_CREATE_CQ_LAST struct uverbs_attr_bundle *attrs
+#define SOFT_CQ_USER (attrs != NULL)
 #else
 #define SOFT_CREATE_CQ_LAST struct ib_udata *udata
+#define SOFT_CQ_USER (udata != NULL)
 #endif
 
 #ifdef HAVE_REG_USER_MR_DMAH

@@ -82,13 +82,20 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 {
 	struct soft_cq *cq = to_cq(ib);
 
+	int ret;
+
 	if (attr->cqe > SOFT_MAX_CQES || attr->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
+	ret = soft_add_object(ib->device, SOFT_CQS);
+	if (ret)
+		return ret;
 	/* Powers of two, here and below: the free-running indices wrap at 2^32. */
 	cq->size = roundup_pow_of_two(attr->cqe + 1);
-	cq->ring = soft_vzalloc(array_size(cq->size, sizeof(*cq->ring)));
-	if (!cq->ring)
+	cq->ring = soft_vzalloc(array_size(cq->size, sizeof(*cq->ring)), SOFT_CQ_USER);
+	if (!cq->ring) {
+		soft_remove_object(ib->device, SOFT_CQS);
 		return -ENOMEM;
+	}
 	spin_lock_init(&cq->lock);
 	INIT_LIST_HEAD(&cq->due);
 	soft_hrtimer_setup(&cq->timer, cq_timeout);
@@ -108,7 +115,8 @@ static int destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	spin_unlock_irq(&cq->lock);
 	hrtimer_cancel(&cq->timer);
 	/* An engine may be about to raise its event. */
-	synchronize_rcu();
+	soft_wait_for_bursts();
+	soft_remove_object(ib->device, SOFT_CQS);
 	atomic_dec(&to_hca(ib->device)->slot->cqs[cq->vector]);
 	vfree(cq->ring);
 	return 0;

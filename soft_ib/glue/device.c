@@ -25,19 +25,19 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->page_size_cap = PAGE_MASK;
 	attr->vendor_id = 1;
 	attr->vendor_part_id = 1;
-	attr->max_qp = 1 << 16;
+	attr->max_qp = soft_max_objects;
 	attr->max_qp_wr = SOFT_MAX_QUEUE;
 	attr->max_send_sge = soft_send_sges;
 	attr->max_recv_sge = SOFT_MAX_SGES;
 	attr->max_sge_rd = soft_send_sges;
 	attr->max_fast_reg_page_list_len = SOFT_MAX_REG_PAGES;
-	attr->max_cq = 1 << 16;
+	attr->max_cq = soft_max_objects;
 	attr->max_cqe = SOFT_MAX_CQES;
-	attr->max_mr = 1 << 16;
-	attr->max_pd = 1 << 16;
-	attr->max_ah = 1 << 20;
+	attr->max_mr = soft_max_objects;
+	attr->max_pd = soft_max_objects;
+	attr->max_ah = SOFT_MAX_AHS;
 	attr->max_pkeys = FABRIC_PKEYS;
-	attr->max_srq = soft_have_srq ? 1 << 16 : 0;
+	attr->max_srq = soft_have_srq ? soft_max_objects : 0;
 	attr->max_srq_wr = SOFT_MAX_QUEUE;
 	attr->max_srq_sge = soft_srq_sges;
 	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = FABRIC_MAX_READS;
@@ -151,14 +151,32 @@ static int process_mad(struct ib_device *ib, int flags, soft_port_number number,
 	return answered ? IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY : IB_MAD_RESULT_SUCCESS;
 }
 
-static int alloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return 0; }
+int soft_add_object(struct ib_device *ib, enum soft_kind kind)
+{
+	atomic_t *count = &to_hca(ib)->objects[kind];
+	int limit = kind == SOFT_AHS ? SOFT_MAX_AHS : soft_max_objects;
+
+	if (atomic_inc_return(count) <= limit)
+		return 0;
+	atomic_dec(count);
+	return -ENOMEM;
+}
+
+void soft_remove_object(struct ib_device *ib, enum soft_kind kind) { atomic_dec(&to_hca(ib)->objects[kind]); }
+
+static int alloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return soft_add_object(pd->device, SOFT_PDS); }
 ALLOW_ERROR_INJECTION(alloc_pd, ERRNO);
-static int dealloc_pd(struct ib_pd *pd, struct ib_udata *udata) { return 0; }
+
+static int dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	soft_remove_object(pd->device, SOFT_PDS);
+	return 0;
+}
 
 static int create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init, struct ib_udata *udata)
 {
 	container_of(ib, struct soft_ah, ib)->attr = *init->ah_attr;
-	return 0;
+	return soft_add_object(ib->device, SOFT_AHS);
 }
 ALLOW_ERROR_INJECTION(create_ah, ERRNO);
 
@@ -168,7 +186,11 @@ static int query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 	return 0;
 }
 
-static int destroy_ah(struct ib_ah *ib, u32 flags) { return 0; }
+static int destroy_ah(struct ib_ah *ib, u32 flags)
+{
+	soft_remove_object(ib->device, SOFT_AHS);
+	return 0;
+}
 
 /* Processes: all requests go through the kernel, and nothing is mapped. */
 static int alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata) { return 0; }

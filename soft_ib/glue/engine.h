@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Frames in flight. CONTEXT: softirq, or bottom halves off; under RCU from soft_burst_start() to soft_burst_end().
+ * Frames in flight. CONTEXT: softirq, or bottom halves off; under RCU and the processor's burst lock from
+ * soft_burst_start() to soft_burst_end().
  */
 #pragma once
 #include "glue.h"
 
 /* Effects gathered in one run of an engine. */
 struct burst {
+	spinlock_t *lock;
 	struct list_head due;
 	unsigned int frames;
 };

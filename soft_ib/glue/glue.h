@@ -4,8 +4,9 @@
  * counters and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
  * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's
- * sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. The engine runs under RCU: objects that it may access are
- * freed a grace period after they were unlinked.
+ * sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. A processor's burst lock is outside of all but plug_lock:
+ * engines hold it while they use objects, which are freed after each processor's lock was taken once. HCAs and groups
+ * are freed a grace period of RCU after they were unlinked.
  */
 #pragma once
 #include <connections.h>
@@ -269,9 +270,13 @@ struct soft_group {
 	struct rcu_head rcu;
 };
 
+/* Objects of verbs whose number is limited. */
+enum soft_kind { SOFT_QPS, SOFT_CQS, SOFT_MRS, SOFT_PDS, SOFT_SRQS, SOFT_AHS, SOFT_KINDS };
+
 struct soft_hca {
 	struct ib_device ib;
 	struct soft_slot *slot;
+	atomic_t objects[SOFT_KINDS];
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
 	u32 next_qpn, next_netdev_qpn;
@@ -301,6 +306,9 @@ extern bool soft_have_srq;
 extern unsigned int soft_srq_sges;
 extern unsigned int soft_send_sges;
 extern unsigned int soft_vectors;
+/* Maximum number of an HCA's objects of each kind, but of address handles. */
+extern unsigned int soft_max_objects;
+enum { SOFT_MAX_OBJECTS = 1 << 16, SOFT_MAX_AHS = 1 << 20 };
 /* Whether checksum and segmentation offload are supported. */
 extern bool soft_have_offloads;
 /* Virtual functions of each HCA. */
@@ -328,7 +336,9 @@ static inline struct soft_qp *to_qp(struct ib_qp *ib) { return container_of(ib, 
 static inline struct soft_srq *to_srq(struct ib_srq *ib) { return container_of(ib, struct soft_srq, ib); }
 static inline struct soft_cq *to_cq(struct ib_cq *ib) { return container_of(ib, struct soft_cq, ib); }
 
-/* device.c */
+/* device.c: counts a new object of the HCA; returns -ENOMEM if it has as many as it may. */
+int soft_add_object(struct ib_device *ib, enum soft_kind kind);
+void soft_remove_object(struct ib_device *ib, enum soft_kind kind);
 int soft_plug(struct soft_slot *slot);
 void soft_unplug(struct soft_slot *slot);
 void soft_dispatch(struct soft_slot *slot, unsigned int events);
@@ -425,6 +435,12 @@ void soft_rc_talk_back(struct soft_hca *hca, u32 bytes);
 void soft_rc_kill_all(struct soft_hca *hca);
 
 /* engine.c */
+void soft_engines_start(void);
+/*
+ * Waits until what engines do now is done: an object that was unlinked is then used no more. Waits for no grace period
+ * of RCU, of which thousands of objects would take minutes. CONTEXT: process.
+ */
+void soft_wait_for_bursts(void);
 void soft_engine_init(struct soft_hca *hca);
 void soft_engine_stop(struct soft_hca *hca);
 /* Schedules the engine for a QP with sends or flushes. CONTEXT: any. */

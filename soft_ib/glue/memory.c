@@ -215,12 +215,19 @@ bool soft_invalidate(struct soft_hca *hca, const struct ib_pd *pd, u32 key)
 
 /* Verbs */
 
-static struct soft_mr *alloc_region(struct ib_pd *pd, size_t pages)
+/* Returns an error pointer on failure. */
+static struct soft_mr *alloc_region(struct ib_pd *pd, size_t pages, bool user)
 {
-	struct soft_mr *mr = kvzalloc(struct_size(mr, pages, pages), GFP_KERNEL);
+	int ret = soft_add_object(pd->device, SOFT_MRS);
+	struct soft_mr *mr;
 
-	if (!mr)
-		return NULL;
+	if (ret)
+		return ERR_PTR(ret);
+	mr = kvzalloc(struct_size(mr, pages, pages), soft_charged(user));
+	if (!mr) {
+		soft_remove_object(pd->device, SOFT_MRS);
+		return ERR_PTR(-ENOMEM);
+	}
 	mr->region.domain = pd;
 	mr->page_shift = PAGE_SHIFT;
 	mr->max_pages = pages;
@@ -237,6 +244,7 @@ static struct ib_mr *publish(struct soft_hca *hca, struct soft_mr *mr)
 
 	if (ret < 0) {
 		kvfree(mr);
+		soft_remove_object(&hca->ib, SOFT_MRS);
 		return ERR_PTR(ret);
 	}
 	mr->region.key = mr->ib.lkey = mr->ib.rkey = fabric_key(index);
@@ -250,10 +258,10 @@ static struct ib_mr *publish(struct soft_hca *hca, struct soft_mr *mr)
 
 static struct ib_mr *get_dma_mr(struct ib_pd *pd, int access)
 {
-	struct soft_mr *mr = alloc_region(pd, 0);
+	struct soft_mr *mr = alloc_region(pd, 0, false);
 
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
 	mr->region.length = ~0ULL;
 	mr->region.access = access;
 	mr->region.valid = true;
@@ -273,10 +281,10 @@ static struct ib_mr *reg_user_mr(SOFT_REG_USER_MR_ARGS)
 	umem = soft_umem_get(pd->device, udata, start, length, access);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
-	mr = alloc_region(pd, ib_umem_num_pages(umem));
-	if (!mr) {
+	mr = alloc_region(pd, ib_umem_num_pages(umem), true);
+	if (IS_ERR(mr)) {
 		ib_umem_release(umem);
-		return ERR_PTR(-ENOMEM);
+		return ERR_CAST(mr);
 	}
 	mr->umem = umem;
 	soft_umem_for_each_page(umem, &page) mr->pages[i++] = page_address(sg_page_iter_page(&page));
@@ -299,9 +307,9 @@ static struct ib_mr *alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pa
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_pages || max_pages > SOFT_MAX_REG_PAGES)
 		return ERR_PTR(-EINVAL);
-	mr = alloc_region(pd, max_pages);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
+	mr = alloc_region(pd, max_pages, false);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
 	mr->fast = true;
 	return publish(to_hca(pd->device), mr);
 }
@@ -335,7 +343,7 @@ static int dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 
 	xa_erase(&hca->regions, fabric_key_index(mr->region.key));
 	/* An engine may be copying. */
-	synchronize_rcu_expedited();
+	soft_wait_for_bursts();
 	if (mr->fast)
 		atomic64_dec(&hca->slot->counters.fast_regions);
 	if (mr->umem) {
@@ -343,6 +351,7 @@ static int dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 		ib_umem_release(mr->umem);
 	}
 	kvfree(mr);
+	soft_remove_object(&hca->ib, SOFT_MRS);
 	return 0;
 }
 

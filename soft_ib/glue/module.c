@@ -62,6 +62,11 @@ module_param_named(rdma_netdev, soft_rdma_netdev, uint, 0444);
 MODULE_PARM_DESC(rdma_netdev,
 		 "Give IPoIB interfaces an rdma_netdev: 1 replaces the client's datapath, 2 filters it (default 0)");
 
+unsigned int soft_max_objects = SOFT_MAX_OBJECTS;
+module_param_named(max_objects, soft_max_objects, uint, 0444);
+MODULE_PARM_DESC(max_objects,
+		 "Queue pairs, completion queues, memory regions, ... of each HCA, 16 to 65536 each (default 65536)");
+
 unsigned int soft_first_hca;
 module_param_named(first_hca, soft_first_hca, uint, 0444);
 MODULE_PARM_DESC(first_hca, "Number of the first HCA, 0 to 4000: those of joined machines differ (default 0)");
@@ -180,13 +185,14 @@ static int __init check_parameters(void)
 		pr_err("soft_ib: with a trunk, subnets=%u is not 1\n", subnets);
 		return -EINVAL;
 	}
-	return check("hcas", hcas, 1, FABRIC_MAX_HCAS)			    ?:
-		       check("srq_sges", soft_srq_sges, 1, SOFT_MAX_SGES)   ?:
-		       check("send_sges", soft_send_sges, 2, SOFT_MAX_SGES) ?:
-		       check("vectors", soft_vectors, 0, SOFT_MAX_VECTORS)  ?:
-		       check("subnets", subnets, 1, FABRIC_MAX_SUBNETS)	    ?:
-		       check("first_hca", soft_first_hca, 0, 4000)	    ?:
-		       check("vfs", soft_vf_count, 0, SOFT_MAX_VFS)	    ?:
+	return check("hcas", hcas, 1, FABRIC_MAX_HCAS)				    ?:
+		       check("srq_sges", soft_srq_sges, 1, SOFT_MAX_SGES)	    ?:
+		       check("send_sges", soft_send_sges, 2, SOFT_MAX_SGES)	    ?:
+		       check("vectors", soft_vectors, 0, SOFT_MAX_VECTORS)	    ?:
+		       check("subnets", subnets, 1, FABRIC_MAX_SUBNETS)		    ?:
+		       check("first_hca", soft_first_hca, 0, 4000)		    ?:
+		       check("max_objects", soft_max_objects, 16, SOFT_MAX_OBJECTS) ?:
+		       check("vfs", soft_vf_count, 0, SOFT_MAX_VFS)		    ?:
 		       check("rdma_netdev", soft_rdma_netdev, 0, SOFT_NETDEV_KINDS - 1);
 }
 
@@ -220,6 +226,7 @@ static int __init soft_ib_init(void)
 		kfree(soft_slots);
 		return ret;
 	}
+	soft_engines_start();
 	fabric_construct(soft_fabric, &plan);
 	soft_topology_name();
 	soft_management_start();

@@ -394,7 +394,7 @@ static int initialize(struct ib_device *ib, soft_port_number port, struct net_de
 	if (WARN(!is_whole(dev->netdev_ops), "soft_ib: the client's datapath lacks operations\n") ||
 	    WARN(dev->num_tx_queues < QUEUES, "soft_ib: the netdev was not allocated for its lower half\n"))
 		return -EINVAL;
-	filter = soft_vzalloc(sizeof(*filter));
+	filter = soft_vzalloc(sizeof(*filter), false);
 	if (!filter)
 		return -ENOMEM;
 	SOFT_USE_CORE_STATS(dev);

@@ -60,7 +60,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 {
 	struct soft_qp *qp = to_qp(ib);
 	struct soft_hca *hca = to_hca(ib->device);
-	int ret = check_qp(attr, udata);
+	int ret = check_qp(attr, udata) ?: soft_add_object(ib->device, SOFT_QPS);
 
 	if (ret)
 		return ret;
@@ -78,14 +78,15 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	spin_lock_init(&qp->rq_lock);
 	INIT_LIST_HEAD(&qp->active);
 	soft_rc_init(qp);
-	qp->sq = soft_vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)));
-	qp->rq = soft_vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)));
+	qp->sq = soft_vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)), udata);
+	qp->rq = soft_vzalloc(array_size(qp->rq_size, sizeof(*qp->rq)), udata);
 	qp->queue_bytes =
 		PAGE_ALIGN(qp->sq_size * sizeof(*qp->sq)) + PAGE_ALIGN(qp->rq_size * sizeof(*qp->rq)) + sizeof(*qp);
 	ret = qp->sq && qp->rq ? number_qp(qp, attr) : -ENOMEM;
 	if (ret < 0) {
 		vfree(qp->sq);
 		vfree(qp->rq);
+		soft_remove_object(ib->device, SOFT_QPS);
 		return ret;
 	}
 	atomic64_add(qp->queue_bytes, &hca->slot->counters.queue_bytes);
@@ -102,7 +103,7 @@ static void qp_retire(struct soft_qp *qp)
 	qp->dying = true;
 	list_del_init(&qp->active);
 	spin_unlock_irq(&hca->active_lock);
-	synchronize_rcu_expedited();
+	soft_wait_for_bursts();
 	soft_rc_stop(qp);
 }
 
@@ -126,6 +127,7 @@ static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	atomic64_sub(qp->queue_bytes, &hca->slot->counters.queue_bytes);
 	vfree(qp->sq);
 	vfree(qp->rq);
+	soft_remove_object(ib->device, SOFT_QPS);
 	return 0;
 }
 

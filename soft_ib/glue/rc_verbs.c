@@ -55,26 +55,31 @@ void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
 	struct ib_send_wr wr = { .wr_id = SOFT_OWN_SEND, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
 	const struct ib_send_wr *bad;
 	struct soft_qp *qp;
+	struct burst burst;
 	unsigned long index;
 
 	/* Destruction waits for this. */
-	rcu_read_lock();
+	local_bh_disable();
+	soft_burst_start(&burst);
 	xa_for_each(&hca->qps, index, qp)
 	{
 		/* A queue pair for receiving: it has space for one send. */
 		if (qp->ib.qp_type == IB_QPT_RC && !qp->user && qp->cap.max_send_wr == 1)
 			hca->ib.ops.post_send(&qp->ib, &wr, &bad);
 	}
-	rcu_read_unlock();
+	soft_burst_end(&burst);
+	local_bh_enable();
 }
 
 void soft_rc_kill_all(struct soft_hca *hca)
 {
 	struct soft_qp *qp;
+	struct burst burst;
 	unsigned long index;
 
 	/* Destruction waits for this. */
-	rcu_read_lock();
+	local_bh_disable();
+	soft_burst_start(&burst);
 	xa_for_each(&hca->qps, index, qp)
 	{
 		if (qp->ib.qp_type != IB_QPT_RC || READ_ONCE(qp->state) != IB_QPS_RTS)
@@ -82,5 +87,6 @@ void soft_rc_kill_all(struct soft_hca *hca)
 		WRITE_ONCE(qp->rc.killed, true);
 		soft_engine_kick(qp);
 	}
-	rcu_read_unlock();
+	soft_burst_end(&burst);
+	local_bh_enable();
 }

@@ -7,17 +7,23 @@
 static int create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_udata *udata)
 {
 	struct soft_srq *srq = to_srq(ib);
+	int ret;
 
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
 	if (init->attr.max_sge > soft_srq_sges || init->attr.max_wr > SOFT_MAX_QUEUE)
 		return -EINVAL;
+	ret = soft_add_object(ib->device, SOFT_SRQS);
+	if (ret)
+		return ret;
 	srq->user = udata;
 	srq->max_sge = init->attr.max_sge;
 	srq->size = roundup_pow_of_two(max(init->attr.max_wr, 1U));
-	srq->ring = soft_vzalloc(array_size(srq->size, sizeof(*srq->ring)));
-	if (!srq->ring)
+	srq->ring = soft_vzalloc(array_size(srq->size, sizeof(*srq->ring)), udata);
+	if (!srq->ring) {
+		soft_remove_object(ib->device, SOFT_SRQS);
 		return -ENOMEM;
+	}
 	spin_lock_init(&srq->lock);
 	return 0;
 }
@@ -49,6 +55,7 @@ static int query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 static int destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
 	vfree(to_srq(ib)->ring);
+	soft_remove_object(ib->device, SOFT_SRQS);
 	return 0;
 }
 
