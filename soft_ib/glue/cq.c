@@ -133,6 +133,35 @@ static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
 	return 0;
 }
 
+#ifdef HAVE_RESIZE_CQ
+static int resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
+{
+	struct soft_cq *cq = to_cq(ib);
+	struct ib_wc *ring, *unused;
+	u32 i, size;
+
+	if (entries < 1 || entries > SOFT_MAX_CQES)
+		return -EINVAL;
+	size = roundup_pow_of_two(entries + 1);
+	ring = unused = soft_vzalloc(array_size(size, sizeof(*ring)), udata);
+	if (!ring)
+		return -ENOMEM;
+	spin_lock_irq(&cq->lock);
+	if (cq->head - cq->tail <= entries) {
+		for (i = cq->tail; i != cq->head; i++)
+			ring[i % size] = cq->ring[i % cq->size];
+		unused = cq->ring;
+		cq->ring = ring;
+		cq->size = size;
+		ib->cqe = entries;
+	}
+	spin_unlock_irq(&cq->lock);
+	vfree(unused);
+	/* The entries did not fit. */
+	return unused == ring ? -EINVAL : 0;
+}
+#endif
+
 static int poll_cq(struct ib_cq *ib, int entries, struct ib_wc *wc)
 {
 	struct soft_cq *cq = to_cq(ib);
@@ -180,6 +209,9 @@ const struct ib_device_ops soft_cq_ops = {
 	.create_cq = create_cq,
 	.destroy_cq = destroy_cq,
 	.modify_cq = modify_cq,
+#ifdef HAVE_RESIZE_CQ
+	.resize_cq = resize_cq,
+#endif
 	.poll_cq = poll_cq,
 	.req_notify_cq = req_notify_cq,
 	INIT_RDMA_OBJ_SIZE(ib_cq, soft_cq, ib),

@@ -3,10 +3,10 @@
  * The kernel side of soft_ib: declarations shared by the C files. Two levels: a slot is a place at a switch, with its
  * counters and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
- * Locks, outer to inner: plug_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's lock; a QP's
- * sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. A processor's burst lock is outside of all but plug_lock:
- * engines hold it while they use objects, which are freed after each processor's lock was taken once. HCAs and groups
- * are freed a grace period of RCU after they were unlinked.
+ * Locks, outer to inner: plug_lock; a QP's modify_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's
+ * lock; a QP's sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. A processor's burst lock is outside of all but
+ * plug_lock: engines hold it while they use objects, which are freed after each processor's lock was taken once. HCAs
+ * and groups are freed a grace period of RCU after they were unlinked.
  */
 #pragma once
 #include <connections.h>
@@ -237,6 +237,9 @@ struct soft_connection {
 struct soft_qp {
 	struct ib_qp ib;
 	struct soft_hca *hca;
+	/* Serialises modifications and queries. attr: the attributes that were set last. */
+	struct mutex modify_lock;
+	struct ib_qp_attr attr;
 	enum ib_qp_state state;
 	u32 qkey, psn;
 	u16 pkey_index;

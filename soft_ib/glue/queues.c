@@ -76,6 +76,7 @@ static int create_qp(struct ib_qp *ib, struct ib_qp_init_attr *attr, struct ib_u
 	qp->rq_size = roundup_pow_of_two(qp->srq ? 1 : max(attr->cap.max_recv_wr, 1U));
 	spin_lock_init(&qp->sq_lock);
 	spin_lock_init(&qp->rq_lock);
+	mutex_init(&qp->modify_lock);
 	INIT_LIST_HEAD(&qp->active);
 	soft_rc_init(qp);
 	qp->sq = soft_vzalloc(array_size(qp->sq_size, sizeof(*qp->sq)), udata);
@@ -139,6 +140,7 @@ static void qp_reset(struct soft_qp *qp)
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	soft_cq_purge(qp->ib.send_cq, qp);
 	soft_cq_purge(qp->ib.recv_cq, qp);
+	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->sq_head = qp->sq_tail = qp->rq_head = qp->rq_tail = 0;
 	qp->dying = false;
 }
@@ -153,19 +155,37 @@ static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *at
 	       !((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > FABRIC_MAX_READS);
 }
 
-static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+/* Attributes that only query_qp() tells. */
+static void record_path(struct ib_qp_attr *to, const struct ib_qp_attr *from, int mask)
 {
-	struct soft_qp *qp = to_qp(ib);
+	if (mask & IB_QP_AV) {
+		to->ah_attr = from->ah_attr;
+		/* The caller's reference. */
+		to->ah_attr.grh.sgid_attr = NULL;
+	}
+	if (mask & IB_QP_PATH_MTU)
+		to->path_mtu = from->path_mtu;
+	if (mask & IB_QP_DEST_QPN)
+		to->dest_qp_num = from->dest_qp_num;
+	if (mask & IB_QP_TIMEOUT)
+		to->timeout = from->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		to->retry_cnt = from->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		to->rnr_retry = from->rnr_retry;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = from->min_rnr_timer;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = from->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+}
 
-	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != READ_ONCE(qp->state))
-		return -EINVAL;
-	if ((mask & IB_QP_STATE) && !ib_modify_qp_is_ok(mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state,
-							attr->qp_state, ib->qp_type, mask))
-		return -EINVAL;
-	if (!attributes_fit(qp, attr, mask))
-		return -EINVAL;
+static void set_attributes(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	record_path(&qp->attr, attr, mask);
 	if (mask & IB_QP_ACCESS_FLAGS)
-		qp->access = attr->qp_access_flags;
+		WRITE_ONCE(qp->access, attr->qp_access_flags);
 	if (mask & IB_QP_QKEY)
 		WRITE_ONCE(qp->qkey, attr->qkey);
 	if (mask & IB_QP_PKEY_INDEX)
@@ -174,15 +194,46 @@ static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct
 		qp->psn = attr->sq_psn;
 	if (soft_is_connected(qp))
 		soft_rc_modify(qp, attr, mask);
-	if (!(mask & IB_QP_STATE))
-		return 0;
-	if (attr->qp_state == IB_QPS_RESET)
+}
+
+/* Returns false if the queue pair has left the state meanwhile: an error must not be overwritten. */
+static bool change_state(struct soft_qp *qp, enum ib_qp_state from, enum ib_qp_state to)
+{
+	if (to == IB_QPS_RESET)
 		qp_reset(qp);
-	else
-		WRITE_ONCE(qp->state, attr->qp_state);
+	else if (to == IB_QPS_ERR)
+		WRITE_ONCE(qp->state, IB_QPS_ERR);
+	else if (cmpxchg(&qp->state, from, to) != from)
+		return false;
 	/* Executes sends that waited for RTS, or flushes all. */
 	soft_engine_kick(qp);
-	return 0;
+	return true;
+}
+
+/* Under modify_lock. */
+static int modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state now = READ_ONCE(qp->state);
+
+	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now)
+		return -EINVAL;
+	if ((mask & IB_QP_STATE) && !ib_modify_qp_is_ok(now, attr->qp_state, qp->ib.qp_type, mask))
+		return -EINVAL;
+	if (!attributes_fit(qp, attr, mask))
+		return -EINVAL;
+	set_attributes(qp, attr, mask);
+	return (mask & IB_QP_STATE) && !change_state(qp, now, attr->qp_state) ? -EINVAL : 0;
+}
+
+static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
+{
+	struct soft_qp *qp = to_qp(ib);
+	int ret;
+
+	mutex_lock(&qp->modify_lock);
+	ret = modify(qp, attr, mask);
+	mutex_unlock(&qp->modify_lock);
+	return ret;
 }
 ALLOW_ERROR_INJECTION(modify_qp, ERRNO);
 
@@ -190,19 +241,27 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 {
 	struct soft_qp *qp = to_qp(ib);
 
-	memset(attr, 0, sizeof(*attr));
 	memset(init, 0, sizeof(*init));
+	mutex_lock(&qp->modify_lock);
+	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = READ_ONCE(qp->state);
 	attr->qkey = qp->qkey;
 	attr->pkey_index = qp->pkey_index;
-	attr->port_num = 1;
-	attr->dest_qp_num = qp->rc.path.destination_qpn;
 	attr->qp_access_flags = qp->access;
-	attr->max_rd_atomic = qp->rc.requester.read_limit;
-	attr->max_dest_rd_atomic = qp->rc.max_readings;
 	attr->sq_psn = soft_is_connected(qp) ? qp->rc.requester.next : qp->psn & FABRIC_PSN_MASK;
 	attr->rq_psn = qp->rc.responder.expected;
+	mutex_unlock(&qp->modify_lock);
+	/* There are no alternate paths. */
+	attr->path_mig_state = IB_MIG_MIGRATED;
+	attr->port_num = 1;
 	attr->cap = init->cap = qp->cap;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
+	init->srq = ib->srq;
+	init->qp_type = ib->qp_type;
+	init->qp_context = ib->qp_context;
+	init->event_handler = ib->event_handler;
+	init->sq_sig_type = qp->signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	return 0;
 }
 
