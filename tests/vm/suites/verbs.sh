@@ -78,6 +78,38 @@ test_rdma_read_bandwidth() {
 }
 test_rdma_read_latency() { perftest ib_read_lat -n 200; result_is 2 200; }
 
+test_inline_latency() { perftest ib_send_lat -I 64 -s 64 -n 200; result_is 64 200; }
+test_inline_write_latency() { perftest ib_write_lat -I 128 -s 128 -n 200; result_is 128 200; }
+atomics() { # KIND: every one is executed once, despite losses
+    local before
+    before=$(counter 2 atomics)
+    perftest ib_atomic_bw -A "$1" -n 500
+    result_is 8 500
+    grew_by 2 atomics "$before" 500
+}
+test_fetch_and_add_bandwidth() { atomics FETCH_AND_ADD; }
+test_compare_and_swap_bandwidth() { atomics CMP_AND_SWAP; }
+test_atomic_latency() { perftest ib_atomic_lat -n 200; result_is 8 200; }
+
+# Unreliable connections
+test_uc_bandwidth() { perftest ib_send_bw -c UC -s 65536 -n 500; result_is 65536 500; }
+test_uc_latency() { perftest ib_send_lat -c UC -n 200; result_is 2 200; }
+test_uc_write_bandwidth() {
+    local before
+    before=$(counter 2 rdma_writes)
+    perftest ib_write_bw -c UC -s 65536 -n 500
+    result_is 65536 500
+    grew_by 2 rdma_writes "$before" 500
+}
+pingpong() { # PROGRAM ARGUMENT...
+    timeout $((60 * patience)) "$@" -d soft_ib1 >/run/server.out 2>&1 &
+    local server=$!
+    wait_for 10 is_served 18515
+    timeout $((60 * patience)) "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 || both_failed
+    wait $server || both_failed
+}
+test_uc_pingpong() { pingpong ibv_uc_pingpong -s 100000 -n 100; }
+
 # The RDMA CM: addresses are those of the driver's interfaces, in the hosts' namespaces
 
 rdma_cm() {
@@ -145,6 +177,13 @@ test_udaddy() {
     between_hosts udaddy -b 10.0.0.1 -- udaddy -s 10.0.0.1
     grep -q 'return status 0' /run/client.out || both_failed
 }
+# Both send inline data.
+test_rdma_client_and_server() {
+    between_hosts rdma_server -s 10.0.0.1 -- rdma_client -s 10.0.0.1
+    grep -q 'end 0' /run/client.out || both_failed
+    grep -q 'end 0' /run/server.out || both_failed
+}
+test_rsockets() { between_hosts rstream -T v -b 10.0.0.1 -S 65536 -C 100 -- rstream -T v -s 10.0.0.1 -S 65536 -C 100; }
 # Groups of the RDMA CM have their own signature, 4001.
 mckey_joined() { [ "$(members_of ff12:4001:ffff::f01:203)" -ge 1 ]; }
 test_multicast_by_the_rdma_cm() {
@@ -157,24 +196,35 @@ test_multicast_by_the_rdma_cm() {
     grep -q 'return status 0' /run/server.out || both_failed
 }
 
-test_qperf() {
-    rdma_cm
+serve_qperf() {
     # With -cm qperf reports its port to the client before it listens there, and the client's request is refused if it
     # comes between. On one processor a real-time server is not interrupted there.
     on 1 chrt --fifo 1 qperf >/run/server.out 2>&1 &
-    local server=$!
+    server=$!
     wait_for 10 listens 1 :19765
-    on 2 timeout $((60 * patience)) qperf -t 1 10.0.0.1 tcp_bw tcp_lat rc_bw rc_lat ud_lat rc_rdma_read_bw rc_rdma_write_bw \
-        >/run/client.out 2>&1 || both_failed
+}
+qperf_measures() { # TESTS ARGUMENT...
+    on 2 timeout $((60 * patience)) qperf -t 1 "${@:2}" >/run/client.out 2>&1 || both_failed
     xargs </run/client.out | sed 's/^/# /'
-    [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 7 ]
+    [ "$(grep -cE '(bw|latency|msg_rate) *= ' /run/client.out)" = "$1" ]
+}
+test_qperf() {
+    local server
+    rdma_cm
+    serve_qperf
+    qperf_measures 7 10.0.0.1 tcp_bw tcp_lat rc_bw rc_lat ud_lat rc_rdma_read_bw rc_rdma_write_bw
     # Through the RDMA CM, which resolves the interface's address. At the end qperf's server uses what the RDMA CM's
     # library has freed.
     expect_in_log 'qperf\[[0-9]+\]: segfault'
-    on 2 timeout $((60 * patience)) qperf -t 1 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat >/run/client.out 2>&1 || both_failed
-    kill $server
-    xargs </run/client.out | sed 's/^/# /'
-    [ "$(grep -cE '(bw|latency) *= ' /run/client.out)" = 2 ]
+    qperf_measures 2 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat
+    kill "$server"
+}
+test_qperf_of_unreliable_connections_and_atomics() {
+    local server
+    serve_qperf
+    # The second has two results.
+    qperf_measures 6 10.0.0.1 uc_lat uc_rdma_write_bw uc_rdma_write_lat rc_compare_swap_mr rc_fetch_add_mr
+    kill "$server"
 }
 
 # Runs guest/verbs.py: three work requests, of which the second is the tested one; compares their completions at the
