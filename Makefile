@@ -104,6 +104,11 @@ fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlin
 test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
+program-suites = $(basename $(notdir $(wildcard tests/vm/suites/programs_*.sh)))
+test-programs: TESTS := $(or $(TESTS),$(program-suites))
+test-programs: vm-modules ## VM suites of programs of clusters: netplan, Kea, keepalived, FRRouting, firewalld, ...; KERNEL, DRIVER, TESTS, JOBS as above
+	LOGS=programs-$(KERNEL)-$(DRIVER) tests/vm/run $(vm-args)
+
 # number, host with OpenSM, kernel here, kernel there, suite
 interop = env LOGS=interop-$(1) SM_HOST=$(2) MINUTES=$(MINUTES) SUITE_TIMEOUT=$$((900 + 60 * $(MINUTES))) tests/vm/run --kernel $(3) --driver ours --peer-kernel $(4) --peer-driver stock --tests $(5)
 test-interop: ## two VMs, this driver in one and the kernel's own in the other, for MINUTES=n of mixed traffic; and clusters of three and of one
@@ -174,4 +179,4 @@ help: ## this list
 	@printf '\n  KVER=%s  KERNEL=%s  DRIVER=%s  SHIM_LTO=%s\n' '$(KVER)' '$(KERNEL)' '$(DRIVER)' '$(SHIM_LTO)'
 
 .DEFAULT_GOAL := modules
-.PHONY: test-builds modules install dkms-install dkms-remove dkms-source dkms-doc ipoib-report deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
+.PHONY: test-builds modules install dkms-install dkms-remove dkms-source dkms-doc ipoib-report deb rpm demo shell test-interop soak test test-unit test-threads test-sim scale coverage mutants fuzz test-vm test-programs test-debug test-matrix test-install pin-kernels bench bench-hw profile vm-modules lint clean help
