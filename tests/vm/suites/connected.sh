@@ -99,6 +99,19 @@ test_stack_hands_over_more_than_64_kib() {
     on 2 ./packet_limits.py ib1 65536
 }
 
+# The MTUs of guides, from Ethernet's to the largest: each carries packets of its own size.
+test_mtus_from_1500_to_65520_carry_full_packets() {
+    local size
+    for size in 1500 2044 4092 9000 16384 32768 65520; do
+        set_mtu 1 $size
+        set_mtu 2 $size
+        [ "$(mtu 1) $(mtu 2)" = "$size $size" ]
+        ping_ok 1 10.0.0.2 -M "do" -s $((size - 28))
+        ping_ok 2 10.0.0.1 -M "do" -s $((size - 28))
+        too_long 1 10.0.0.2 $((size - 27))
+    done
+}
+
 test_multicast_is_sent_as_datagrams() {
     local sent received
     multicast_arrives

@@ -98,3 +98,24 @@ test_stopped_opensm_affects_only_its_own_subnet() {
     wait_for 20 reaches 2 10.0.0.4
     ! reaches 1 10.0.0.2 || return 1
 }
+
+# As guides have it: one OpenSM for each port of a host, by the port's GUID. Both subnets have the default prefix.
+opensms_are() { [ "$(pgrep -c -x opensm)" = "$1" ]; } # NUMBER
+test_one_opensm_for_each_guid_manages_both_subnets() {
+    local port
+    stop_opensm
+    for port in 1 2; do
+        OSM_CACHE_DIR=/run/opensm.$port opensm -B -g "$(ibstat -p | sed -n "${port}p")" -f "/run/guid.$port.log" >/dev/null
+    done
+    opensms_are 2
+    has_prefix() { [ "$(prefix "$1")" = fe:80:00:00:00:00:00:00 ] && carrier "$1"; }
+    for port in 1 2 3 4; do wait_for 60 has_prefix $port; done
+    [ "$(sminfo -C soft_ib0 | grep -c SMINFO_MASTER) $(sminfo -C soft_ib1 | grep -c SMINFO_MASTER)" = '1 1' ]
+    [ "$(sminfo -C soft_ib0 | grep -oE 'guid 0x[0-9a-f]+')" != "$(sminfo -C soft_ib1 | grep -oE 'guid 0x[0-9a-f]+')" ]
+    wait_for 20 reaches 1 10.0.0.3
+    wait_for 20 reaches 2 10.0.0.4
+    ! reaches 1 10.0.0.2 || return 1
+    stop_opensm
+    start_opensm
+    for port in 1 2 3 4; do wait_for 60 prefix_is $port $((2 - port % 2)); done
+}
