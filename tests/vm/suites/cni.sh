@@ -76,8 +76,8 @@ test_ipoib_cni_children_of_pods_that_end_can_be_deleted() {
     both_work
 }
 
-# Why the plugin creates a child beside its parent and moves it: before Linux 6.15 a name that the node has is refused in
-# the pod too, by rtnetlink itself. Any other name can be created straight in the pod.
+# Before Linux 6.15 rtnetlink refuses a name that the node has in the pod too, which is why the plugin creates a child
+# beside its parent, and moves it. Any other name can be created straight in the pod.
 test_child_is_created_straight_in_a_pod() {
     local name=net1
     ip netns add a
@@ -87,10 +87,11 @@ test_child_is_created_straight_in_a_pod() {
         refused 'File exists' on 1 ip link add link ib0 name ib0 netns a type ipoib pkey 0x7fff
     fi
     on 1 ip link add link ib0 name $name netns a type ipoib pkey 0x7fff
-    ip -n a addr add 10.0.0.11/24 dev $name
+    # An address that no pod had before: the in-tree driver announces none.
+    ip -n a addr add 10.0.0.13/24 dev $name
     ip -n a link set $name up
-    wait_for 20 reaches 2 10.0.0.11
-    ping_ok 2 10.0.0.11
+    wait_for 20 reaches 2 10.0.0.13 || fail "$(on 2 ip neigh; ip -n a addr; on 2 ip addr show dev ib1)" || return 1
+    ping_ok 2 10.0.0.13
     ip -n a link del $name
     ip netns del a
     both_work
