@@ -74,8 +74,8 @@ CONFIGURATION
     [ "$(mode 2)" = datagram ]
 }
 
-# Two ways that work: NetworkManager as netplan's renderer (its connections are in the suite network_manager), and a rule
-# of udev.
+# Two ways that work: NetworkManager as netplan's renderer (its connections are in the suite network_manager), and a
+# rule of udev.
 test_netplan_sets_the_mode_through_network_manager() {
     rm -rf /run/netplan
     mkdir -p /run/netplan/etc/netplan
@@ -98,7 +98,10 @@ test_udev_rule_sets_the_mode() {
     mode_is() { [ "$(file "$third" mode)" = "$1" ]; }
     third=$(born_as 3)
     mkdir -p /etc/udev/rules.d
-    echo 'ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", ATTR{mode}="connected"' >/etc/udev/rules.d/70-ipoib-mode.rules
+    # ATTR{mode}="connected" has no newline, without which the in-tree driver refuses it.
+    cat >/etc/udev/rules.d/70-ipoib-mode.rules <<'RULE'
+ACTION=="add", SUBSYSTEM=="net", ATTR{type}=="32", RUN+="/bin/sh -c 'echo connected >/sys$devpath/mode'"
+RULE
     /lib/systemd/systemd-udevd --daemon 2>/dev/null
     mode_is datagram
     udevadm trigger --action=add --subsystem-match=net
