@@ -97,7 +97,7 @@ TEST_F(UcResponder, dropped_message_is_not_continued)
     EXPECT_FALSE(takes(packet(FABRIC_RC_SEND_LAST, 11)));
 }
 
-// Messages of all sizes arrive, but for those of which a packet was lost.
+// Messages of all sizes: those without a lost packet arrive, and no other.
 TEST(UcConnection, complete_messages_arrive_despite_loss)
 {
     for (unsigned int seed = 1; seed <= 20; ++seed) {
