@@ -203,6 +203,11 @@ serve_qperf() {
     server=$!
     wait_for 10 listens 1 :19765
 }
+# Another server can listen afterwards.
+end_qperf() {
+    kill "$server"
+    wait "$server" || true
+}
 qperf_measures() { # TESTS ARGUMENT...
     on 2 timeout $((60 * patience)) qperf -t 1 "${@:2}" >/run/client.out 2>&1 || both_failed
     xargs </run/client.out | sed 's/^/# /'
@@ -217,14 +222,14 @@ test_qperf() {
     # library has freed.
     expect_in_log 'qperf\[[0-9]+\]: segfault'
     qperf_measures 2 -cm 1 10.0.0.1 rc_bw rc_rdma_read_lat
-    kill "$server"
+    end_qperf
 }
 test_qperf_of_unreliable_connections_and_atomics() {
     local server
     serve_qperf
     # The second has two results.
     qperf_measures 6 10.0.0.1 uc_lat uc_rdma_write_bw uc_rdma_write_lat rc_compare_swap_mr rc_fetch_add_mr
-    kill "$server"
+    end_qperf
 }
 
 # Runs guest/verbs.py: three work requests, of which the second is the tested one; compares their completions at the
