@@ -104,7 +104,7 @@ fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlin
 test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
-program-suites = $(basename $(notdir $(wildcard tests/vm/suites/programs_*.sh)))
+program-suites = $(basename $(notdir $(shell grep -l ^PACKAGES= tests/vm/suites/*.sh)))
 test-programs: TESTS := $(or $(TESTS),$(program-suites))
 test-programs: vm-modules ## VM suites of programs of clusters: netplan, Kea, keepalived, FRRouting, firewalld, ...; KERNEL, DRIVER, TESTS, JOBS as above
 	LOGS=programs-$(KERNEL)-$(DRIVER) tests/vm/run $(vm-args)

@@ -56,7 +56,7 @@ make_initrd() {
     # The VM's root directory must be accessible to daemons that are not root.
     chmod 755 "$tree"
     mkdir -p "$tree/test"
-    cp -r "$here/guest/." "$here/suites" "$here/splat" "$top"/soft_ib/{topology,draw} \
+    cp -r "$here/guest/." "$here/suites" "$here/splat" "$top"/soft_ib/{topology,draw} "$top/monitoring" \
         "$top/scripts/ipoib-report" "$tree/test/"
     cp -r "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
     [ "$driver" != ours ] || cp "$modules/ib_ipoib.ko" "$tree/test/"

@@ -99,6 +99,18 @@ test_vlan_is_refused() {
     refused 'VLANs not supported on device' on 1 ip link add link ib0 name tagged type vlan id 5
 }
 
+# Documentation/operations.md names these, and what to use instead.
+test_upper_interfaces_of_ethernet_are_refused() {
+    local kind
+    for kind in macvlan ipvlan; do
+        modprobe $kind
+        refused 'Invalid argument' on 1 ip link add link ib0 name upper type $kind
+    done
+    on 1 ip link add upper type bridge
+    refused 'Invalid argument' on 1 ip link set ib0 master upper
+    on 1 ip link del upper
+}
+
 test_new_interface_has_a_kernel_chosen_name_and_its_hca_as_device() {
     unload_driver
     load_driver

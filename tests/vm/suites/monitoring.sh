@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+
+# The metrics that node_exporter makes of an interface and its HCA.
+PORTS=2
+HOSTS=1
+PACKAGES='prometheus-node-exporter'
+
+# The fabric's HCAs have no board_id, without which this node_exporter shows no HCA: it reads a /sys of links that has
+# one.
+make_sys() {
+    local hca=class/infiniband/soft_ib0 file
+    mkdir -p /run/sys/$hca/ports/1
+    echo SOFT_IB >/run/sys/$hca/board_id
+    for file in fw_ver ports/1/{state,phys_state,rate,counters}; do ln -sfn "/sys/$hca/$file" "/run/sys/$hca/$file"; done
+}
+# Two node_exporters: an HCA has its counters in the initial network namespace alone, and interfaces in the hosts'.
+start_exporters() {
+    if pgrep -f '^prometheus-node-exporter ' >/dev/null; then return; fi
+    on 1 prometheus-node-exporter --web.listen-address=127.0.0.1:9100 --collector.disable-defaults \
+        --collector.{arp,ethtool,netclass,netdev} >/run/exporter.9100 2>&1 &
+    make_sys
+    prometheus-node-exporter --web.listen-address=127.0.0.1:9101 --collector.disable-defaults \
+        --path.sysfs=/run/sys --collector.infiniband >/run/exporter.9101 2>&1 &
+    wait_for 60 listens 1 :9100
+    wait_for 60 is_served 9101
+}
+request() { timeout 60 socat -t 60 - "TCP:127.0.0.1:$1" <<<$'GET /metrics HTTP/1.0\r\n\r'; } # PORT
+scrape() {
+    start_exporters
+    { on 1 bash -c "$(declare -f request); request 9100" && request 9101; } >/run/metrics
+    [ "$(grep -c '^HTTP/1.0 200' /run/metrics)" = 2 ] || fail "$(tail -n 3 /run/exporter.*)"
+}
+value() { awk -v name="$1" 'index($0, name) == 1 { print $NF; found = 1 } END { exit !found }' /run/metrics; } # METRIC{LABELS}
+
+test_collectors_succeed() {
+    local name
+    scrape
+    for name in arp ethtool infiniband netclass netdev; do
+        grep -qx "node_scrape_collector_success{collector=\"$name\"} 1" /run/metrics || fail "$name: $(cat /run/exporter.*)" || return 1
+    done
+    ! grep -E 'level=error' /run/exporter.* || return 1
+    # In bytes, of words of 4.
+    [ "$(value 'node_infiniband_port_data_received_bytes_total{device="soft_ib0",port="1"}')" -ge 4 ]
+}
+
+xfail_stock_exporter_has_the_metrics_of_rules_and_dashboard='the in-tree driver has eight counters'
+test_exporter_has_the_metrics_of_rules_and_dashboard() {
+    local name missing=''
+    scrape
+    grep -ohE 'node_[a-z0-9]+_[a-z0-9_]+' monitoring/* | sort -u >/run/used
+    [ "$(wc -l </run/used)" -gt 50 ]
+    while read -r name; do grep -q "^$name{" /run/metrics || missing+=" $name"; done </run/used
+    [ -z "$missing" ] || fail "the exporter has no$missing"
+}
+
+test_interfaces_are_recognised_by_their_type() {
+    scrape
+    [ "$(value 'node_network_protocol_type{device="ib0"}')" = 32 ]
+    [ "$(value 'node_network_carrier{device="ib0"}')" = 1 ]
+    [ "$(value 'node_infiniband_state_id{device="soft_ib0",port="1"}')" = 4 ]
+    [ "$(value 'node_infiniband_physical_state_id{device="soft_ib0",port="1"}')" = 5 ]
+    grep -q '^node_ethtool_info{.*device="ib0",driver="ib_ipoib"' /run/metrics
+}
+
+xfail_stock_counters_are_those_of_ethtool='the in-tree driver has eight counters'
+test_counters_are_those_of_ethtool() {
+    wait_for 20 reaches 1 10.0.0.2
+    flood 1 10.0.0.2 200
+    scrape
+    [ "$(value 'node_ethtool_transmitted_packets_total{device="ib0"}')" -ge 200 ]
+    [ "$(value 'node_ethtool_received_packets_total{device="ib0"}')" -ge 200 ]
+    [ "$(value 'node_ethtool_path_queries{device="ib0"}')" = "$(statistic_of 1 path_queries)" ]
+    [ "$(value 'node_ethtool_group_joins{device="ib0"}')" = "$(statistic_of 1 group_joins)" ]
+}
+
+test_lost_carrier_is_shown() {
+    knob 1 link 0
+    wait_for 20 no_carrier 1
+    scrape
+    [ "$(value 'node_network_carrier{device="ib0"}')" = 0 ]
+    [[ $(value 'node_infiniband_state_id{device="soft_ib0",port="1"}') == [123] ]]
+    link_up 1
+    wait_for 30 carrier 1
+}
+
+# Documentation/operations.md, "Health in five commands".
+test_health_commands_show_a_working_host() {
+    on 1 rdma link | says -E '^link soft_ib0/1 .*state ACTIVE physical_state LINK_UP'
+    on 1 ip -br link show type ipoib | says -E '^ib0 +UP .*LOWER_UP'
+    on 1 ethtool -S ib0 | says -E '^ *tx_errors: 0$'
+    [ "$DRIVER" = stock ] || cat /sys/module/ib_ipoib/version
+}
