@@ -45,6 +45,34 @@ void soft_rc_stop(struct soft_qp *qp)
 /* An IPv4 packet by its encapsulation, with an invalid IP version. */
 static u8 uncalled_for[SOFT_MAX_FRAME] = { 0x08 };
 
+/* Calls a function for each reliable connection. Destruction waits for this. */
+static void for_each_connection(struct soft_hca *hca, void (*act)(struct soft_qp *qp, const void *context),
+				const void *context)
+{
+	struct soft_qp *qp;
+	struct burst burst;
+	unsigned long index;
+
+	local_bh_disable();
+	soft_burst_start(&burst);
+	xa_for_each(&hca->qps, index, qp)
+	{
+		if (qp->ib.qp_type == IB_QPT_RC)
+			act(qp, context);
+	}
+	soft_burst_end(&burst);
+	local_bh_enable();
+}
+
+static void talk_back(struct soft_qp *qp, const void *wr)
+{
+	const struct ib_send_wr *bad;
+
+	/* A queue pair for receiving: it has space for one send. */
+	if (!qp->user && qp->cap.max_send_wr == 1)
+		qp->hca->ib.ops.post_send(&qp->ib, wr, &bad);
+}
+
 void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
 {
 	struct ib_sge sge = {
@@ -53,40 +81,16 @@ void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
 		.lkey = SOFT_LOCAL_KEY,
 	};
 	struct ib_send_wr wr = { .wr_id = SOFT_OWN_SEND, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
-	const struct ib_send_wr *bad;
-	struct soft_qp *qp;
-	struct burst burst;
-	unsigned long index;
 
-	/* Destruction waits for this. */
-	local_bh_disable();
-	soft_burst_start(&burst);
-	xa_for_each(&hca->qps, index, qp)
-	{
-		/* A queue pair for receiving: it has space for one send. */
-		if (qp->ib.qp_type == IB_QPT_RC && !qp->user && qp->cap.max_send_wr == 1)
-			hca->ib.ops.post_send(&qp->ib, &wr, &bad);
-	}
-	soft_burst_end(&burst);
-	local_bh_enable();
+	for_each_connection(hca, talk_back, &wr);
 }
 
-void soft_rc_kill_all(struct soft_hca *hca)
+static void kill_connection(struct soft_qp *qp, const void *unused)
 {
-	struct soft_qp *qp;
-	struct burst burst;
-	unsigned long index;
-
-	/* Destruction waits for this. */
-	local_bh_disable();
-	soft_burst_start(&burst);
-	xa_for_each(&hca->qps, index, qp)
-	{
-		if (qp->ib.qp_type != IB_QPT_RC || READ_ONCE(qp->state) != IB_QPS_RTS)
-			continue;
-		WRITE_ONCE(qp->rc.killed, true);
-		soft_engine_kick(qp);
-	}
-	soft_burst_end(&burst);
-	local_bh_enable();
+	if (READ_ONCE(qp->state) != IB_QPS_RTS)
+		return;
+	WRITE_ONCE(qp->rc.killed, true);
+	soft_engine_kick(qp);
 }
+
+void soft_rc_kill_all(struct soft_hca *hca) { for_each_connection(hca, kill_connection, NULL); }
