@@ -21,11 +21,11 @@ processors_of() { # suite
 }
 wants_fresh_vm() { suite_matches "$here/suites/$1.sh" '^FRESH=1$'; } # suite
 is_long() { suite_matches "$here/suites/$1.sh" '^LONG=1$'; } # suite
+wants_selftests() { suite_matches "$here/suites/$1.sh" '^SELFTESTS=1$'; } # suite
 wants_packages() { suite_matches "$here/suites/$1.sh" '^PACKAGES='; } # suite
 # The packages of all suites, not only of the selected ones: the image is the same whichever of them run.
 packages_of_suites() { sed -n 's/^PACKAGES=//p' "$here"/suites/*.sh | tr -d "'\"" | xargs -n 1 | sort -u | xargs; }
 needs_own_vm() { has_two_machines "$1" || is_long "$1" || wants_fresh_vm "$1"; } # suite
-wants_selftests() { suite_matches "$here/suites/$1.sh" '^SELFTESTS=1$'; } # suite
 is_for_debug_kernels() { suite_matches "$here/suites/$1.sh" '^DEBUG_KERNEL=1$'; } # suite
 on_debug_kernel() { [[ $kernel = debug* || $kernel = kcsan ]]; }
 
