@@ -6,6 +6,9 @@
 PORTS=3
 HOSTS=1
 
+# shellcheck source=/dev/null
+. ./perftest.sh
+
 # After a test that has failed.
 before_each() {
     if opensm_is_gone; then start_opensm; fi
@@ -90,29 +93,21 @@ test_opensm_of_the_higher_priority_is_master() {
 
 # perftest, with the server's IPoIB address.
 
-between_hosts() { # PROGRAM ARGUMENT...
+run_perftest() { # PROGRAM ARGUMENT...
     local server
     on 1 timeout $((60 * patience)) "$@" -d soft_ib0 >/run/server.out 2>&1 &
     server=$!
     wait_for 10 listens 1 :18515
     on 2 timeout $((60 * patience)) "$@" -d soft_ib1 10.0.0.1 >/run/client.out 2>&1 && wait $server
 }
-# Prints bytes and iterations of the result's last line, and the result: MB/s, or microseconds.
-result() { awk '/#bytes/ { getline; print $1, $2, ('"$1"' ? $4 : $6); exit }' /run/client.out; } # IS-BANDWIDTH
-perftest() { # PROGRAM BYTES
-    local attempt bandwidth=0 bytes count value
-    [[ $1 != *_bw ]] || bandwidth=1
-    for attempt in 1 2 3; do
-        ! between_hosts "$1" -s "$2" -n 200 || break
-        # perftest stops if the clock does not run evenly during its check, as on a VM of a busy machine.
-        grep -q 'Correlation coefficient' /run/server.out /run/client.out ||
-            { sed 's/^/# /' /run/server.out /run/client.out; return 1; }
-    done
-    read -r bytes count value < <(result $bandwidth)
-    echo "# $1: $bytes bytes, $count times: $value $([ $bandwidth = 1 ] && echo MB/s || echo us)"
-    [ "$bytes $count" = "$2 200" ]
-    awk -v value="$value" 'BEGIN { exit !(value > 0) }'
+# The result is an average: MB/s, or microseconds.
+measure() { # PROGRAM BYTES
+    local column=6
+    [[ $1 != *_bw ]] || column=4
+    perftest "$1" -s "$2" -n 200
+    result_is "$2" 200
+    awk -v column=$column '{ exit !($column > 0) }' /run/result
 }
-test_perftest_of_sends() { perftest ib_send_bw 65536; perftest ib_send_lat 2; }
-test_perftest_of_writes() { perftest ib_write_bw 65536; perftest ib_write_lat 2; }
-test_perftest_of_reads() { perftest ib_read_bw 65536; perftest ib_read_lat 2; }
+test_perftest_of_sends() { measure ib_send_bw 65536; measure ib_send_lat 2; }
+test_perftest_of_writes() { measure ib_write_bw 65536; measure ib_write_lat 2; }
+test_perftest_of_reads() { measure ib_read_bw 65536; measure ib_read_lat 2; }

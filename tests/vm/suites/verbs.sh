@@ -7,15 +7,12 @@ PORTS=2
 HOSTS=1
 PARTITIONS='blue=0x0001, ipoib : ALL=full;'
 
-both_failed() {
-    local side
-    for side in server client; do
-        { grep -vE '^[- ]|^$' "/run/$side.out" || true; } | tail -n 8 | cut -c -150 | sed "s/^/# $side: /"
-    done
-    return 1
-}
+# shellcheck source=/dev/null
+. ./perftest.sh
+
 grew_by() { [ $(($(counter "$1" "$2") - $3)) -ge "$4" ] || fail "$2 of host $1: $3, now $(counter "$1" "$2")"; } # HOST NAME BEFORE LEAST
 
+# From the first HCA to the second.
 run_perftest() { # PROGRAM ARGUMENT...
     local server
     timeout $((60 * patience)) "$@" -d soft_ib1 >/run/server.out 2>&1 &
@@ -23,21 +20,6 @@ run_perftest() { # PROGRAM ARGUMENT...
     wait_for 10 is_served 18515
     timeout $((60 * patience)) "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 && wait $server
 }
-# Runs one of perftest's programs, from the first HCA to the second; its result, bytes and iterations first, is in
-# /run/result.
-perftest() { # PROGRAM ARGUMENT...
-    local attempt
-    for attempt in 1 2 3; do
-        ! run_perftest "$@" || break
-        # perftest stops if the clock does not run evenly during its check, as on a VM of a busy machine.
-        grep -q 'Correlation coefficient' /run/server.out /run/client.out || both_failed || return 1
-    done
-    grep -A 1 '#bytes' /run/client.out | tail -n 1 >/run/result
-    echo "# $*: $(xargs </run/result)"
-}
-# True if the run made ITERATIONS, of BYTES each.
-result_is() { [ "$(awk '{ print $1, $2 }' /run/result)" = "$1 $2" ] || fail "$(cat /run/client.out)"; } # BYTES ITERATIONS
-
 test_tools_show_the_hcas() {
     [ "$(ibv_devices | awk '/soft_ib/ { print $1, $2 }' | sort | xargs)" = \
         'soft_ib0 0002c90300000010 soft_ib1 0002c90300000110' ]
