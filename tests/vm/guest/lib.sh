@@ -178,12 +178,14 @@ ensure_opensm() {
     ! opensm_is_gone || start_opensm
     wait_for 30 all_are_members
 }
-# Found by name: a test is a shell of its own, and may stop an OpenSM that another one started.
-opensm_is_gone() { ! pgrep -x -r D,R,S opensm >/dev/null; }
-stop_opensm() {
-    pkill -x opensm || true
-    wait_for 20 opensm_is_gone
+# Found by name: a test is a shell of its own, and may stop a program that another one started.
+is_gone() { ! pgrep -x -r D,R,S "$1" >/dev/null; } # PROGRAM, as the kernel names it: 15 characters at most
+end_program() { # PROGRAM SECONDS
+    pkill -x "$1" || true
+    wait_for "$2" is_gone "$1"
 }
+opensm_is_gone() { is_gone opensm; }
+stop_opensm() { end_program opensm 20; }
 
 load_fabric() { # parameters
     modprobe -a ib_umad ib_uverbs

@@ -15,8 +15,5 @@ start_networkd() { # HOST
         exec /lib/systemd/systemd-networkd" >>"/run/networkd.$1.log" 2>&1 &
     wait_for 10 grep -q 'Enumeration completed' "/run/networkd.$1.log"
 }
-networkd_is_gone() { ! pgrep -x systemd-network >/dev/null; }
-stop_networkd() {
-    pkill -x systemd-network || true
-    wait_for 10 networkd_is_gone
-}
+networkd_is_gone() { is_gone systemd-network; }
+stop_networkd() { end_program systemd-network 10; }

@@ -14,11 +14,7 @@ PACKAGES='dhcpcd-base isc-dhcp-client isc-dhcp-server kea-dhcp4-server'
 # The identifier of a client, as RFC 4361 has it: type 255, IAID, and the DUID of a vendor, whose number is 43793.
 client_id=ff:00:00:00:07:00:02:00:00:ab:11:01:02:03:04:05:06:07:08
 
-kea_is_gone() { ! pgrep -x kea-dhcp4 >/dev/null; }
-stop_kea() {
-    pkill -x kea-dhcp4 || true
-    wait_for 10 kea_is_gone
-}
+stop_kea() { end_program kea-dhcp4 10; }
 start_kea() { # HOST raw|udp
     stop_kea
     mkdir -p /run/kea
@@ -36,11 +32,7 @@ CONFIGURATION
     KEA_PIDFILE_DIR=/run/kea KEA_LOCKFILE_DIR=/run/kea on "$1" kea-dhcp4 -c /run/kea.conf >/run/kea.log 2>&1 &
     wait_for 20 grep -q DHCP4_STARTED /run/kea.log || fail "$(tail -n 5 /run/kea.log)"
 }
-relay_is_gone() { ! pgrep -x dnsmasq >/dev/null; }
-stop_relay() {
-    pkill -x dnsmasq || true
-    wait_for 10 relay_is_gone
-}
+stop_relay() { end_program dnsmasq 10; }
 # Kea on host 3, whose answers to the relay, and to clients that renew, need a route.
 serve() {
     start_kea 3 udp

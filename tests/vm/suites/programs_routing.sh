@@ -24,11 +24,7 @@ CONFIGURATION
     on "$1" keepalived --dont-fork --log-console --log-detail --vrrp "--use-file=/run/keepalived.$1.conf" \
         "--pid=/run/keepalived.$1.pid" "--vrrp_pid=/run/vrrp.$1.pid" >"/run/keepalived.$1.log" 2>&1 &
 }
-keepalived_is_gone() { ! pgrep -x keepalived >/dev/null; }
-stop_keepalived() {
-    pkill -x keepalived || true
-    wait_for 10 keepalived_is_gone
-}
+stop_keepalived() { end_program keepalived 10; }
 has_vip() { on "$1" ip -4 addr show dev "$(interface_of "$1")" | says 'inet 10[.]0[.]0[.]100/24'; } # HOST
 has_no_vip() { ! has_vip "$1"; }
 # Host 1's neighbour entry of the shared address is that host's.

@@ -186,11 +186,10 @@ serve_qperf() {
     wait_for 10 listens 1 :19765
 }
 # A process that the server made for a client listens, too. Another server can listen afterwards.
-no_qperf_runs() { ! pgrep -x qperf >/dev/null; }
 end_qperf() {
     pkill -x qperf
     wait "$server" || true
-    wait_for 10 no_qperf_runs
+    wait_for 10 is_gone qperf
 }
 qperf_measures() { # TESTS ARGUMENT...
     on 2 timeout $((60 * patience)) qperf -t 1 "${@:2}" >/run/client.out 2>&1 || both_failed
