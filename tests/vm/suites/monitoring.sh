@@ -31,7 +31,12 @@ scrape() {
     { on 1 bash -c "$(declare -f request); request 9100" && request 9101; } >/run/metrics
     [ "$(grep -c '^HTTP/1.0 200' /run/metrics)" = 2 ] || fail "$(tail -n 3 /run/exporter.*)"
 }
-value() { awk -v name="$1" 'index($0, name) == 1 { print $NF; found = 1 } END { exit !found }' /run/metrics; } # METRIC{LABELS}
+# As an integer: the exporter writes large ones with an exponent.
+value() { # METRIC{LABELS}
+    awk -v start="$1 " 'index($0, start) == 1 { printf "%.0f\n", $NF; found = 1 } END { exit !found }' /run/metrics ||
+        fail "no metric $1"
+}
+lies_between() { [ $((($1 <= $2) + ($2 <= $3))) = 2 ] || fail "$2 is not between $1 and $3"; }
 
 test_collectors_succeed() {
     local name
@@ -52,6 +57,36 @@ test_exporter_has_the_metrics_of_rules_and_dashboard() {
     [ "$(wc -l </run/used)" -gt 50 ]
     while read -r name; do grep -q "^$name{" /run/metrics || missing+=" $name"; done </run/used
     [ -z "$missing" ] || fail "the exporter has no$missing"
+}
+
+test_exporter_has_the_interfaces_counters() {
+    local counter name before after
+    wait_for 20 reaches 1 10.0.0.2
+    flood 1 10.0.0.2 200
+    for counter in receive/rx_packets receive/rx_bytes transmit/tx_packets transmit/tx_bytes; do
+        name=node_network_${counter%/*}_${counter##*_}_total
+        before=$(statistic 1 "${counter#*/}")
+        scrape
+        after=$(statistic 1 "${counter#*/}")
+        lies_between "$before" "$(value "$name{device=\"ib0\"}")" "$after"
+    done
+    lies_between 200 "$before" "$after"
+    [ "$(value 'node_network_mtu_bytes{device="ib0"}')" = "$(mtu 1)" ]
+    grep -qF "address=\"$(lladdr 1)\"" /run/metrics
+}
+
+test_exporter_has_the_statistics_of_ethtool() {
+    local exported
+    scrape
+    # Each statistic, and the driver's name in an info metric.
+    exported=$(grep -c '^node_ethtool_.*device="ib0"' /run/metrics)
+    [ "$exported" = $(($(on 1 ethtool -S ib0 | grep -c ':.*[0-9]') + 1)) ] || fail "$exported: $(on 1 ethtool -S ib0)"
+}
+
+test_exporter_counts_neighbours() {
+    wait_for 20 reaches 1 10.0.0.2
+    scrape
+    [ "$(value 'node_arp_entries{device="ib0"}')" = "$(on 1 ip -4 neigh show dev ib0 | wc -l)" ]
 }
 
 test_interfaces_are_recognised_by_their_type() {
