@@ -114,8 +114,8 @@ interop = env LOGS=interop-$(1) SM_HOST=$(2) MINUTES=$(MINUTES) SUITE_TIMEOUT=$$
 test-interop: ## two VMs, this driver in one and the kernel's own in the other, for MINUTES=n of mixed traffic; and clusters of three and of one
 	@for series in 6.1 6.12; do scripts/build-for-vm $$series; done
 	@scripts/sum-tests "$(call interop,1,1,6.1,6.1,interop)" "$(call interop,2,2,6.12,6.1,interop)" \
-	    "$(call interop,3,1,6.1,6.12,interop_mtu4k)" "soft_ib/cluster 3 ./cluster-rows" \
-	    "env HCAS=2 PACKAGES=hello soft_ib/cluster 1 ./cluster-rows"
+	    "$(call interop,3,1,6.1,6.12,interop_mtu4k)" "$(call interop,4,1,6.12,6.12,interop_kinds)" \
+	    "soft_ib/cluster 3 ./cluster-rows" "env HCAS=2 PACKAGES=hello soft_ib/cluster 1 ./cluster-rows"
 
 soak-minutes = $(if $(filter file,$(origin MINUTES)),10,$(MINUTES))
 soak: vm-modules ## eight hosts under traffic and repeated faults, for MINUTES=n (10), in the order of SEED=n; KERNEL, DRIVER as above

@@ -17,7 +17,7 @@
 #  +--------+---------------------+--------------------------+----------+
 #  |                      switch of the fabric                          |
 #  +--------------------------------------------------------------------+
-#  MACHINES=2: host 1 is here; host 2, its HCA, driver and a second switch are in another VM. The switches' trunk is
+#  MACHINES=2: the last host, its HCA, driver and a second switch are in another VM. The switches' trunk is
 #  eth0 of both (192.0.2.1, 192.0.2.2). SM_HOST names the host whose port, and VM, OpenSM has.
 debug=/sys/kernel/debug/soft_ib
 
@@ -105,11 +105,11 @@ repeat_for() { # SECONDS COMMAND...
 
 kernel_is() { printf '%s\n' "$1" "$(uname -r)" | sort -CV; } # VERSION, or later
 two_machines() { [ "${MACHINES:-1}" = 2 ]; }
-# Host i is here, or, with MACHINES=2 and i=2, on the other machine, which executes requests (serve).
+# Host i is here, or, with MACHINES=2, the last one on the other machine, which executes requests (serve).
 at() { # HOST COMMAND...: outside of the host's namespace
     local host=$1
     shift
-    if two_machines && [ "$host" = 2 ]; then there "$@"; else "$@"; fi
+    if two_machines && [ "$host" = "$PORTS" ]; then there "$@"; else "$@"; fi
 }
 # `ip netns exec` also mounts another /sys, which takes a third of the time of a short program, and which these programs
 # do not read.
@@ -141,7 +141,7 @@ ask() { # ADDRESS COMMAND...
     done < <(printf '%q ' "${@:2}" | base64 -w 0 | socat -t 3600 - "TCP:$1:7")
     return "$status"
 }
-# On host 2's machine, also with the functions of the suite.
+# On the last host's machine, also with the functions of the suite.
 there() { ask 192.0.2.2 "$@"; } # COMMAND...
 
 port_state_is() { [ "$(cat "/sys/class/infiniband/soft_ib$1/ports/1/state" 2>/dev/null)" = "$2" ]; }
@@ -196,8 +196,9 @@ start_fabric() {
     if two_machines; then
         trunk_up eth0 && ip addr add 192.0.2.1/24 dev eth0 || return 1
         wait_for 60 there true || return 1
-        load_fabric hcas=1 trunk=eth0 || return 1
-        there load_fabric hcas=1 first_hca=1 trunk=eth0 || return 1
+        load_fabric hcas=$((PORTS - 1)) trunk=eth0 || return 1
+        # shellcheck disable=SC2086 # several parameters
+        there load_fabric hcas=1 first_hca=$((PORTS - 1)) trunk=eth0 ${PEER_FABRIC:-} || return 1
     else
         load_fabric hcas="$PORTS" || return 1
     fi
@@ -345,7 +346,8 @@ lossless() { # HOST ping arguments
 ping_ok() { lossless "$1" -W 2 -c 3 -i 0.1 "${@:3}" "$2"; } # FROM ADDRESS [ping arguments]
 # The host's own stack refuses a packet that is longer than the MTU.
 too_long() { # FROM ADDRESS BYTES
-    ! on "$1" ping -c 1 -W 1 -M "do" -s "$3" "$2" >/run/ping.out 2>&1 || fail "$3 bytes were sent" || return 1
+    # Another machine returns standard output alone.
+    ! on "$1" sh -c "ping -c 1 -W 1 -M do -s $3 $2 2>&1" >/run/ping.out || fail "$3 bytes were sent" || return 1
     grep -q 'message too long' /run/ping.out || { sed 's/^/# /' /run/ping.out; return 1; }
 }
 # Path MTU that tracepath finds, whose output is in /run/tracepath.
