@@ -9,7 +9,7 @@
 #   c-objs      *.o from plain C outside LTO: module_init, parameters, MODULE_*, tracepoints (section tricks)
 #   layout-src  optional *.c of DEFINE(NAME, value) lines; their values reach C++ as <generated/layout.h>
 #   probe-dir   optional directory of *.c snippets; each that compiles against the kernel's headers becomes
-#               "#define HAVE_<NAME> 1" in <generated/probes.h>
+#               "#define SHIM_HAVE_<NAME> 1" in <generated/probes.h>
 #
 # SHIM_LTO=0 does without link-time optimisation, and so does clang: shims are called out of line, and the C++ is one
 # translation unit, since ld -r can't drop second copies of inline functions that the kernel's
@@ -115,7 +115,7 @@ probe-names := $(patsubst $(src)/$(probe-dir)/%.c,%,$(probe-srcs))
 probes      := $(probe-names:%=$(obj)/include/generated/%.probe)
 quiet_cmd_probe = PROBE    $(notdir $(basename $@))
       cmd_probe = $(for-kernel) mkdir -p $(dir $@) && if $(CC) $(filter-out -Wp%,$(c_flags)) -Werror -fsyntax-only $< 2> $@.log ; \
-	then echo "\#define HAVE_$$(echo $(notdir $(basename $@)) | tr a-z A-Z) 1" ; \
+	then echo "\#define SHIM_HAVE_$$(echo $(notdir $(basename $@)) | tr a-z A-Z) 1" ; \
 	else echo "/* no $(notdir $(basename $@)) */" ; fi > $@
 $(probes): $(obj)/include/generated/%.probe: $(src)/$(probe-dir)/%.c FORCE
 	$(call if_changed,probe)

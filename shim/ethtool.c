@@ -152,7 +152,7 @@ static int set_channels(struct net_device *dev, struct ethtool_channels *channel
  * get_link does.
  */
 static const struct ethtool_ops ethtool_ops = {
-#ifdef HAVE_ETHTOOL_OP_NEEDS_RTNL
+#ifdef SHIM_HAVE_ETHTOOL_OP_NEEDS_RTNL
 	.op_needs_rtnl = ETHTOOL_OP_NEEDS_RTNL_GLINK,
 #endif
 	.supported_coalesce_params =

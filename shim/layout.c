@@ -63,13 +63,13 @@ void shim_layout_features(void);
 void shim_layout_features(void)
 {
 	/* The kernel has a library that segments TCP packets. */
-#ifdef HAVE_TSO_HEADER_LENGTH
+#ifdef SHIM_HAVE_TSO_HEADER_LENGTH
 	DEFINE(SHIM_HAS_TSO, 1);
 #else
 	DEFINE(SHIM_HAS_TSO, 0);
 #endif
 	/* The netdev can select the transmit queue of a packet. */
-#ifdef HAVE_SELECT_QUEUE
+#ifdef SHIM_HAVE_SELECT_QUEUE
 	DEFINE(SHIM_HAS_SELECT_QUEUE, 1);
 #else
 	DEFINE(SHIM_HAS_SELECT_QUEUE, 0);

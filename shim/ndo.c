@@ -15,7 +15,7 @@ static netdev_tx_t start_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-#ifdef HAVE_SELECT_QUEUE
+#ifdef SHIM_HAVE_SELECT_QUEUE
 static u16 select_queue(struct net_device *dev, struct sk_buff *skb, struct net_device *sb_dev)
 {
 	int queue = ipoib_ndo_select_queue(skb, dev);
@@ -67,7 +67,7 @@ static int driver_ioctl(struct net_device *dev, struct ifreq *request, int comma
 	return state->ops->SHIM_NDO_IOCTL(dev, request, command);
 }
 
-#ifdef HAVE_HWTSTAMP_OPERATIONS
+#ifdef SHIM_HAVE_HWTSTAMP_OPERATIONS
 static int hwtstamp_get(struct net_device *dev, struct kernel_hwtstamp_config *config)
 {
 	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
@@ -97,7 +97,7 @@ static int set_mac_address(struct net_device *dev, void *address)
 	return ipoib_ndo_set_address(dev, (const u8 *)((struct sockaddr_storage *)address)->__data);
 }
 
-#ifdef HAVE_SET_RX_MODE_ASYNC
+#ifdef SHIM_HAVE_SET_RX_MODE_ASYNC
 static int set_rx_mode(struct net_device *dev, struct netdev_hw_addr_list *unicast,
 		       struct netdev_hw_addr_list *multicast)
 {

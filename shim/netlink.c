@@ -41,7 +41,7 @@ static int add_link(struct net *net, struct net_device *dev, struct nlattr *tb[]
 	return ipoib_newlink(dev, &request, extack);
 }
 
-#ifdef HAVE_RTNL_NEWLINK_PARAMS
+#ifdef SHIM_HAVE_RTNL_NEWLINK_PARAMS
 static int newlink(struct net_device *dev, struct rtnl_newlink_params *params, struct netlink_ext_ack *extack)
 {
 	return add_link(rtnl_newlink_link_net(params), dev, params->tb, params->data, extack);

@@ -6,7 +6,7 @@
 #include <shim/netdevice.h>
 #include <shim/queue_stats.h>
 
-#ifdef HAVE_NETDEV_STAT_OPS
+#ifdef SHIM_HAVE_NETDEV_STAT_OPS
 #include <net/netdev_queues.h>
 
 static void get_queue_stats_rx(struct net_device *dev, int queue, struct netdev_queue_stats_rx *rx)

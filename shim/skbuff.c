@@ -54,7 +54,7 @@ SHIM uint32_t shim_skb_get_hash(struct sk_buff *skb) { return skb_get_hash(skb);
 
 SHIM void shim_napi_consume_skb(struct sk_buff *skb, int budget) { napi_consume_skb(skb, budget); }
 
-#ifdef HAVE_DROP_REASONS
+#ifdef SHIM_HAVE_DROP_REASONS
 SHIM void shim_kfree_skb_reason(struct sk_buff *skb, enum shim_drop why)
 {
 	static const enum skb_drop_reason reasons[] = {

@@ -6,7 +6,7 @@
 #include <net/checksum.h>
 #include <shim/tso.h>
 
-#ifdef HAVE_TSO_HEADER_LENGTH
+#ifdef SHIM_HAVE_TSO_HEADER_LENGTH
 SHIM void shim_tso_start(struct shim_tso *tso, struct sk_buff *skb) { tso_start(skb, &tso->tso); }
 
 SHIM void *shim_tso_data(const struct shim_tso *tso) { return tso->tso.data; }

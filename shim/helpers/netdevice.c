@@ -164,7 +164,7 @@ SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
 	netif_addr_unlock_bh(dev);
 }
 
-#ifdef HAVE_EXTACK_BUFFER
+#ifdef SHIM_HAVE_EXTACK_BUFFER
 static_assert(SHIM_EXTACK_BYTES == sizeof_field(struct netlink_ext_ack, _msg_buf));
 
 static char *message_buffer(struct netlink_ext_ack *extack) { return extack->_msg_buf; }

@@ -93,7 +93,7 @@ SHIM void shim_helper_skb_add_rx_frag(struct sk_buff *skb, void *data, unsigned 
 	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, data - page_address(page), bytes, buffer_bytes);
 }
 
-#ifdef HAVE_TSO_HEADER_LENGTH
+#ifdef SHIM_HAVE_TSO_HEADER_LENGTH
 /* tso_build_hdr() does not count extension headers in the IPv6 payload length. */
 SHIM void shim_helper_tso_build_hdr(struct shim_tso *tso, const struct sk_buff *skb, void *headers,
 				    unsigned int data_bytes, bool last)

@@ -2,10 +2,10 @@
 /* Differences between kernels, found by the probes in probes/. */
 #pragma once
 #include <generated/probes.h>
-#ifdef HAVE_HEX_HEADER
+#ifdef SHIM_HAVE_HEX_HEADER
 #include <linux/hex.h>
 #endif
-#ifdef HAVE_NETDEV_OPS_LOCK
+#ifdef SHIM_HAVE_NETDEV_OPS_LOCK
 #include <net/netdev_lock.h>
 #endif
 #include <linux/hrtimer.h>
@@ -21,7 +21,7 @@ static inline gfp_t soft_charged(bool user) { return user ? GFP_KERNEL_ACCOUNT :
 static inline void *soft_vzalloc(size_t bytes, bool user)
 {
 	const gfp_t how = soft_charged(user) | __GFP_ZERO | __GFP_NOWARN;
-#ifdef HAVE_VMALLOC_WITHOUT_PROT
+#ifdef SHIM_HAVE_VMALLOC_WITHOUT_PROT
 	return __vmalloc(bytes, how);
 #else
 	return __vmalloc(bytes, how, PAGE_KERNEL);
@@ -29,14 +29,14 @@ static inline void *soft_vzalloc(size_t bytes, bool user)
 }
 
 /* The number of an HCA's port. */
-#ifdef HAVE_PORT_U32
+#ifdef SHIM_HAVE_PORT_U32
 typedef u32 soft_port_number;
 #else
 typedef u8 soft_port_number;
 #endif
 
 /* The flags of what an HCA can do for the kernel alone, which were among those that programs see. */
-#ifdef HAVE_KERNEL_CAP_FLAGS
+#ifdef SHIM_HAVE_KERNEL_CAP_FLAGS
 #define SOFT_KERNEL_CAP_FLAGS(attr) ((attr)->kernel_cap_flags)
 #else
 #define SOFT_KERNEL_CAP_FLAGS(attr) ((attr)->device_cap_flags)
@@ -46,7 +46,7 @@ typedef u8 soft_port_number;
 #define IBK_RDMA_NETDEV_OPA IB_DEVICE_RDMA_NETDEV_OPA
 #endif
 
-#ifdef HAVE_CREATE_CQ_BUNDLE
+#ifdef SHIM_HAVE_CREATE_CQ_BUNDLE
 #define SOFT_CREATE_CQ_LAST struct uverbs_attr_bundle *attrs
 #define SOFT_CQ_USER (attrs != NULL)
 #else
@@ -54,7 +54,7 @@ typedef u8 soft_port_number;
 #define SOFT_CQ_USER (udata != NULL)
 #endif
 
-#ifdef HAVE_REG_USER_MR_DMAH
+#ifdef SHIM_HAVE_REG_USER_MR_DMAH
 #define SOFT_REG_USER_MR_ARGS                                                                                          \
 	struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_dmah *dmah, struct ib_udata *udata
 #else
@@ -65,9 +65,9 @@ typedef u8 soft_port_number;
 static inline struct ib_umem *soft_umem_get(struct ib_device *ib, struct ib_udata *udata, u64 start, u64 length,
 					    int access)
 {
-#if defined(HAVE_UMEM_GET_VA)
+#if defined(SHIM_HAVE_UMEM_GET_VA)
 	return ib_umem_get_va(ib, start, length, access);
-#elif defined(HAVE_UMEM_GET_DEVICE)
+#elif defined(SHIM_HAVE_UMEM_GET_DEVICE)
 	return ib_umem_get(ib, start, length, access);
 #else
 	return ib_umem_get(udata, start, length, access);
@@ -75,7 +75,7 @@ static inline struct ib_umem *soft_umem_get(struct ib_device *ib, struct ib_udat
 }
 
 /* Visits the pages of such memory with a struct sg_page_iter. */
-#ifdef HAVE_UMEM_SGT_APPEND
+#ifdef SHIM_HAVE_UMEM_SGT_APPEND
 #define soft_umem_for_each_page(umem, page) for_each_sgtable_page(&(umem)->sgt_append.sgt, page, 0)
 #else
 #define soft_umem_for_each_page(umem, page) for_each_sg_page((umem)->sg_head.sgl, page, (umem)->sg_nents, 0)
@@ -84,7 +84,7 @@ static inline struct ib_umem *soft_umem_get(struct ib_device *ib, struct ib_udat
 /* A timer that runs in softirq context. */
 static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*run)(struct hrtimer *))
 {
-#ifdef HAVE_HRTIMER_SETUP
+#ifdef SHIM_HAVE_HRTIMER_SETUP
 	hrtimer_setup(timer, run, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 #else
 	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
@@ -93,7 +93,7 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
 }
 
 /* A NAPI of the usual weight; one that only transmits is not for busy polling. */
-#ifdef HAVE_NAPI_WITHOUT_WEIGHT
+#ifdef SHIM_HAVE_NAPI_WITHOUT_WEIGHT
 #define SOFT_NAPI_ADD(dev, napi, poll) netif_napi_add(dev, napi, poll)
 #define SOFT_NAPI_ADD_TX(dev, napi, poll) netif_napi_add_tx(dev, napi, poll)
 #else
@@ -103,14 +103,14 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
 #endif
 
 /* Writes a part of the netdev's hardware address. */
-#ifdef HAVE_DEV_ADDR_MOD
+#ifdef SHIM_HAVE_DEV_ADDR_MOD
 #define SOFT_DEV_ADDR_MOD(dev, offset, address, bytes) dev_addr_mod(dev, offset, address, bytes)
 #else
 #define SOFT_DEV_ADDR_MOD(dev, offset, address, bytes) memcpy((dev)->dev_addr + (offset), address, bytes)
 #endif
 
 /* Has transmit timeouts reported to the rdma_netdev, if the kernel does so. */
-#ifdef HAVE_RDMA_NETDEV_TIMEOUT
+#ifdef SHIM_HAVE_RDMA_NETDEV_TIMEOUT
 #define SOFT_SET_TX_TIMEOUT(rn, report) ((rn)->tx_timeout = (report))
 #else
 #define SOFT_SET_TX_TIMEOUT(rn, report) ((void)(report))
@@ -120,7 +120,7 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
  * Statistics of a netdev that leaves them to the core, as Omni-Path's driver does. The core keeps counters of each CPU,
  * or it has only those of the netdev, in which two CPUs may lose a count.
  */
-#ifdef HAVE_PCPU_STAT_TYPE
+#ifdef SHIM_HAVE_PCPU_STAT_TYPE
 #define SOFT_USE_CORE_STATS(dev) ((dev)->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS)
 #define SOFT_COUNT_TX(dev, bytes) dev_sw_netstats_tx_add(dev, 1, bytes)
 #define SOFT_COUNT_RX(dev, bytes) dev_sw_netstats_rx_add(dev, bytes)
@@ -134,7 +134,7 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
  * The rdma_netdev's operations run under its netdev's instance lock on kernels that have one, as mlx5's do. Earlier
  * kernels have no NAPI functions for callers that hold the lock.
  */
-#ifdef HAVE_NETDEV_OPS_LOCK
+#ifdef SHIM_HAVE_NETDEV_OPS_LOCK
 static inline void soft_request_ops_lock(struct net_device *dev)
 {
 	dev->request_ops_lock = true;

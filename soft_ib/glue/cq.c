@@ -133,7 +133,7 @@ static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
 	return 0;
 }
 
-#ifdef HAVE_RESIZE_CQ
+#ifdef SHIM_HAVE_RESIZE_CQ
 static int resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 {
 	struct soft_cq *cq = to_cq(ib);
@@ -209,7 +209,7 @@ const struct ib_device_ops soft_cq_ops = {
 	.create_cq = create_cq,
 	.destroy_cq = destroy_cq,
 	.modify_cq = modify_cq,
-#ifdef HAVE_RESIZE_CQ
+#ifdef SHIM_HAVE_RESIZE_CQ
 	.resize_cq = resize_cq,
 #endif
 	.poll_cq = poll_cq,

@@ -217,7 +217,7 @@ static const struct ib_device_ops device_ops = {
 	.alloc_pd = alloc_pd,
 	.dealloc_pd = dealloc_pd,
 	.create_ah = create_ah,
-#ifdef HAVE_CREATE_USER_AH
+#ifdef SHIM_HAVE_CREATE_USER_AH
 	.create_user_ah = create_ah,
 #endif
 	.query_ah = query_ah,

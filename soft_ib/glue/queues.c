@@ -322,7 +322,7 @@ static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 	return ret;
 }
 
-#ifndef HAVE_SIZE_IB_QP
+#ifndef SHIM_HAVE_SIZE_IB_QP
 /* Allocation of queue pairs on kernels that leave it to drivers, and set the members of struct ib_qp afterwards. */
 static struct ib_qp *alloc_qp(struct ib_pd *pd, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -350,7 +350,7 @@ static int free_qp(struct ib_qp *ib, struct ib_udata *udata)
 #endif
 
 const struct ib_device_ops soft_queue_ops = {
-#ifdef HAVE_SIZE_IB_QP
+#ifdef SHIM_HAVE_SIZE_IB_QP
 	.create_qp = create_qp,
 	.destroy_qp = destroy_qp,
 	INIT_RDMA_OBJ_SIZE(ib_qp, soft_qp, ib),
