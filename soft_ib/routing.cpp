@@ -174,11 +174,11 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
     if (!link_is_up(source) || (!is_subnet_management(*h) && !source.active()))
         return {};
     if (is_own_lid(source, h->dlid))
-        return {self, 0, 0, false};
+        return {self, 0, 0, 0};
     count_sent(f->hcas[ingress].port.counters, *h);
     count_received(hca.node->ports[hca.node_port].counters, *h);
     // An HCA delivers to its own group members; the switch sends no copy back.
-    fabric_route route{multicast(h->dlid) ? self : 0, 0, 0, true};
+    fabric_route route{multicast(h->dlid) ? self : 0, 0, 0, words(*h)};
     pass(*f, {hca.node, hca.node_port}, *h, route);
     return route;
 }

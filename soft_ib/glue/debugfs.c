@@ -411,6 +411,8 @@ void soft_debugfs_start(void)
 		debugfs_create_u32("drop_every", 0644, slot->dir, &slot->drop_every);
 		debugfs_create_u32("corrupt_every", 0644, slot->dir, &slot->corrupt_every);
 		debugfs_create_u32("delay_us", 0644, slot->dir, &slot->delay_us);
+		debugfs_create_u32("rate_mbps", 0644, slot->dir, &slot->rate_mbps);
+		debugfs_create_u32("hold_sends", 0644, slot->dir, &slot->hold_sends);
 		debugfs_create_u32("fail_sends", 0644, slot->dir, &slot->fail_sends);
 		debugfs_create_u32("lose_completions", 0644, slot->dir, &slot->lose_completions);
 		debugfs_create_u32("drop_rc_every", 0644, slot->dir, &slot->drop_rc_every);

@@ -263,8 +263,10 @@ void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst 
 {
 	struct fabric_route route = fabric_route_frame(soft_fabric, slot->index, frame->headers);
 
-	if (route.sent)
+	if (route.sent_words) {
 		soft_capture(frame, false);
+		soft_link_occupy(slot, route.sent_words);
+	}
 	if (!route.hcas && !route.to_switch && !route.trunks)
 		COUNT(slot, drop_route);
 	if (route.to_switch)
@@ -410,14 +412,20 @@ void soft_break_off(struct soft_qp *qp)
 	soft_engine_kick(qp);
 }
 
-static struct soft_qp *next_active(struct soft_hca *hca)
+/* Takes the next queue pair that has work: any one, or only that of subnet management. */
+static struct soft_qp *next_active(struct soft_hca *hca, bool any)
 {
 	struct soft_qp *qp;
 
 	spin_lock_irq(&hca->active_lock);
-	qp = list_first_entry_or_null(&hca->active, struct soft_qp, active);
-	if (qp)
+	if (likely(any))
+		qp = list_first_entry_or_null(&hca->active, struct soft_qp, active);
+	else
+		qp = rcu_dereference(hca->smi);
+	if (qp && !list_empty(&qp->active))
 		list_del_init(&qp->active);
+	else
+		qp = NULL;
 	spin_unlock_irq(&hca->active_lock);
 	return qp;
 }
@@ -425,19 +433,24 @@ static struct soft_qp *next_active(struct soft_hca *hca)
 static void engine_run(unsigned long data)
 {
 	struct soft_hca *hca = (struct soft_hca *)data;
+	/* A link of limited rate is free for one send at a time. */
+	unsigned int limit = unlikely(READ_ONCE(hca->slot->rate_mbps)) ? 1 : SOFT_BURST;
+	u64 wait_ns = soft_link_wait(hca->slot);
 	struct soft_qp *qp;
 	struct burst burst;
 	bool more;
 
 	soft_burst_start(&burst);
-	while (burst.frames < SOFT_BURST && (qp = next_active(hca))) {
+	while (burst.frames < limit && (qp = next_active(hca, !wait_ns))) {
 		do
 			more = step(qp, &burst);
-		while (more && burst.frames < SOFT_BURST);
+		while (more && burst.frames < limit);
 		if (more)
 			soft_engine_kick(qp);
 	}
 	soft_burst_end(&burst);
+	if (unlikely(wait_ns) && !list_empty_careful(&hca->active))
+		hrtimer_start(&hca->delay, ns_to_ktime(wait_ns), HRTIMER_MODE_REL_SOFT);
 }
 
 static enum hrtimer_restart delay_over(struct hrtimer *timer)

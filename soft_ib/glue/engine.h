@@ -141,6 +141,11 @@ static inline u8 soft_opcode(const struct soft_send *send, u32 index)
 		return soft_last_opcode(send, index == 0);
 	return send->opcode + (index ? FABRIC_RC_SEND_MIDDLE : FABRIC_RC_SEND_FIRST);
 }
+/* pace.c: a frame of that many words of 4 bytes occupies the link of its HCA. */
+void soft_link_occupy(struct soft_slot *slot, u32 words);
+/* Nanoseconds until the link takes the next send, other than of subnet management; 0: now. */
+u64 soft_link_wait(const struct soft_slot *slot);
+
 /* Raises an asynchronous event of the queue pair. */
 void soft_rc_raise(struct soft_qp *qp, enum ib_event_type type);
 

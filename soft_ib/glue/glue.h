@@ -106,11 +106,14 @@ struct soft_slot {
 	/* Knobs. */
 	u32 drop_every, corrupt_every, delay_us, fail_sends, lose_completions;
 	u32 drop_rc_every, rnr_every, min_retries, hide_gid_change;
+	u32 rate_mbps, hold_sends;
 	/*
 	 * A bit for each next request for an rdma_netdev, to fail it; groups are attached without setting their Q_Key.
 	 */
 	u32 fail_rdma_netdev, leave_qkey;
 	atomic_t dropped_of, corrupted_of, rc_dropped_of, rnr_of;
+	/* Time (ktime_get_ns()) at which a link of limited rate has sent all its frames. */
+	atomic64_t occupied_until;
 	struct soft_vf vfs[SOFT_MAX_VFS];
 	/* Result of the last lookup. */
 	char resolved[IFNAMSIZ];

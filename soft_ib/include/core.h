@@ -204,13 +204,13 @@ struct fabric_headers {
 
 /*
  * Destinations of a frame: HCAs and trunks (bit i is number i), a switch's own port, or none. to_switch: 0, or the
- * ingress by which it arrived there. sent: it leaves its HCA.
+ * ingress by which it arrived there. sent_words: words of 4 bytes on the cable of its HCA; 0: it does not leave that.
  */
 struct fabric_route {
 	uint64_t hcas;
 	uint32_t to_switch;
 	uint8_t trunks;
-	bool sent;
+	uint32_t sent_words;
 };
 
 /* A cable from a port of a switch to one of another switch, or to an HCA, whose port is 0 here. */

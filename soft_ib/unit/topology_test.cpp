@@ -196,7 +196,7 @@ TEST_F(TopologyTest, loop_of_the_tables_ends)
         set_table(i, {to_next, to_next, to_next}, {to_next, to_next, to_next});
     const fabric_route lost = send(0, lid_of(1));
     EXPECT_EQ(lost.hcas, 0U);
-    EXPECT_TRUE(lost.sent);
+    EXPECT_GT(lost.sent_words, 0);
     set_tables();
     EXPECT_EQ(sent_between_switches(), 64U);
     // All ports at all switches: copies in both directions.

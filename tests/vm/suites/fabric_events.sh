@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
-# Events of the fabric concurrent with requests of users: reregistrations, changed paths.
+# Events of the fabric concurrent with requests of users: reregistrations, changed paths. Slow links.
 PORTS=2
 PROCESSORS=2
 HOSTS=1
@@ -140,4 +140,47 @@ test_groups_are_rejoined_at_once_after_reregistration() {
     [ "$(members_of ff12:401b:ffff::ffff:ffff)" = 2 ]
     [ $((SECONDS - started)) -lt $((10 * patience)) ] || fail "took $((SECONDS - started)) s"
     both_work
+}
+
+# Links of limited rate, and without credits
+
+milliseconds() { awk '{ print int($1 * 1000) }' /proc/uptime; }
+frames_lost() { awk '$1 ~ /^drop_/ { n += $2 } END { print n }' "$debug/$(($1 - 1))/counters"; } # HOST
+copy_2_mb() {
+    on 2 timeout $((60 * patience)) socat -u TCP-LISTEN:9,reuseaddr OPEN:/run/received,creat,trunc &
+    wait_for 10 listens 2 ':9 '
+    on 1 sh -c "head -c 2000000 /dev/zero | socat -u - TCP:10.0.0.2:9"
+    wait $!
+    [ "$(stat -c %s /run/received)" = 2000000 ]
+}
+test_link_of_limited_rate_carries_that_much_and_loses_nothing() {
+    local start lost
+    lost=$(frames_lost 2)
+    trap 'knob 1 rate_mbps 0' EXIT
+    knob 1 rate_mbps 4
+    start=$(milliseconds)
+    copy_2_mb
+    start=$(($(milliseconds) - start))
+    echo "# 2 MB at 4 Mbit/s: $start ms"
+    [ "$start" -ge 4000 ]
+    [ "$start" -le $((4500 + 1500 * patience)) ]
+    [ "$(frames_lost 2)" = "$lost" ]
+}
+
+received() { on 2 cat /proc/net/snmp | awk '$1 == "Udp:" && $3 ~ /[0-9]/ { print $2 + $3 }'; }
+has_received() { [ "$(received)" = "$1" ]; } # COUNT
+test_held_sends_arrive_later() {
+    local before
+    wait_for 20 reaches 1 10.0.0.2
+    before=$(received)
+    trap 'knob 1 hold_sends 0' EXIT
+    knob 1 hold_sends 1
+    for _ in $(seq 20); do echo x | on 1 socat -u - UDP-SENDTO:10.0.0.2:9; done
+    sleep 0.5
+    [ "$(received)" = "$before" ] || fail "$(($(received) - before)) datagrams arrived"
+    # Subnet management is not held.
+    smpquery -C soft_ib0 nodeinfo -D 0,1,2 >/run/nodeinfo
+    port_state_is 0 '4: ACTIVE'
+    knob 1 hold_sends 0
+    wait_for 10 has_received $((before + 20))
 }
