@@ -197,6 +197,35 @@ static int alloc_ucontext(struct ib_ucontext *context, struct ib_udata *udata) {
 static void dealloc_ucontext(struct ib_ucontext *context) {}
 static void disassociate_ucontext(struct ib_ucontext *context) {}
 
+#ifdef SHIM_HAVE_DEVICE_GROUP
+/* Files that HCAs have in /sys/class/infiniband/, and that programs read: ibstat, node_exporter. */
+static ssize_t hca_type_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "SOFT_IB\n");
+}
+static DEVICE_ATTR_RO(hca_type);
+
+static ssize_t board_id_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "SOFT_IB\n");
+}
+static DEVICE_ATTR_RO(board_id);
+
+static ssize_t hw_rev_show(struct device *device, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "1\n");
+}
+static DEVICE_ATTR_RO(hw_rev);
+
+static struct attribute *device_attributes[] = {
+	&dev_attr_hca_type.attr,
+	&dev_attr_board_id.attr,
+	&dev_attr_hw_rev.attr,
+	NULL,
+};
+static const struct attribute_group device_group = { .attrs = device_attributes };
+#endif
+
 static const struct ib_device_ops device_ops = {
 	.owner = THIS_MODULE,
 	/* User space takes it for an HCA whose driver, at ABI version 1, executes every verb in the kernel. */
@@ -213,6 +242,9 @@ static const struct ib_device_ops device_ops = {
 	.query_pkey = query_pkey,
 	.modify_port = modify_port,
 	.get_dev_fw_str = get_dev_fw_str,
+#ifdef SHIM_HAVE_DEVICE_GROUP
+	.device_group = &device_group,
+#endif
 	.process_mad = process_mad,
 	.alloc_pd = alloc_pd,
 	.dealloc_pd = dealloc_pd,

@@ -6,22 +6,13 @@ PORTS=2
 HOSTS=1
 PACKAGES='prometheus-node-exporter'
 
-# The fabric's HCAs have no board_id, without which this node_exporter shows no HCA: it reads a /sys of links that has
-# one.
-make_sys() {
-    local hca=class/infiniband/soft_ib0 file
-    mkdir -p /run/sys/$hca/ports/1
-    echo SOFT_IB >/run/sys/$hca/board_id
-    for file in fw_ver ports/1/{state,phys_state,rate,counters}; do ln -sfn "/sys/$hca/$file" "/run/sys/$hca/$file"; done
-}
 # Two node_exporters: an HCA has its counters in the initial network namespace alone, and interfaces in the hosts'.
 start_exporters() {
     if pgrep -f '^prometheus-node-exporter ' >/dev/null; then return; fi
     on 1 prometheus-node-exporter --web.listen-address=127.0.0.1:9100 --collector.disable-defaults \
         --collector.{arp,ethtool,netclass,netdev} >/run/exporter.9100 2>&1 &
-    make_sys
     prometheus-node-exporter --web.listen-address=127.0.0.1:9101 --collector.disable-defaults \
-        --path.sysfs=/run/sys --collector.infiniband >/run/exporter.9101 2>&1 &
+        --collector.infiniband >/run/exporter.9101 2>&1 &
     wait_for 60 listens 1 :9100
     wait_for 60 is_served 9101
 }
