@@ -68,9 +68,9 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 	    "$(MAKE) --no-print-directory test-sim" "$(MAKE) --no-print-directory test-vm"
 
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
-	@tests/vm/need g++ libgtest-dev python3
+	@tests/vm/need g++ libgtest-dev python3 tidy
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/scripts/test-checks tests/scripts/test-sums tests/scripts/test-report \
+	    tests/scripts/test-checks tests/scripts/test-sums tests/scripts/test-report tests/scripts/test-pages \
 	    tests/monitoring/run tests/install/test-check-tools tests/install/test-nfs-top \
 	    soft_ib/unit/test-topology soft_ib/unit/test-draw
 
