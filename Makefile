@@ -57,7 +57,7 @@ rpm: ## the RPM package ib_ipoib-dkms, in build/rpm/; KMOD=1: one of the module 
 	@packaging/build-rpm $(version) $(if $(KMOD),kernel=$(KVER) kernel_dir=$(KDIR) $(if $(cc),"cc=$(cc)") \
 	    $(if $(KEY),"sign_key=$(abspath $(KEY))" "sign_cert=$(abspath $(CERT))"))
 
-demo: vm-modules ## boot a VM with two ports and OpenSM; ping and iperf3 between them
+demo: vm-modules ## boot a VM with two ports and OpenSM; ping and iperf3 between them; charts in build/demo/index.html
 	tests/vm/demo --kernel $(KERNEL) --driver $(DRIVER)
 
 shell: vm-modules ## the console of that VM

@@ -237,7 +237,8 @@ end_capture() { # NAME
     exec {capture}<&-
     [ "$(cat $debug/capture_lost)" = 0 ] || fail "$(cat $debug/capture_lost) packets are missing in the capture $1"
 }
-hand_out_captures() { tar cz -C /run captures | base64 >"$CAPTURES"; }
+hand_out() { tar cz -C /run "$1" | base64 >"$CAPTURES"; } # DIRECTORY in /run
+hand_out_captures() { hand_out captures; }
 
 # The driver
 
