@@ -119,8 +119,10 @@ test-interop: ## two VMs, this driver in one and the kernel's own in the other, 
 
 soak-minutes = $(if $(filter file,$(origin MINUTES)),10,$(MINUTES))
 soak: vm-modules ## eight hosts under traffic and repeated faults, for MINUTES=n (10), in the order of SEED=n; KERNEL, DRIVER as above
+	@tests/vm/need python3
 	LOGS=soak-$(KERNEL)-$(DRIVER) MINUTES=$(soak-minutes) SEED=$(SEED) SUITE_TIMEOUT=$$((1800 + 60 * $(soak-minutes))) \
-	    tests/vm/run --kernel $(KERNEL) --driver $(DRIVER) --tests soak
+	    tests/vm/run --kernel $(KERNEL) --driver $(DRIVER) --tests soak; status=$$?; \
+	    scripts/page soak build/logs/soak-$(KERNEL)-$(DRIVER) && exit $$status
 
 bench profile: KERNEL := $(if $(filter file,$(origin KERNEL)),6.12,$(KERNEL))
 bench: ## compare this driver with the kernel's own, in instructions; KERNEL=6.12 TESTS="row..." PAIRS=n, or PROCESSORS=n: counting only

@@ -170,6 +170,7 @@ do_managers() {
 }
 
 declare -A count longest
+sampled=-5
 happen() { # KIND HOST NUMBER
     recent+=" $1 $2,"
     # Marks the event in the kernel log.
@@ -187,11 +188,20 @@ burst() { # "KIND HOST NUMBER"...: at once, more or less
     done
     case " ${concerned[*]} " in *' 0 '*) mapfile -t concerned < <(seq "$PORTS") ;; esac
     recover
+    take_sample
     for event; do
         read -r kind host _ <<<"$event"
         count[$kind]=$((${count[$kind]:-0} + 1))
         [ "${took[host]}" -lt "${longest[$kind]:-0}" ] || longest[$kind]=${took[host]}
     done
+}
+
+# Writes a sample of memory and objects into the kernel log, beside the events, for the curves of scripts/page.
+take_sample() {
+    if [ $SECONDS -ge $((sampled + 5)) ]; then
+        sampled=$SECONDS
+        echo "soak: sample kernel_kb $(kernel_kb) packets $(slab_objects skbuff) $(verbs_objects | xargs)" >/dev/kmsg
+    fi
 }
 
 # Draws the next event from a deck that has each kind once, for a host without one in this burst. In this shell: a
