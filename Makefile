@@ -83,10 +83,13 @@ test-sim: ## the simulator: 8 nodes, a fabric and its faults; SEEDS=n HOURS=n FI
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all $(if $(SEED),,checked)
 	@tests/sim/run "$(SEED)" "$(FAULTS)" "$(SALT)" "$(FIRST)" "$(SEEDS)" "$(HOURS)"
 
-scale: ## the simulator with NODES=n: start, first packets to PEERS=n each, SM restart; SA_US=n for each request
-	@tests/vm/need g++
+scale: ## the simulator with NODES="n...": start, first packets to PEERS=n each, SM restart; SA_US=n for each request
+	@tests/vm/need g++ python3
 	@$(MAKE) --no-print-directory -j$$(nproc) -C tests/sim all
-	@build/sim/simulator --nodes $(or $(NODES),1000) --peers "$(PEERS)" --sa-us "$(SA_US)"
+	@mkdir -p build/scale
+	@set -o pipefail; for nodes in $(or $(NODES),1000); do \
+	    build/sim/simulator --nodes $$nodes --peers "$(PEERS)" --sa-us "$(SA_US)" || exit; done | tee build/scale/scale.log
+	@scripts/page scale build/scale
 
 coverage: ## lines of the driver that unit tests and simulator execute, in build/coverage/report/; SEEDS=n HOURS=n
 	@tests/vm/need g++ libgtest-dev gcovr
