@@ -29,7 +29,8 @@ void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, st
 	} else if (!cq->dying) {
 		cq->ring[cq->head++ % cq->size] = *wc;
 		cq->unreported++;
-		if (cq_event_wanted(cq, solicited) && !cq->event_due) {
+		/* An error counts as solicited (IBA 11.4.2.2). */
+		if (cq_event_wanted(cq, solicited || wc->status != IB_WC_SUCCESS) && !cq->event_due) {
 			cq->event_due = true;
 			list_add_tail(&cq->due, due);
 		}

@@ -17,10 +17,11 @@ STATUS = {0: "success", 1: "length", 4: "protection", 5: "flushed", 9: "invalid-
 # Errors that break a queue pair and are reported to the peer: all work requests are completed then.
 REFUSALS = {"invalid-request", "remote-access", "remote-operation"}
 # IB_USER_VERBS_CMD_*, IB_WR_*, IB_QPS_*
-GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_CQ, POLL_CQ, CREATE_QP, MODIFY_QP, POST_SEND, POST_RECV = \
-    0, 3, 9, 13, 18, 21, 24, 26, 28, 29
+GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_COMP_CHANNEL, CREATE_CQ, POLL_CQ, REQ_NOTIFY_CQ, CREATE_QP, \
+    MODIFY_QP, POST_SEND, POST_RECV = 0, 3, 9, 13, 17, 18, 21, 23, 24, 26, 28, 29
 OPERATIONS = {"write": 0, "write-immediate": 1, "send": 2, "send-immediate": 3, "read": 4}
-INIT, RTR, RTS = 1, 2, 3
+INIT, RTR, RTS, ERROR = 1, 2, 3, 6
+SIGNALED, SOLICITED = 2, 4
 # In the byte order of the wire.
 IMMEDIATE, = struct.unpack("I", b"\x01\x02\x03\x04")
 
@@ -37,7 +38,8 @@ class Hca:
         self.lid = int(read(f"/sys/class/infiniband/{name}/ports/1/lid"), 0)
         self.command(GET_CONTEXT, b"", 8)
         self.domain = self.new_domain()
-        self.cq, = struct.unpack_from("I", self.command(CREATE_CQ, struct.pack("QIIiI", 0, 64, 0, -1, 0), 8))
+        self.events, = struct.unpack("I", self.command(CREATE_COMP_CHANNEL, b"", 4))
+        self.cq, = struct.unpack_from("I", self.command(CREATE_CQ, struct.pack("QIIiI", 0, 64, 0, self.events, 0), 8))
 
     def command(self, number, body, response_bytes):
         response = array.array("B", bytes(response_bytes))
@@ -47,6 +49,10 @@ class Hca:
 
     def new_domain(self):
         return struct.unpack("I", self.command(ALLOC_PD, b"", 4))[0]
+
+    def request_event(self, solicited):
+        # A command without a response, as withdraw's and modify's.
+        os.write(self.file, struct.pack("IHHII", REQ_NOTIFY_CQ, 4, 0, self.cq, solicited))
 
     def poll(self):
         """Statuses, by work request, of what has completed."""
@@ -66,7 +72,6 @@ class Region:
         self.handle, self.key = struct.unpack("II", hca.command(REG_MR, body, 12)[:8])
 
     def withdraw(self):
-        # The only command without a response.
         os.write(self.hca.file, struct.pack("IHHI", DEREG_MR, 3, 0, self.handle))
 
 
@@ -93,8 +98,8 @@ class Qp:
         body = struct.pack("IIIII", self.handle, 1, len(elements), len(work), 0)[:16] + work
         self.hca.command(command, body + b"".join(struct.pack("QII", *e) for e in elements), 4)
 
-    def send(self, number, operation, elements, address=0, key=0):
-        work = struct.pack("QIIII", number, len(elements), OPERATIONS[operation], 2, IMMEDIATE)
+    def send(self, number, operation, elements, address=0, key=0, flags=SIGNALED):
+        work = struct.pack("QIIII", number, len(elements), OPERATIONS[operation], flags, IMMEDIATE)
         self.post(POST_SEND, work + struct.pack("QII16x", address, key, 0), elements)
 
     def receive(self, number, elements):
@@ -181,4 +186,5 @@ def main():
         print(*case, ":", run(*case, args.hold), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

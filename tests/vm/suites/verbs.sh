@@ -253,6 +253,13 @@ test_wrong_receives_complete_with_errors() {
     complete 'success invalid-request flushed | success length | different' send --wrong receive-length
 }
 
+# A completion with an error counts as solicited (IBA 11.4.2.2).
+test_solicited_events() {
+    ./solicited.py >/run/events
+    [ "$(xargs </run/events)" = 'unsolicited: success none solicited: success event error: flushed event' ] ||
+        fail "$(cat /run/events)"
+}
+
 # Killed processes
 
 # Resources of user space on both HCAs.
