@@ -6,6 +6,9 @@
 PORTS=2
 HOSTS=1
 
+# shellcheck source=/dev/null
+. ./initial_namespace.sh
+
 configfs=/sys/kernel/config
 mib=8
 
@@ -22,20 +25,69 @@ through_device() { # DEVICE
 }
 mount_configfs() { mountpoint -q $configfs || mount -t configfs none $configfs; }
 
-# SRP: the target is on host 1's HCA, the initiator on host 2's.
+# NFS. A namespace's mounts, and the server's files in /proc, exist in the shell that makes them.
+
+serve_nfs() {
+    on 1 bash -e -c '
+        mount -t nfsd nfsd /proc/fs/nfsd
+        exportfs -i -o rw,no_root_squash,no_subtree_check,insecure,fsid=0 "*:/run/export"
+        rpc.mountd --no-udp --no-nfs-version 3
+        echo 10 >/proc/fs/nfsd/nfsv4leasetime
+        echo 10 >/proc/fs/nfsd/nfsv4gracetime
+        echo "-2 -3 +4 +4.1 +4.2" >/proc/fs/nfsd/versions
+        echo rdma 20049 >/proc/fs/nfsd/portlist
+        echo 2 >/proc/fs/nfsd/threads'
+}
+end_nfs() {
+    on 1 bash -e -c 'mount -t nfsd nfsd /proc/fs/nfsd; echo 0 >/proc/fs/nfsd/threads; exportfs -au; exportfs -f'
+    end_program rpc.mountd 10
+    umount /run/export
+    modprobe -r nfsv4 nfsd rpcrdma
+}
+test_nfs_moves_files_both_ways() {
+    local before
+    modprobe -a nfsd nfsv4 rpcrdma
+    mkdir -p /run/export /run/nfs
+    mount -t tmpfs tmpfs /run/export
+    make_data /run/export/from-server
+    make_data /run/data
+    before=$(counter 2 registrations)
+    serve_nfs >/run/serve_nfs 2>&1 || fail "$(cat /run/serve_nfs)"
+    on 2 timeout $((100 * patience)) bash -e -c '
+        mount -t nfs4 -o proto=rdma,port=20049 10.0.0.1:/ /run/nfs
+        grep " /run/nfs " /proc/mounts | sed "s/^/# /"
+        cp /run/data /run/nfs/from-client
+        sync /run/nfs/from-client
+        cp /run/nfs/from-server /run/back
+        umount /run/nfs'
+    same /run/data /run/export/from-client
+    same /run/back /run/export/from-server
+    registered_more_than 2 "$before"
+    end_nfs
+}
+
+# A target's disk, a file
 
 target=$configfs/target
+make_scsi_disk() {
+    mount_configfs
+    truncate -s $((2 * mib << 20)) /run/disk
+    mkdir -p $target/core/fileio_0/disk
+    echo "fd_dev_name=/run/disk,fd_dev_size=$((2 * mib << 20))" >$target/core/fileio_0/disk/control
+    echo 1 >$target/core/fileio_0/disk/enable
+}
+remove_scsi_disk() { rmdir $target/core/fileio_0/disk $target/core/fileio_0; }
+scsi_disk() { local disks=(/sys/class/block/sd*); [ -e "${disks[0]}" ] && echo "/dev/${disks[0]##*/}"; }
+
+# SRP: the target is on host 1's HCA, the initiator on host 2's.
+
 # The initiator's port identifier.
 initiator=0x00000000000000000002c90300000110
 portal() { echo "$target/srpt/0xfe80000000000000$(printf '%016x' $((0x0002c90300000010)))"; }
 make_srp_target() {
     local port
     modprobe -a target_core_file ib_srpt
-    mount_configfs
-    truncate -s $((2 * mib << 20)) /run/disk
-    mkdir -p $target/core/fileio_0/disk
-    echo "fd_dev_name=/run/disk,fd_dev_size=$((2 * mib << 20))" >$target/core/fileio_0/disk/control
-    echo 1 >$target/core/fileio_0/disk/enable
+    make_scsi_disk
     port=$(portal)
     port=$port/${port##*/}
     mkdir -p "$port/lun/lun_0" "$port/acls/$initiator/lun_0"
@@ -50,10 +102,10 @@ remove_srp_target() {
     port=$port/${port##*/}
     echo 0 >"$port/enable"
     rm "$port/acls/$initiator/lun_0/lun" "$port/lun/lun_0/disk"
-    rmdir "$port/acls/$initiator/lun_0" "$port/acls/$initiator" "$port/lun/lun_0" "$port" "$(portal)" $target/srpt $target/core/fileio_0/disk $target/core/fileio_0
+    rmdir "$port/acls/$initiator/lun_0" "$port/acls/$initiator" "$port/lun/lun_0" "$port" "$(portal)" $target/srpt
+    remove_scsi_disk
     modprobe -r ib_srpt target_core_file
 }
-scsi_disk() { local disks=(/sys/class/block/sd*); [ -e "${disks[0]}" ] && echo "/dev/${disks[0]##*/}"; }
 test_srp_disk_keeps_its_data() {
     local before guid=0002c90300000010 login
     before=$(counter 2 registrations)
@@ -69,7 +121,7 @@ test_srp_disk_keeps_its_data() {
     remove_srp_target
 }
 
-# NVMe: target and host are both of the initial namespace, and use one HCA.
+# NVMe: both ends are of the initial namespace; host 1 has the target.
 
 subsystem=$configfs/nvmet/subsystems/test
 make_nvme_target() {
@@ -95,20 +147,63 @@ remove_nvme_target() {
 }
 test_nvme_disk_keeps_its_data() {
     local before
-    on 1 ip link set ib0 netns 1
-    ip link set lo up
-    ip addr add 10.0.0.1/24 dev ib0
-    ip link set ib0 up
-    before=$(counter 1 registrations)
+    enter_initial_namespace
+    before=$(counter 2 registrations)
     make_nvme_target
     write /dev/nvme-fabrics 'transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=test'
     wait_for 20 test -b /dev/nvme0n1
     through_device /dev/nvme0n1
     same /run/data /run/disk
-    registered_more_than 1 "$before"
+    registered_more_than 2 "$before"
     echo 1 >/sys/class/nvme/nvme0/delete_controller
     remove_nvme_target
-    ip addr flush dev ib0
-    ip link set ib0 down
-    add_host 1
+    leave_initial_namespace
+}
+
+# iSER: both ends are of the initial namespace; host 1 has the target.
+
+portals=$configfs/target/iscsi/iqn.2020-01.test:disk/tpgt_1
+make_iser_target() {
+    modprobe -a target_core_file iscsi_target_mod ib_isert
+    make_scsi_disk
+    mkdir -p $portals/np/10.0.0.1:3260 $portals/lun/lun_0
+    ln -s $target/core/fileio_0/disk $portals/lun/lun_0/disk
+    # Any initiator, without a password.
+    echo 1 >$portals/attrib/generate_node_acls
+    echo 0 >$portals/attrib/demo_mode_write_protect
+    echo 0 >$portals/attrib/authentication
+    echo 1 >$portals/np/10.0.0.1:3260/iser
+    echo 1 >$portals/enable
+}
+remove_iser_target() {
+    echo 0 >$portals/enable
+    rm $portals/lun/lun_0/disk
+    rmdir $portals/lun/lun_0 $portals/np/10.0.0.1:3260 $portals ${portals%/*} ${portals%/*/*}
+    remove_scsi_disk
+    modprobe -r ib_isert iscsi_target_mod target_core_file
+}
+iser() { # ARGUMENT...
+    iscsiadm -m node -T iqn.2020-01.test:disk -p 10.0.0.1:3260,1 "$@" >>/run/iscsiadm 2>&1 ||
+        fail "$(tail -n 5 /run/iscsiadm)"
+}
+test_iser_disk_keeps_its_data() {
+    local before
+    enter_initial_namespace
+    before=$(counter 2 registrations)
+    make_iser_target
+    modprobe -a ib_iser sd_mod
+    mkdir -p /run/lock/iscsi
+    iscsid
+    iser -I iser -o new
+    iser --login
+    wait_for 20 scsi_disk
+    through_device "$(scsi_disk)"
+    same /run/data /run/disk
+    registered_more_than 2 "$before"
+    iser --logout
+    iser -o delete
+    end_program iscsid 10
+    modprobe -r ib_iser
+    remove_iser_target
+    leave_initial_namespace
 }
