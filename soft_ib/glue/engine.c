@@ -19,7 +19,7 @@ void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum i
 
 	if (status == IB_WC_SUCCESS && !qp->signal_all && !(send->flags & IB_SEND_SIGNALED))
 		return;
-	if (unlikely(send->wr_id == SOFT_OWN_SEND && !qp->user))
+	if (unlikely((send->flags & SOFT_OWN_SEND) && !qp->user))
 		return;
 	soft_cq_push(to_cq(qp->ib.send_cq), &wc, false, &burst->due);
 }

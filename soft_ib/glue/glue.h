@@ -46,8 +46,8 @@ enum {
 	SOFT_LAST_NETDEV_QPN = 0x81ffff,
 };
 
-/* Work request id of the fabric itself, without a completion for the consumer. */
-#define SOFT_OWN_SEND (~0ULL)
+/* Flag of a send of the fabric itself, without a completion for the consumer. */
+#define SOFT_OWN_SEND IB_SEND_RESERVED_START
 
 #define SOFT_COUNTERS(X)                                                                                               \
 	X(post_send)                                                                                                   \

@@ -80,7 +80,7 @@ void soft_rc_talk_back(struct soft_hca *hca, u32 bytes)
 		.length = min_t(u32, bytes, sizeof(uncalled_for)),
 		.lkey = SOFT_LOCAL_KEY,
 	};
-	struct ib_send_wr wr = { .wr_id = SOFT_OWN_SEND, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .send_flags = SOFT_OWN_SEND, .sg_list = &sge, .num_sge = 1 };
 
 	for_each_connection(hca, talk_back, &wr);
 }
