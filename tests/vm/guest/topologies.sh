@@ -15,14 +15,14 @@ fat_tree() { # LEAVES
     for host in $(seq 1 $((2 * $1))); do printf 'Hca 1 "host%d"\n' "$host"; done
 }
 # A square mesh of SIZE x SIZE switches, each with a host at port 1; ports 2 and 3 lead to the switches right and left,
-# 4 and 5 to those below and above.
-mesh() { # SIZE
-    local row column
+# 4 and 5 to those below and above. A torus also has cables between the ends of each row and of each column.
+mesh() { # SIZE [torus]
+    local row column torus=${2:-}
     for row in $(seq 1 "$1"); do
         for column in $(seq 1 "$1"); do
             printf 'Switch 5 "mesh%d%d"\n[1] "host%d%d"[1]\n' "$row" "$column" "$row" "$column"
-            [ "$column" = "$1" ] || printf '[2] "mesh%d%d"[3]\n' "$row" $((column + 1))
-            [ "$row" = "$1" ] || printf '[4] "mesh%d%d"[5]\n' $((row + 1)) "$column"
+            [ "$column$torus" = "$1" ] || printf '[2] "mesh%d%d"[3]\n' "$row" $((column % $1 + 1))
+            [ "$row$torus" = "$1" ] || printf '[4] "mesh%d%d"[5]\n' $((row % $1 + 1)) "$column"
             printf 'Hca 1 "host%d%d"\n' "$row" "$column"
         done
     done
