@@ -75,7 +75,7 @@ PROGRAM
     cat >/run/process <<'PROGRAM'
 #!/bin/bash
 read -r host </proc/sys/kernel/hostname
-UCX_NET_DEVICES=soft_ib$((${host#host} - 1)):1 exec ./mpi.py
+UCX_NET_DEVICES=soft_ib$((${host#host} - 1)):1 exec python3 -m mpi4py ./mpi.py
 PROGRAM
     chmod +x /run/enter /run/process
 }
