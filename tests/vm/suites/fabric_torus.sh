@@ -43,7 +43,7 @@ test_torus_2qos_routes_around_a_broken_cable() {
 }
 avoids_the_cable() { [ "$(way 1 2 | wc -w)" = 3 ]; }
 
-# All flows but that of traps 64 and 65, for which ports have to come and go.
+# Without the flow of traps 64 and 65, for which ports have to come and go, and the flood of queries, which is slow.
 test_osmtest() {
     local flow
     opensm_is_gone || stop_opensm
@@ -55,9 +55,5 @@ test_osmtest() {
         timeout $((60 * patience)) osmtest -f $flow -i /run/inventory -M 2 -l /run/osmtest.log >/run/osmtest.out 2>&1 ||
             fail "flow $flow: $(tail -n 5 /run/osmtest.out)" || return 1
         grep -q 'TEST "[^"]*" PASS' /run/osmtest.out || fail "flow $flow: $(tail -n 5 /run/osmtest.out)" || return 1
-    done
-    for flow in 1 2 3 4; do
-        timeout $((60 * patience)) osmtest -f f -s $flow -i /run/inventory -l /run/osmtest.log >/run/osmtest.out 2>&1 ||
-            fail "stress $flow: $(tail -n 5 /run/osmtest.out)" || return 1
     done
 }
