@@ -21,12 +21,15 @@ bool multicast(std::uint16_t lid) { return lid >= FABRIC_FIRST_MULTICAST_LID && 
 
 void add(std::uint64_t& counter, std::uint64_t amount) { __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED); }
 
-void count_sent(PortCounters& counters, const fabric_headers& h)
+// Returns the words that were counted.
+unsigned int count_sent(PortCounters& counters, const fabric_headers& h)
 {
-    add(counters.sent_words, words(h));
+    const unsigned int sent = words(h);
+    add(counters.sent_words, sent);
     add(counters.sent_frames, 1);
     if (multicast(h.dlid))
         add(counters.sent_multicast, 1);
+    return sent;
 }
 
 void count_received(PortCounters& counters, const fabric_headers& h)
@@ -175,10 +178,10 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
         return {};
     if (is_own_lid(source, h->dlid))
         return {self, 0, 0, 0};
-    count_sent(f->hcas[ingress].port.counters, *h);
+    const unsigned int sent = count_sent(f->hcas[ingress].port.counters, *h);
     count_received(hca.node->ports[hca.node_port].counters, *h);
     // An HCA delivers to its own group members; the switch sends no copy back.
-    fabric_route route{multicast(h->dlid) ? self : 0, 0, 0, words(*h)};
+    fabric_route route{multicast(h->dlid) ? self : 0, 0, 0, sent};
     pass(*f, {hca.node, hca.node_port}, *h, route);
     return route;
 }
