@@ -10,6 +10,8 @@ red=0x0002, ipoib : ALL=full;'
 
 # shellcheck source=/dev/null
 . ./groups.sh
+# shellcheck source=/dev/null
+. ./copies.sh
 
 # Makes a host's port reregister (reregister.py) again and again, until calm.
 storm() { # HOST
@@ -146,20 +148,13 @@ test_groups_are_rejoined_at_once_after_reregistration() {
 
 milliseconds() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 frames_lost() { awk '$1 ~ /^drop_/ { n += $2 } END { print n }' "$debug/$(($1 - 1))/counters"; } # HOST
-copy_2_mb() {
-    on 2 timeout $((60 * patience)) socat -u TCP-LISTEN:9,reuseaddr OPEN:/run/received,creat,trunc &
-    wait_for 10 listens 2 ':9 '
-    on 1 sh -c "head -c 2000000 /dev/zero | socat -u - TCP:10.0.0.2:9"
-    wait $!
-    [ "$(stat -c %s /run/received)" = 2000000 ]
-}
 test_link_of_limited_rate_carries_that_much_and_loses_nothing() {
     local start lost
     lost=$(frames_lost 2)
     trap 'knob 1 rate_mbps 0' EXIT
     knob 1 rate_mbps 4
     start=$(milliseconds)
-    copy_2_mb
+    copies 2000000 1 2
     start=$(($(milliseconds) - start))
     echo "# 2 MB at 4 Mbit/s: $start ms"
     [ "$start" -ge 4000 ]

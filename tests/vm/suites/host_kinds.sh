@@ -9,6 +9,8 @@ FABRIC='rdma_netdev=1'
 
 # shellcheck source=/dev/null
 . ./groups.sh
+# shellcheck source=/dev/null
+. ./copies.sh
 
 # The in-tree driver uses an HCA's rdma_netdev always: its hosts cannot differ.
 before_each() {
@@ -91,16 +93,11 @@ sends_60000_bytes() { # FROM TO
 test_long_packets_of_all_pairs() { each_pair sends_60000_bytes; }
 
 # A sender that does not know the path's MTU learns it from its first long segment.
-copies() { # FROM TO
+copies_5_mib() { # FROM TO
     on "$1" ip route flush cache
-    on "$2" sh -c "timeout $((60 * patience)) socat -u TCP-LISTEN:9,reuseaddr - | sha256sum >/run/received" &
-    wait_for 10 listens "$2" ':9 '
-    on "$1" sh -c "head -c 5M /dev/urandom | tee /run/sent | timeout $((60 * patience)) socat -u - TCP:10.0.0.$2:9"
-    wait $!
-    [ "$(at "$1" stat -c %s /run/sent)" = 5242880 ]
-    [ "$(at "$1" sh -c 'sha256sum </run/sent')" = "$(at "$2" cat /run/received)" ]
+    copies 5M "$1" "$2"
 }
-test_tcp_of_all_pairs() { each_pair copies; }
+test_tcp_of_all_pairs() { each_pair copies_5_mib; }
 
 hears() { # FROM TO
     group_is_heard 239.1.2.3 "$1" "$2"

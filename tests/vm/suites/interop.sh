@@ -12,6 +12,8 @@ PARTITIONS='Blue=0x8001, ipoib : ALL=full;'
 . ./connections.sh
 # shellcheck source=/dev/null
 . ./groups.sh
+# shellcheck source=/dev/null
+. ./copies.sh
 
 both_ways() { # COMMAND: with 1 2 and with 2 1
     "$1" 1 2
@@ -213,22 +215,11 @@ test_driver_is_reloaded_under_connected_traffic() {
     wait_for 20 reaches 1 10.0.0.2
 }
 
-# 1 GB with the same digest at both ends.
-copies() {
-    on "$2" sh -c 'timeout 600 socat -u TCP-LISTEN:9,reuseaddr - | sha256sum >/run/received' &
-    wait_for 10 listens "$2" ':9 '
-    on "$1" bash -c "set -o pipefail
-        head -c 1G /dev/urandom | tee >(sha256sum >/run/sent) | timeout 600 socat -u - TCP:$(address_of "$2"):9"
-    wait $!
-    at "$1" grep -q . /run/sent
-    echo "# $(at "$1" cut -c1-16 /run/sent) sent, $(at "$2" cut -c1-16 /run/received) received"
-    [ "$(at "$1" cat /run/sent)" = "$(at "$2" cat /run/received)" ]
-}
 test_gigabyte_arrives_whole() {
-    copies 1 2
+    copies 1G 1 2
     to_mode connected connected
     wait_for 20 reaches 1 10.0.0.2
-    copies 2 1
+    copies 1G 2 1
     to_mode datagram datagram
     wait_for 20 reaches 1 10.0.0.2
 }
