@@ -5,6 +5,7 @@ import html
 import itertools
 import math
 import re
+import statistics
 import string
 
 WIDTH, LEFT, TOP, BOTTOM = 760, 64, 26, 40
@@ -192,6 +193,12 @@ def histograms(title, description, series, x_label, y_label, height=110):
 def quantile(values, share):
     ordered = sorted(values)
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
+def median_and_spread(values):
+    """The median, and half of the range as a share of it."""
+    median = statistics.median(values)
+    return median, (max(values) - min(values)) / 2 / (median or 1)
 
 
 def bars(title, description, rows, label, base=0.0, limit=None, left=290):

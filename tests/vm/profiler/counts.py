@@ -18,7 +18,8 @@ def unpacked(packed):
 
 
 def measurements(base):
-    """(row, length, packets, symbols) by the measurement's number. Modules have other addresses once loaded again."""
+    """(row, length, (packets, bytes), symbols) by the measurement's number. Modules have other addresses once loaded
+    again."""
     found, modules, kernel = {}, [], []
     for line in pathlib.Path(f"{base}.log").read_text().splitlines():
         match line.split():
@@ -26,8 +27,8 @@ def measurements(base):
                 modules = list(unpacked(packed))
             case ["symbols", "kernel", packed]:
                 kernel = list(unpacked(packed))
-            case ["measurement", number, row, length, packets]:
-                found[int(number)] = row, length, int(packets), modules
+            case ["measurement", number, row, length, packets, sent]:
+                found[int(number)] = row, length, (int(packets), int(sent)), modules
     return {number: (*of[:3], sorted(kernel + of[3])) for number, of in found.items()}
 
 
@@ -60,18 +61,19 @@ def by_function(lines, symbols):
 
 
 def rows(base):
-    """{row: (counts of each processor by (module, function), packets)}: the difference of the row's long and its
-    short work, which has no start and no end in it."""
+    """{row: (counts of each processor by (module, function), packets, bytes)}: the difference of the row's long and its
+    short work, which has no start and no end in it. Packets and bytes are those of the fabric's links: a program that
+    ends has sent its bytes to the socket, not all of them to the peer."""
     of, lengths = measurements(base), collections.defaultdict(dict)
     for number, lines in counters(base):
-        row, length, packets, symbols = of[number]
-        lengths[row][length] = by_function(lines, symbols), packets
+        row, length, carried, symbols = of[number]
+        lengths[row][length] = by_function(lines, symbols), carried
     differences = {}
     for row, measured in lengths.items():
-        (few, few_packets), (many, many_packets) = measured["short"], measured["long"]
+        (few, few_carried), (many, many_carried) = measured["short"], measured["long"]
         for mine, before in zip(many, few):
             mine.subtract(before)
-        differences[row] = many, many_packets - few_packets
+        differences[row] = many, *(more - less for more, less in zip(many_carried, few_carried))
     return differences
 
 
