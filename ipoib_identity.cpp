@@ -87,7 +87,8 @@ kernel::Status PortIdentity::query_gid(shim_gid& gid) const
         const int error = shim_rdma_query_gid(ca_, port_, 0, &gid);
         if (!error)
             return {};
-        if (error != kernel::no_entry || attempt == gid_attempts)
+        // Before 6.5 an absent entry is invalid.
+        if ((error != kernel::no_entry && error != kernel::invalid) || attempt == gid_attempts)
             return unanswered("the GID table", error);
         shim_msleep(gid_interval_ms);
     }

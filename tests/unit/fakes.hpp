@@ -214,6 +214,8 @@ struct ib_cm_id {
     std::uint64_t service_id = 0;
     std::uint32_t qpn = 0;
     std::vector<std::uint8_t> private_data;
+    // LID of the path of the REQ.
+    std::uint32_t dlid = 0;
     unsigned int reason = 0;
     std::uint8_t rnr_retries = 0;
     // Number in order of creation.
@@ -260,6 +262,8 @@ struct ib_device {
     unsigned int gid_reports = 0;
     // Number of readings that find no GID in ib_core's table, which is being updated.
     unsigned int updating_gid = 0;
+    // Of an absent entry: EINVAL before 6.5, ENOENT since.
+    int absent_gid = -2;
     bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
     // Elements that a send may have.
@@ -368,6 +372,8 @@ public:
     bool refuses(const char* call);
     // Action of another processor just before the next barrier or spinlock.
     std::function<void()> meanwhile;
+    // The last poll before napi_disable() takes effect, and other transmitters.
+    std::function<void()> before_napi_disable;
     // Runs while a queue pair is moved to its error state.
     std::function<void()> moves_to_error;
     // Runs before a queue pair is moved to RTR.
@@ -472,6 +478,8 @@ public:
     bool completes_without_end = false;
     // The HCA has an rdma_netdev; number in use.
     bool have_rdma_netdev = false, rdma_netdev_needs_ops_lock = false;
+    // The MTU that it sets at its start; 0: none.
+    unsigned int rdma_netdev_max_mtu = 0;
     // The rdma_netdev filters the driver's queues: its operations call theirs.
     bool rdma_netdev_filters = false;
     int rdma_netdevs = 0;

@@ -101,6 +101,7 @@ int shim_ib_send_cm_req(ib_cm_id* id, const shim_cm_request* request)
     world->now += world->request_ticks;
     id->sent.emplace_back("REQ");
     id->service_id = request->service_id;
+    id->dlid = shim_path_dlid(request->path);
     id->qpn = request->qpn;
     const auto* data = static_cast<const std::uint8_t*>(request->private_data);
     id->private_data.assign(data, data + request->private_bytes);

@@ -254,6 +254,8 @@ void shim_napi_disable(shim_napi* napi)
 {
     may_sleep();
     EXPECT_TRUE(napi->enabled) << "polling is disabled twice, which never returns";
+    if (world->before_napi_disable)
+        std::exchange(world->before_napi_disable, nullptr)();
     napi->enabled = false;
     --world->polls_enabled;
     std::erase(world->scheduled, napi);
@@ -306,6 +308,9 @@ int shim_helper_rdma_netdev_start(shim_rdma_netdev* lower, net_device* dev, ib_d
         return -12;
     *lower = {dev};
     dev->tx_queues = 2;
+    // As mlx5's does.
+    if (world->rdma_netdev_max_mtu)
+        dev->mtu = world->rdma_netdev_max_mtu;
     dev->ops_lock = world->rdma_netdev_needs_ops_lock;
     ++world->rdma_netdevs;
     return 0;
@@ -366,6 +371,8 @@ void shim_helper_rdma_netdev_stop(const shim_rdma_netdev*, net_device* dev)
 int shim_helper_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device* dev, unsigned int mtu)
 {
     EXPECT_EQ(dev->ops_locked, dev->ops_lock);
+    if (world->refuses("rdma_netdev_change_mtu"))
+        return -12;
     dev->mtu = mtu;
     return 0;
 }

@@ -142,7 +142,7 @@ int shim_rdma_query_gid(ib_device* ca, std::uint32_t, int, shim_gid* gid)
 {
     if (ca->updating_gid) {
         --ca->updating_gid;
-        return -2;
+        return ca->absent_gid;
     }
     *gid = ca->silent ? ca->known_gid : ca->gid;
     return world->refuses("ib_query_gid") ? -5 : 0;

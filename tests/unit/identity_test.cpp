@@ -224,6 +224,13 @@ TEST_F(IdentityTest, gid_is_awaited_while_its_table_is_updated)
     EXPECT_EQ(world.log.size(), warnings);
 }
 
+TEST_F(IdentityTest, gid_is_awaited_on_kernels_that_call_an_absent_entry_invalid)
+{
+    world.ca.absent_gid = -22;
+    world.ca.updating_gid = 3;
+    EXPECT_EQ(set_guid(world.dev(), 0x77), 0);
+}
+
 TEST_F(IdentityTest, missing_gid_is_an_error_after_a_time)
 {
     world.ca.updating_gid = 1000;
