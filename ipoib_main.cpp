@@ -32,10 +32,12 @@ Interface::Interface(net_device* dev, Interface& parent, PKey pkey)
 
 kernel::Status Interface::attach()
 {
+    // Before an rdma_netdev sets one.
+    const unsigned int wanted_mtu = shim_netdev_mtu(dev_);
     if (hca_.uses_rdma_netdev())
         TRY(rdma_netdev.start());
     shim_rdma_netdev_set_clnt_priv(dev_, this);
-    TRY(prepare());
+    TRY(prepare(wanted_mtu));
     if (parent_)
         shim_netdev_set_child(dev_);
     TRY(shim_helper_register_netdevice(dev_));
@@ -45,7 +47,7 @@ kernel::Status Interface::attach()
     return {};
 }
 
-kernel::Status Interface::prepare()
+kernel::Status Interface::prepare(unsigned int wanted_mtu)
 {
     shim_port attributes;
     TRY(shim_helper_ib_query_port(ca(), identity.port(), &attributes));
@@ -61,7 +63,7 @@ kernel::Status Interface::prepare()
             features |= SHIM_FEATURE_DRIVER_TSO;
     }
     add_features(features);
-    mtu.begin(attributes.max_mtu);
+    mtu.begin(attributes.max_mtu, wanted_mtu);
     shim_netif_carrier_off(dev_);
     identity.begin();
     return {};

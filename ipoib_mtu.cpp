@@ -6,13 +6,12 @@
 
 namespace ipoib {
 
-void LinkMtu::begin(unsigned int max_frame)
+void LinkMtu::begin(unsigned int max_frame, unsigned int wanted)
 {
     max_port_frame_ = max_frame;
     max_frame_.store(max_frame);
     admin_mtu_ = ip_mtu(max_frame);
-    // An MTU may come with the request for the interface.
-    if (const unsigned int wanted = shim_netdev_mtu(interface_.dev()))
+    if (wanted)
         admin_mtu_ = std::clamp(wanted, min_mtu, admin_mtu_);
     shim_netdev_set_mtu(interface_.dev(), admin_mtu_);
     if (interface_.rdma_netdev.present())
@@ -64,13 +63,18 @@ kernel::Status LinkMtu::change(unsigned int mtu)
         shim_netdev_set_mtu(dev, mtu);
         return {};
     }
+    const unsigned int former = admin_mtu_;
     if (!setting_)
         admin_mtu_ = mtu;
     const unsigned int effective = datagram_mtu();
-    if (interface_.rdma_netdev.present())
-        return interface_.rdma_netdev.change_mtu(effective);
-    shim_netdev_set_mtu(dev, effective);
-    return {};
+    if (!interface_.rdma_netdev.present()) {
+        shim_netdev_set_mtu(dev, effective);
+        return {};
+    }
+    const kernel::Status status = interface_.rdma_netdev.change_mtu(effective);
+    if (!status.ok())
+        admin_mtu_ = former;
+    return status;
 }
 
 } // namespace ipoib

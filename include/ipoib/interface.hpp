@@ -144,7 +144,8 @@ public:
     bool created_by_sysfs TA_GUARDED(kernel::rtnl) = false;
 
 private:
-    kernel::Status prepare() TA_REQUIRES(kernel::rtnl);
+    // wanted_mtu: as of LinkMtu::begin().
+    kernel::Status prepare(unsigned int wanted_mtu) TA_REQUIRES(kernel::rtnl);
     void destroy() TA_REQUIRES(kernel::rtnl);
 
     bool alive_ TA_GUARDED(kernel::rtnl) = false;

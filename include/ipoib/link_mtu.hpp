@@ -19,8 +19,9 @@ class LinkMtu {
 public:
     explicit LinkMtu(Interface& interface) : interface_(interface) {}
 
-    // Before registration; max_frame: the largest that the port may ever carry.
-    void begin(unsigned int max_frame) TA_REQUIRES(kernel::rtnl);
+    // Before registration. max_frame: the largest that the port may ever carry. wanted: the MTU that came with the
+    // request for the interface, 0 if none did.
+    void begin(unsigned int max_frame, unsigned int wanted) TA_REQUIRES(kernel::rtnl);
     // The broadcast group's link carries frames of this size. CONTEXT: process.
     void set_link(unsigned int frame);
     // The largest datagram of the link. CONTEXT: any.

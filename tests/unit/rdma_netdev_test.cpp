@@ -262,6 +262,47 @@ TEST_F(RdmaNetdevTest, rdma_netdevs_mtu_follows_the_link)
     EXPECT_EQ(world.dev().mtu, 2044U);
 }
 
+TEST_F(RdmaNetdevTest, mtu_given_at_creation_is_kept)
+{
+    world.rdma_netdev_max_mtu = 4092;
+    world.pkeys_found.push_back(0x8001);
+    start();
+    EXPECT_EQ(world.dev().mtu, 4092U);
+    auto* const child = new net_device;
+    child->name = "child";
+    child->mtu = 1500;
+    world.netdevs.push_back(child);
+    const shim_link_request request{.link = &world.dev(),
+                                    .has_link = true,
+                                    .has_pkey = true,
+                                    .has_mode = false,
+                                    .has_umcast = false,
+                                    .pkey = 0x8001,
+                                    .mode = 0,
+                                    .umcast = 0};
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_newlink(child, &request, nullptr), 0);
+    world.rtnl = false;
+    EXPECT_EQ(child->mtu, 1500U);
+}
+
+TEST_F(RdmaNetdevTest, refused_mtu_is_not_set_later)
+{
+    start();
+    world.bring_up();
+    world.rtnl = true;
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1800), 0);
+    world.refused = "rdma_netdev_change_mtu";
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 1000), -12);
+    world.refused.clear();
+    world.rtnl = false;
+    world.event(SHIM_IB_EVENT_LID_CHANGE);
+    world.run_work();
+    world.answer_broadcast();
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 1800U);
+}
+
 // An rdma_netdev that filters the interface's own queues: it calls their operations from its own, as hfi1 does.
 class RdmaNetdevFilterTest : public RdmaNetdevTest {
 protected:
