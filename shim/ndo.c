@@ -57,7 +57,7 @@ static netdev_features_t features_check(struct sk_buff *skb, struct net_device *
 	return features;
 }
 
-/* Time stamps, if the rdma_netdev supports them: by ioctl, or by operations for them. */
+/* Time stamps, if the rdma_netdev supports them: by ioctl, or by the operations that replace it from 6.6 on. */
 static int driver_ioctl(struct net_device *dev, struct ifreq *request, int command)
 {
 	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
@@ -68,12 +68,25 @@ static int driver_ioctl(struct net_device *dev, struct ifreq *request, int comma
 }
 
 #ifdef SHIM_HAVE_HWTSTAMP_OPERATIONS
+/*
+ * The core tries the ioctl only of netdevs without the operations, which an rdma_netdev may lack (mlx5 in 6.6 to 6.14).
+ * A request by netlink has no ifreq.
+ */
+static int hwtstamp_by_ioctl(struct net_device *dev, struct kernel_hwtstamp_config *config, int command)
+{
+	int ret = config->ifr ? driver_ioctl(dev, config->ifr, command) : -EOPNOTSUPP;
+
+	if (!ret)
+		config->copied_to_user = true;
+	return ret;
+}
+
 static int hwtstamp_get(struct net_device *dev, struct kernel_hwtstamp_config *config)
 {
 	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
 
 	if (!state || !state->ops->ndo_hwtstamp_get)
-		return -EOPNOTSUPP;
+		return hwtstamp_by_ioctl(dev, config, SIOCGHWTSTAMP);
 	return state->ops->ndo_hwtstamp_get(dev, config);
 }
 
@@ -82,7 +95,7 @@ static int hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_config *c
 	const struct shim_rdma_netdev *state = ipoib_rdma_netdev(dev);
 
 	if (!state || !state->ops->ndo_hwtstamp_set)
-		return -EOPNOTSUPP;
+		return hwtstamp_by_ioctl(dev, config, SIOCSHWTSTAMP);
 	return state->ops->ndo_hwtstamp_set(dev, config, extack);
 }
 #define TIME_STAMPS .SHIM_NDO_IOCTL = driver_ioctl, .ndo_hwtstamp_get = hwtstamp_get, .ndo_hwtstamp_set = hwtstamp_set

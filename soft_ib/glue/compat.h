@@ -28,6 +28,12 @@ static inline void *soft_vzalloc(size_t bytes, bool user)
 #endif
 }
 
+#ifdef SHIM_HAVE_ETH_IOCTL
+#define SOFT_NDO_IOCTL ndo_eth_ioctl
+#else
+#define SOFT_NDO_IOCTL ndo_do_ioctl
+#endif
+
 /* The number of an HCA's port. */
 #ifdef SHIM_HAVE_PORT_U32
 typedef u32 soft_port_number;

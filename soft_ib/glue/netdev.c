@@ -7,7 +7,10 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/module.h>
+#include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
+#include <linux/sockios.h>
+#include <linux/uaccess.h>
 
 enum { SENDS = 128, RECEIVES = 256 };
 
@@ -431,6 +434,20 @@ static void lower_uninit(struct net_device *dev)
 	ib_dealloc_pd(nd->pd);
 }
 
+/* The settings of time stamps, of which the HCA makes none. By ioctl, as mlx5 had them when kernels had operations. */
+static int lower_ioctl(struct net_device *dev, struct ifreq *request, int command)
+{
+	struct hwtstamp_config config = {};
+
+	if (command != SIOCSHWTSTAMP && command != SIOCGHWTSTAMP)
+		return -EOPNOTSUPP;
+	if (command == SIOCSHWTSTAMP && copy_from_user(&config, request->ifr_data, sizeof(config)))
+		return -EFAULT;
+	if (config.tx_type != HWTSTAMP_TX_OFF || config.rx_filter != HWTSTAMP_FILTER_NONE)
+		return -ERANGE;
+	return copy_to_user(request->ifr_data, &config, sizeof(config)) ? -EFAULT : 0;
+}
+
 static const struct net_device_ops lower_ops = {
 	.ndo_init = lower_init,
 	.ndo_uninit = lower_uninit,
@@ -438,6 +455,7 @@ static const struct net_device_ops lower_ops = {
 	.ndo_stop = lower_stop,
 	.ndo_change_mtu = lower_change_mtu,
 	.ndo_get_stats64 = lower_get_stats64,
+	.SOFT_NDO_IOCTL = lower_ioctl,
 };
 
 static void destroy(struct net_device *dev)

@@ -44,6 +44,26 @@ test_tcp() {
     iperf 1 2 -n 20M -R
 }
 
+# The rdma_netdev has the ioctl, and not the operations that replaced it in 6.6.
+test_time_stamps_are_set_by_the_rdma_netdevs_ioctl() {
+    ! filters || return 77
+    on 1 python3 -c 'import array, fcntl, socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+config = array.array("i", [0] * 3)
+request = struct.pack("16sQ16x", b"ib0", config.buffer_info()[0])
+fcntl.ioctl(s, 0x89b0, request)  # SIOCSHWTSTAMP
+config[:] = array.array("i", [7] * 3)
+fcntl.ioctl(s, 0x89b1, request)  # SIOCGHWTSTAMP
+assert list(config) == [0] * 3, config
+config[1] = 1  # HWTSTAMP_TX_ON
+try:
+    fcntl.ioctl(s, 0x89b0, request)
+except OSError as error:
+    assert error.strerror == "Numerical result out of range", error
+else:
+    raise SystemExit("an unsupported setting was accepted")'
+}
+
 test_address_of_a_virtual_function_cannot_be_set() {
     [[ $FABRIC = *functions=1* ]] || return 77
     on 1 ip link set ib0 down

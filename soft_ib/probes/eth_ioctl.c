@@ -1,0 +1,1 @@
+../../shim/probes/eth_ioctl.c
