@@ -40,6 +40,19 @@ void ActiveConnection::back_off()
     check_at = shim_jiffies() + kernel::with_jitter(kernel::seconds(1U << doublings));
 }
 
+Path* ActiveConnection::current_path() const
+{
+    const Neighbour* const of = first ? first->neighbour : neighbour;
+    return of ? &of->path : nullptr;
+}
+
+bool ActiveConnection::waits_for_path(unsigned long now) const
+{
+    const Path* const path = current_path();
+    return path && path->life.confirming() &&
+           kernel::elapsed(since, now) < kernel::milliseconds(ActiveConnections::max_path_wait_ms);
+}
+
 bool ActiveConnection::retry_due(unsigned long now) const
 {
     return life.state() == ActiveLife::State::refused && !release.started() && kernel::reached(check_at, now);
@@ -68,8 +81,6 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQ
         return;
     }
     kernel::PacketQueue none;
-    if (connection->life.state() == ActiveLife::State::idle)
-        shim_path_copy(connection->path(), path.record());
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     if (connection->life.state() == ActiveLife::State::established) {
         interface_.connections.flows.send_locked(*connection, skb, queue);
@@ -273,6 +284,8 @@ unsigned long ActiveConnections::next_check(unsigned long now, unsigned long del
     for (ActiveConnection& connection : list_) {
         if (connection.release.wants_grace_period())
             sooner(1);
+        else if (connection.life.state() == ActiveLife::State::wanted && connection.waits_for_path(now))
+            sooner(connection.since + kernel::milliseconds(max_path_wait_ms) - now);
         else if (connection.life.state() == ActiveLife::State::wanted)
             sooner(kernel::reached(connection.next_request_at(), now) ? 1 : connection.next_request_at() - now);
         else if (!connection.release.started() && connection.life.state() != ActiveLife::State::refused)
@@ -308,7 +321,7 @@ ActiveConnection* ActiveConnections::next_to_connect()
     PathTable::Guard guard(interface_.paths);
     for (ActiveConnection& connection : list_)
         if (connection.life.state() == ActiveLife::State::wanted && !connection.release.started() &&
-            kernel::reached(connection.next_request_at(), now)) {
+            kernel::reached(connection.next_request_at(), now) && copy_path(connection, now)) {
             (void)step(connection, ActiveLife::Event::requested);
             connection.since = now;
             connection.spaced_until = kernel::reached(connection.spaced_until, now) ? now : connection.spaced_until;
@@ -319,6 +332,35 @@ ActiveConnection* ActiveConnections::next_to_connect()
             return &connection;
         }
     return nullptr;
+}
+
+bool ActiveConnections::copy_path(ActiveConnection& connection, unsigned long now)
+{
+    Path* const path = connection.current_path();
+    if (!path)
+        return true;
+    interface_.paths.confirm(*path);
+    if (connection.waits_for_path(now))
+        return false;
+    if (path->life.usable())
+        shim_path_copy(connection.path(), path->record());
+    return true;
+}
+
+void ActiveConnections::path_queried(Neighbour& neighbour, kernel::PacketQueue& ready)
+{
+    ActiveConnection* const connection = neighbour.attempt;
+    if (!connection)
+        return;
+    // Requests of this connection and of further ones may wait for the record.
+    work.queue_now();
+    sa_path_rec* const record = neighbour.path.record();
+    const bool changed =
+        neighbour.path.life.usable() && (shim_path_dlid(record) != shim_path_dlid(connection->path()) ||
+                                         shim_path_sl(record) != shim_path_sl(connection->path()));
+    // The REQ went to the former port: no response is to be expected.
+    if (changed && connection->life.state() == ActiveLife::State::requested)
+        perform(*connection, step(*connection, ActiveLife::Event::stale), ready);
 }
 
 kernel::Status ActiveConnections::assign_queue(ActiveConnection& connection)
@@ -418,8 +460,11 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
         report(connection, ActiveLife::Event::failed);
         return;
     }
-    connection.max_message = max_message;
-    connection.without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
+    {
+        PathTable::Guard guard(interface_.paths);
+        connection.max_message = max_message;
+        connection.without_checksums = interface_.settings.icrc_as_checksum() && theirs.offer.valid();
+    }
     const kernel::Status status = [&]() -> kernel::Status {
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
         TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, 0, 0));

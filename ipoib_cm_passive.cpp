@@ -386,9 +386,12 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
         shim_send_wr_set_message(wr, 0);
         shim_send_wr_set_flags(wr, true, false);
         shim_send_wr_set_next(wr, nullptr);
-        // Without a drain the deadline applies; the poll has handled all earlier receives by then.
-        if (const int error = shim_helper_post_send(connection.qp.get(), wr, nullptr))
+        if (const int error = shim_helper_post_send(connection.qp.get(), wr, nullptr)) {
             log_warning(interface_.dev(), "failed to drain a connection, error %d", error);
+            // The poll handles earlier receives meanwhile.
+            PathTable::Guard guard(interface_.paths);
+            connection.deadline = shim_jiffies() + kernel::milliseconds(refused_drain_ms);
+        }
         break;
     }
     case PassiveLife::Action::destroy:

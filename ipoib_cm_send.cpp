@@ -150,7 +150,9 @@ void RcSendPool::reclaim(ActiveConnection& connection)
     // HCAs in software leave a queue pair's completions in the completion queue, which would complete the slots' next
     // sends.
     queue_.complete_all();
-    finish(connection, connection.last_slot, 0);
+    // Completed slots may be in use by other connections.
+    if (connection.outstanding() != 0)
+        finish(connection, connection.last_slot, 0);
     queue_.napi().start();
 }
 

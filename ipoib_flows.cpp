@@ -95,9 +95,7 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
     PeerFlows* const flows = first.flows.get();
     const bool moves = flows && flows->move.flows >> FlowTable::flow_of(shim_skb_get_hash(skb)) & 1;
     if (moves && flows->move.to == queue.index()) {
-        connection->waiting.append(skb);
-        if (connection->waiting.length() >= max_held && !std::exchange(flows->holds, true))
-            queue.hold_stack();
+        hold(*connection, *flows, skb, queue);
         return;
     }
     send_over(*connection, skb, queue, shim_netdev_xmit_more());
@@ -108,7 +106,25 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
     }
 }
 
+void FlowBalancer::hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, TxQueue& queue)
+{
+    const bool full = to.waiting.length() >= max_held;
+    if (full && flows.hold_is_over(shim_jiffies())) {
+        interface_.paths.dropped.add();
+        shim_kfree_skb_reason(skb, SHIM_DROP_NEIGH_QUEUEFULL);
+        return;
+    }
+    to.waiting.append(skb);
+    if (to.waiting.length() >= max_held && !flows.hold_is_over(shim_jiffies()) && !std::exchange(flows.holds, true))
+        queue.hold_stack();
+}
+
 // Connections
+
+bool PeerFlows::hold_is_over(unsigned long now) const
+{
+    return kernel::elapsed(begun, now) > kernel::milliseconds(FlowBalancer::max_hold_ms);
+}
 
 void FlowBalancer::begin(ActiveConnection& first)
 {
@@ -180,6 +196,11 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
             if (first.flows->due.load() || (others && first.flows->table.due(now))) {
                 first.flows->due.store(false);
                 service_peer(first, now, ready);
+            }
+            // Packets to other peers wait for the queue, too.
+            if (first.flows->holds && first.flows->hold_is_over(now)) {
+                first.flows->holds = false;
+                interface_.tx[first.flows->move.to].release_stack();
             }
             begun |= first.flows->move.flows && !first.flows->known;
             moving |= first.flows->move.flows != 0;

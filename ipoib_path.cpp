@@ -262,6 +262,8 @@ void PathTable::complete_query(Path& path, int status, sa_path_rec* record)
             log_debug(interface_.dev(), "no path to %pI6: status %d", path.key().bytes, status);
             remove_neighbours(path);
         }
+        for (Neighbour& neighbour : path.neighbours)
+            interface_.connections.active.path_queried(neighbour, ready);
     }
     interface_.resubmit(ready);
 

@@ -23,7 +23,8 @@ public:
         requested, // the REQ is about to be sent
         accepted,  // a valid REP was received, and the queue pair is in RTS
         failed,    // the REQ could not be sent, was rejected or got no response; a send failed; the peer left
-        stale,     // REJ "stale connection" (reason 10): connect again once our former queue pair is destroyed
+        stale,     // REJ "stale connection" (reason 10), or the REQ went to a former LID: connect again once our former
+                   // queue pair is destroyed
         released,  // queue pair and CM identifier are destroyed
         retry_due, // the back-off after a refusal is over
         abandoned, // the neighbour is removed, or the interface leaves connected mode

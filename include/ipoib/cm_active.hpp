@@ -82,7 +82,8 @@ public:
     kernel::Owned<PeerFlows> flows;
     // Flows are being moved from or to the connection.
     kernel::Published<bool> moving;
-    // The longest message that the peer accepts, in bytes, encapsulation included.
+    // Written under the lock before the connection is published. The longest message that the peer accepts, in bytes,
+    // encapsulation included.
     unsigned int max_message = 0;
     // The peer accepts messages without checksums.
     bool without_checksums = false;
@@ -93,7 +94,13 @@ public:
     // A post failed. The poster may hold the lock that ending the connection takes, so service() ends it.
     kernel::Published<bool> post_failed;
 
+    // The record that its REQ is sent with.
     sa_path_rec* path() { return path_.get(); }
+    // nullptr: the neighbour was removed, or the peer's first connection is gone.
+    Path* current_path() const TA_REQUIRES(path_lock);
+    // Returns true if the REQ is to be sent after the response to a query: a REQ to a former LID gets no response, and
+    // ib_cm repeats it for more than a minute. now: jiffies.
+    bool waits_for_path(unsigned long now) const TA_REQUIRES(path_lock);
     // Sends that are not completed.
     std::uint32_t outstanding() const { return sent.load() - completed.load(); }
     // The time, in jiffies, from which on the next REQ may be sent.
@@ -119,6 +126,8 @@ public:
     // Limit of REQs to a peer that ends each connection at once: max_requests_at_once, then one each
     // request_interval_ms.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
+    // A REQ waits so long for a new path record.
+    static constexpr unsigned int max_path_wait_ms = 500;
     // The number of consecutive REJs with reason "stale connection" that make a refusal. After each one before, a REQ
     // is sent at once.
     static constexpr unsigned int max_stales = 4;
@@ -131,6 +140,8 @@ public:
         TA_REQUIRES(kernel::transmit_lock, path_lock);
     // The neighbour is removed.
     void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
+    // A query of the neighbour's path has ended. The caller transmits the packets in ready after releasing the lock.
+    void path_queried(Neighbour& neighbour, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // The connection's queue pair is out of service.
     void send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
     // The connection is not needed any more. The caller transmits the packets in ready after releasing the lock.
@@ -180,6 +191,8 @@ private:
         TA_EXCLUDES(path_lock);
     void handle_reject(ActiveConnection& connection, unsigned int reason) TA_EXCLUDES(path_lock);
     ActiveConnection* next_to_connect() TA_EXCLUDES(path_lock);
+    // Copies the path's current record. Returns false if the REQ is to wait for a newer one.
+    bool copy_path(ActiveConnection& connection, unsigned long now) TA_REQUIRES(path_lock);
     ActiveConnection* next_to_release(unsigned long now) TA_EXCLUDES(path_lock);
     void release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
     void destroy(ActiveConnection& connection) TA_EXCLUDES(path_lock);

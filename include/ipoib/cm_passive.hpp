@@ -86,6 +86,8 @@ public:
     static constexpr unsigned int max_of_peer = SHIM_MAX_TX_QUEUES;
     // Connections that drain at a time; the receive completion queue has entries for these drains.
     static constexpr unsigned int max_draining = 64;
+    // Time from a drain that could not be posted to the destruction of its queue pair.
+    static constexpr unsigned int refused_drain_ms = 100;
     // Buffers of a connection without a shared receive queue.
     static constexpr unsigned int max_own_buffers = 64;
     // REQs that are accepted at once; then requests_per_second.

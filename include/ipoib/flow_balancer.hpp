@@ -35,6 +35,8 @@ struct PeerFlows {
 
     // The current move; without flows there is none.
     FlowTable::Move move TA_GUARDED(path_lock);
+    // Returns true if the stack's packets are not to be held back any more. now: jiffies.
+    bool hold_is_over(unsigned long now) const TA_REQUIRES(path_lock);
     // All senders know of the move.
     bool known TA_GUARDED(path_lock) = false;
     // Time of the last packet on the former connection, in jiffies, and its number; time of the move's begin.
@@ -51,8 +53,10 @@ public:
     static constexpr unsigned int settle_ms = 20;
     // Time to wait for a moment in which the former queue is not stopped.
     static constexpr unsigned int max_stopped_ms = 500;
-    // Packets that are held back, of all flows of a move; more wait in the stack.
+    // Packets that are held back, of all flows of a move. More wait in the stack for max_hold_ms after the move began,
+    // and are dropped later.
     static constexpr unsigned int max_held = 64;
+    static constexpr unsigned int max_hold_ms = 500;
     // Interval of checks of peers with further connections, if there is no traffic.
     static constexpr unsigned int check_interval_s = 10;
     // No further connection is requested from a peer for this time after it has refused or ended one.
@@ -95,6 +99,9 @@ private:
     // Has a flow that was idle use the connection with the fewest busy ones.
     void place(ActiveConnection& first, unsigned int flow);
     void service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
+    // Keeps a packet of a flow that is moved to this connection, or drops it; consumes it.
+    void hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, TxQueue& queue)
+        TA_REQUIRES(kernel::transmit_lock, path_lock);
     void begin_move(ActiveConnection& first, const FlowTable::Move& move, unsigned long now) TA_REQUIRES(path_lock);
     void end_move(ActiveConnection& first) TA_REQUIRES(path_lock);
     // Returns true if the flows of the move may use their new connection.

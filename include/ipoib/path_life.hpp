@@ -51,6 +51,8 @@ public:
     constexpr bool query_pending() const { return state_ == State::querying || state_ == State::refreshing; }
     // True if the response to the pending query may be from before the fabric changed.
     constexpr bool outdated() const { return outdated_; }
+    // True during the first query after the fabric changed, whose response may differ from the record.
+    constexpr bool confirming() const { return state_ == State::refreshing && !aged_ && limit_s_ <= first_limit_s; }
     // True if a query for an aged record brought none.
     constexpr bool unconfirmed() const { return state_ == State::known && aged_; }
     // True if a further packet sends no query.

@@ -158,6 +158,33 @@ TEST_F(ConnectedTest, connection_released_during_its_last_completion_is_not_acce
     EXPECT_EQ(statistics().tx_errors, 1U);
 }
 
+// The last poll completes the send that the release has waited for, and another connection takes its slot.
+TEST_F(ConnectedTest, reclaim_leaves_slots_that_another_connection_has_taken)
+{
+    ib_cm_id* const id = ask(capable(1));
+    world.reply(id);
+    ib_qp* const ended = world.qps.back();
+    ib_qp* const other = connect(capable(2));
+    for (int i = 0; i < 127; ++i)
+        world.transmit(world.packet(capable(2)));
+    const std::uint64_t last = ended->outstanding.front().id;
+    ib_cq* const cq = ended->send_cq;
+    world.mute = true;
+    world.before_napi_disable = [&] {
+        cq->push({last, 5, 0, 0, 0, false, nullptr});
+        world.run_polls();
+        world.transmit(world.packet(capable(2)));
+        EXPECT_EQ(other->outstanding.size(), 128U);
+    };
+    world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
+    run_for(600);
+    EXPECT_FALSE(world.before_napi_disable) << "the connection was not reclaimed";
+    world.mute = false;
+    world.complete_messages(*other, 128);
+    EXPECT_EQ(statistics().tx_packets, 1U + 128U + 1U);
+    EXPECT_EQ(world.dev().queued_bytes, 0);
+}
+
 TEST_F(ConnectedTest, unused_neighbour_ends_its_connection)
 {
     connect(capable(1));

@@ -245,6 +245,28 @@ TEST_F(FlowBalancerTest, stack_keeps_what_exceeds_the_limit)
     EXPECT_EQ(statistics().tx_dropped, 0U);
 }
 
+// The peer does not acknowledge what it was sent over the former connection. Others' packets are on the new queue, too.
+TEST_F(FlowBalancerTest, queue_is_held_for_half_a_second_at_most)
+{
+    const unsigned int flow = begin_move(), to = world.moves[0].to;
+    world.transmit_on(world.moves[0].from, packet(flow, 100));
+    for (unsigned int i = 0; i < FlowBalancer::max_held; ++i)
+        world.transmit(packet(flow, 101));
+    run_for(45);
+    EXPECT_TRUE(world.dev().transmit_queues[to].stopped);
+    run_for(10);
+    EXPECT_FALSE(world.dev().transmit_queues[to].stopped);
+    const std::uint64_t dropped = statistics().tx_dropped;
+    world.transmit(packet(flow, 102));
+    EXPECT_FALSE(world.dev().transmit_queues[to].stopped);
+    EXPECT_EQ(statistics().tx_dropped, dropped + 1);
+    EXPECT_TRUE(second_->outstanding.empty());
+    world.complete_messages(*first_, 1);
+    run_for(5);
+    EXPECT_EQ(second_->outstanding.size(), std::size_t{FlowBalancer::max_held});
+    complete_all();
+}
+
 // On another processor wake_stack() sees the queue stopped, and then whether it is held.
 TEST_F(FlowBalancerTest, queue_is_held_before_it_is_stopped)
 {
