@@ -215,14 +215,17 @@ static int modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state now = READ_ONCE(qp->state);
 
+	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : now;
+
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now)
 		return -EINVAL;
-	if ((mask & IB_QP_STATE) && !ib_modify_qp_is_ok(now, attr->qp_state, qp->ib.qp_type, mask))
+	/* Without a new state, only what may change in the present one (IBA 11.2.5.2). */
+	if (!ib_modify_qp_is_ok(now, next, qp->ib.qp_type, mask))
 		return -EINVAL;
 	if (!attributes_fit(qp, attr, mask))
 		return -EINVAL;
 	set_attributes(qp, attr, mask);
-	return (mask & IB_QP_STATE) && !change_state(qp, now, attr->qp_state) ? -EINVAL : 0;
+	return (mask & IB_QP_STATE) && !change_state(qp, now, next) ? -EINVAL : 0;
 }
 
 static int modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)

@@ -4,10 +4,10 @@
 
 static struct soft_slot *slot_of(const struct soft_qp *qp) { return qp->hca->slot; }
 
-void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
+/* Under rq_lock. */
+static void modify_responder(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	struct soft_connection *rc = &qp->rc;
-	u8 least = READ_ONCE(slot_of(qp)->min_retries);
 
 	if (mask & IB_QP_AV)
 		soft_set_route(&rc->path, &attr->ah_attr, fabric_hca_port(soft_fabric, slot_of(qp)->index));
@@ -17,17 +17,36 @@ void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 		rc->path.destination_qpn = attr->dest_qp_num;
 	if (mask & IB_QP_MIN_RNR_TIMER)
 		rc->rnr_timer = attr->min_rnr_timer;
-	if (mask & IB_QP_TIMEOUT)
-		rc->ack_timeout = attr->timeout;
 	if (mask & IB_QP_RQ_PSN)
 		fabric_responder_start(&rc->responder, attr->rq_psn);
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		rc->max_readings = attr->max_dest_rd_atomic;
+}
+
+/* Under sq_lock. */
+static void modify_requester(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	struct soft_connection *rc = &qp->rc;
+	u8 least = READ_ONCE(slot_of(qp)->min_retries);
+
+	if (mask & IB_QP_TIMEOUT)
+		rc->ack_timeout = attr->timeout;
 	if (mask & IB_QP_SQ_PSN)
 		fabric_requester_start(&rc->requester, attr->sq_psn, max(attr->retry_cnt, least),
 				       max(attr->rnr_retry, least));
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		rc->requester.read_limit = attr->max_rd_atomic;
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
-		rc->max_readings = attr->max_dest_rd_atomic;
+}
+
+/* The path, which both halves read, changes only in states without packets. */
+void soft_rc_modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
+{
+	spin_lock_irq(&qp->rq_lock);
+	spin_lock(&qp->sq_lock);
+	modify_responder(qp, attr, mask);
+	modify_requester(qp, attr, mask);
+	spin_unlock(&qp->sq_lock);
+	spin_unlock_irq(&qp->rq_lock);
 }
 
 void soft_rc_stop(struct soft_qp *qp)

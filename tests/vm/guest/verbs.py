@@ -20,7 +20,11 @@ REFUSALS = {"invalid-request", "remote-access", "remote-operation"}
 GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_COMP_CHANNEL, CREATE_CQ, POLL_CQ, REQ_NOTIFY_CQ, CREATE_QP, \
     MODIFY_QP, POST_SEND, POST_RECV = 0, 3, 9, 13, 17, 18, 21, 23, 24, 26, 28, 29
 OPERATIONS = {"write": 0, "write-immediate": 1, "send": 2, "send-immediate": 3, "read": 4}
-INIT, RTR, RTS, ERROR = 1, 2, 3, 6
+# IB_QPT_*
+RC, UD = 2, 4
+RESET, INIT, RTR, RTS, SQD, ERROR = 0, 1, 2, 3, 4, 6
+# IB_QP_*: bits of attributes.
+PKEY_INDEX, QKEY, PATH_MTU, RNR_TIMER, SQ_PSN = 1 << 4, 1 << 6, 1 << 8, 1 << 15, 1 << 16
 SIGNALED, SOLICITED = 2, 4
 # In the byte order of the wire.
 IMMEDIATE, = struct.unpack("I", b"\x01\x02\x03\x04")
@@ -36,12 +40,16 @@ class Hca:
         device = next(d for d in glob.glob("/sys/class/infiniband_verbs/uverbs*") if read(d + "/ibdev") == name)
         self.file = os.open("/dev/infiniband/" + os.path.basename(device), os.O_RDWR)
         self.lid = int(read(f"/sys/class/infiniband/{name}/ports/1/lid"), 0)
-        self.command(GET_CONTEXT, b"", 8)
+        self.asynchronous, _ = struct.unpack("II", self.command(GET_CONTEXT, b"", 8))
         self.domain = self.new_domain()
         self.events, = struct.unpack("I", self.command(CREATE_COMP_CHANNEL, b"", 4))
         self.cq, = struct.unpack_from("I", self.command(CREATE_CQ, struct.pack("QIIiI", 0, 64, 0, self.events, 0), 8))
 
     def command(self, number, body, response_bytes):
+        """Executes a command, which has a response if that has bytes."""
+        if not response_bytes:
+            os.write(self.file, struct.pack("IHH", number, len(body) // 4 + 2, 0) + body)
+            return b""
         response = array.array("B", bytes(response_bytes))
         message = struct.pack("Q", response.buffer_info()[0]) + body
         os.write(self.file, struct.pack("IHH", number, len(message) // 4 + 2, response_bytes // 4) + message)
@@ -51,8 +59,7 @@ class Hca:
         return struct.unpack("I", self.command(ALLOC_PD, b"", 4))[0]
 
     def request_event(self, solicited):
-        # A command without a response, as withdraw's and modify's.
-        os.write(self.file, struct.pack("IHHII", REQ_NOTIFY_CQ, 4, 0, self.cq, solicited))
+        self.command(REQ_NOTIFY_CQ, struct.pack("II", self.cq, solicited), 0)
 
     def poll(self):
         """Statuses, by work request, of what has completed."""
@@ -72,27 +79,38 @@ class Region:
         self.handle, self.key = struct.unpack("II", hca.command(REG_MR, body, 12)[:8])
 
     def withdraw(self):
-        os.write(self.hca.file, struct.pack("IHHI", DEREG_MR, 3, 0, self.handle))
+        self.hca.command(DEREG_MR, struct.pack("I", self.handle), 0)
 
 
 class Qp:
-    def __init__(self, hca, access):
+    def __init__(self, hca, access, kind=RC):
         self.hca, self.access = hca, access
-        body = struct.pack("QIIIIIIIIIBBBB", 0, hca.domain, hca.cq, hca.cq, 0, 32, 32, 3, 3, 0, 1, 2, 0, 0)
+        body = struct.pack("QIIIIIIIIIBBBB", 0, hca.domain, hca.cq, hca.cq, 0, 32, 32, 3, 3, 0, 1, kind, 0, 0)
         self.handle, self.number = struct.unpack_from("II", hca.command(CREATE_QP, body, 32))
 
-    def modify(self, state, mask, peer=None):
+    def modify(self, state, mask, peer=None, pkey_index=0, path_mtu=4, rnr_timer=12, timeout=15, retries=7,
+               rnr_retries=7):
+        """Without a state (None) only the attributes of the mask."""
         dest = struct.pack("16xIHHBBBBBBBB", 0, peer.hca.lid if peer else 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
-        body = dest + bytes(32) + struct.pack("IIIIIII", self.handle, mask | 1, 0, 0, 0, peer.number if peer else 0,
-                                              self.access)
-        body += struct.pack("HHBBBBBBBBBBBBBB2x", 0, 0, state, 0, 4, 0, 0, 4, 4, 12, 1, 15, 7, 7, 0, 0)
-        # No response is requested: no address of one.
-        os.write(self.hca.file, struct.pack("IHH", MODIFY_QP, len(body) // 4 + 2, 0) + body)
+        body = dest + bytes(32) + struct.pack("IIIIIII", self.handle, mask | (state is not None), 0, 0, 0,
+                                              peer.number if peer else 0, self.access)
+        body += struct.pack("HHBBBBBBBBBBBBBB2x", pkey_index, 0, state or 0, 0, path_mtu, 0, 0, 4, 4, rnr_timer, 1,
+                            timeout, retries, rnr_retries, 0, 0)
+        self.hca.command(MODIFY_QP, body, 0)
+
+    def initialise(self, **attributes):
+        self.modify(INIT, 1 << 3 | PKEY_INDEX | 1 << 5, **attributes)
+
+    def hear(self, peer, **attributes):
+        self.modify(RTR, 1 << 7 | PATH_MTU | 1 << 12 | RNR_TIMER | 1 << 17 | 1 << 20, peer, **attributes)
+
+    def speak(self, **attributes):
+        self.modify(RTS, 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13 | SQ_PSN, **attributes)
 
     def connect(self, peer):
-        self.modify(INIT, 1 << 3 | 1 << 4 | 1 << 5)
-        self.modify(RTR, 1 << 7 | 1 << 8 | 1 << 12 | 1 << 15 | 1 << 17 | 1 << 20, peer)
-        self.modify(RTS, 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13 | 1 << 16)
+        self.initialise()
+        self.hear(peer)
+        self.speak()
 
     def post(self, command, work, elements):
         body = struct.pack("IIIII", self.handle, 1, len(elements), len(work), 0)[:16] + work

@@ -260,6 +260,18 @@ test_solicited_events() {
         fail "$(cat /run/events)"
 }
 
+# Runs guest/verbs_rules.py: the outcome of each case
+
+outcome() { # EXPECTED CASE...
+    timeout $((120 * patience)) ./verbs_rules.py "${@:2}" >/run/rules 2>&1 || fail "$(tail -n 5 /run/rules)"
+    [ "$(wc -l </run/rules)" = $(($# - 1)) ] || fail "$(cat /run/rules)"
+    ! grep -v " : $1\$" /run/rules | sed 's/^/# /' | grep . || fail "expected: $1"
+}
+test_attributes_change_only_in_their_states() {
+    outcome accepted qkey-in-rts rnr-timer-in-rts
+    outcome EINVAL psn-in-rts path-mtu-in-rts
+}
+
 # Killed processes
 
 # Resources of user space on both HCAs.
