@@ -212,6 +212,9 @@ struct soft_connection {
 	/* Under sq_lock, with the members below. Sends before sq_next have PSNs, and all their packets were sent. */
 	struct fabric_requester requester;
 	u32 sq_next;
+	/* While carrying: index of the send whose packet the engine carries, which reads it without the lock. */
+	u32 carried;
+	bool carrying;
 	/*
 	 * waiting: until the timer, for an RNR NAK. blocked: until a response or an acknowledgement, for a read, or for
 	 * a local work request. executed: a local one.

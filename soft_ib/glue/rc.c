@@ -168,13 +168,13 @@ static void watch_for_answer(struct soft_qp *qp)
 		start_timer(qp, ns);
 }
 
-/* Completes sends whose last packet was acknowledged. */
+/* Completes sends whose last packet was acknowledged, up to one that is being carried: it and its memory are in use. */
 static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 {
 	u32 before = qp->rc.requester.unacknowledged;
 	struct soft_send *send;
 
-	while (qp->sq_tail != qp->sq_head) {
+	while (qp->sq_tail != qp->sq_head && !(qp->rc.carrying && qp->sq_tail == qp->rc.carried)) {
 		send = send_at(qp, qp->sq_tail);
 		if (unlikely(send->status)) {
 			qp->rc.failure = send->status;
@@ -302,6 +302,29 @@ static bool flush_failed(struct soft_qp *qp, struct burst *burst)
 	return true;
 }
 
+/*
+ * Carries a packet of a send, whose slot and memory are in use meanwhile: an answer that arrives before the end, here
+ * or on another processor, does not complete it.
+ */
+static void carry(struct soft_qp *qp, struct soft_send *send, const struct frame *frame, struct burst *burst)
+{
+	unsigned long flags;
+	bool sent = true;
+
+	if (!send->mapped)
+		soft_carry(slot_of(qp), frame, burst);
+	else
+		sent = soft_carry_mapped(qp, qp->ib.pd, frame, 0, burst);
+
+	spin_lock_irqsave(&qp->sq_lock, flags);
+	qp->rc.carrying = false;
+	if (!sent)
+		fail_send(qp, send, IB_WC_LOC_PROT_ERR);
+	complete_acknowledged(qp, burst);
+	watch_for_answer(qp);
+	spin_unlock_irqrestore(&qp->sq_lock, flags);
+}
+
 bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 {
 	struct soft_slot *slot = slot_of(qp);
@@ -309,7 +332,7 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	struct fabric_headers h;
 	struct soft_send *send;
 	unsigned long flags;
-	bool again, sent = true;
+	bool again;
 	u32 index;
 
 	if (flush_failed(qp, burst))
@@ -333,23 +356,15 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	}
 	again = qp->rc.requester.next != qp->rc.requester.end;
 	next_packet(qp, send, index, &h, &frame);
+	qp->rc.carried = qp->rc.sq_next;
+	qp->rc.carrying = true;
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
 
 	burst->frames++;
 	COUNT(slot, rc_sent);
 	if (again)
 		COUNT(slot, rc_sent_again);
-	/* Only the engine ends sends without an answer, so the memory stays while the frame is in flight. */
-	if (!send->mapped)
-		soft_carry(slot, &frame, burst);
-	else
-		sent = soft_carry_mapped(qp, qp->ib.pd, &frame, 0, burst);
-
-	spin_lock_irqsave(&qp->sq_lock, flags);
-	if (!sent)
-		fail_send(qp, send, IB_WC_LOC_PROT_ERR);
-	watch_for_answer(qp);
-	spin_unlock_irqrestore(&qp->sq_lock, flags);
+	carry(qp, send, &frame, burst);
 	return true;
 }
 
