@@ -162,6 +162,8 @@ void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const str
 			   enum ib_wc_status status, struct burst *burst);
 /* Writes a packet of a send to its position. Returns false if the receive's elements are not in permitted memory. */
 bool soft_place_send(struct soft_qp *qp, u32 at, const struct frame *frame);
+/* True once, if a packet was accepted before the queue pair is ready to send: COMM_EST is due. */
+bool soft_is_established(struct soft_qp *qp);
 void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame,
 			     struct burst *burst);
 /* Answers a request; FABRIC_REFUSE also takes the queue pair out of service. */

@@ -228,7 +228,7 @@ struct soft_connection {
 	/* Under rq_lock. */
 	struct fabric_responder responder;
 	struct soft_recv recv;
-	bool recv_taken, killed, last_told;
+	bool recv_taken, killed, last_told, established_told;
 	/* Message in progress, if it is an RDMA WRITE: the peer's view of this memory. */
 	struct ib_sge written;
 	/* Reads to be answered, oldest first; one is being answered. */

@@ -79,6 +79,16 @@ void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const str
 		COUNT(slot, drop_length);
 }
 
+bool soft_is_established(struct soft_qp *qp)
+{
+	struct soft_connection *rc = &qp->rc;
+
+	if (likely(rc->established_told) || (!rc->responder.messages && !rc->responder.in_message))
+		return false;
+	rc->established_told = true;
+	return READ_ONCE(qp->state) == IB_QPS_RTR;
+}
+
 bool soft_place_send(struct soft_qp *qp, u32 at, const struct frame *frame)
 {
 	struct elements to = { .sge = qp->rc.recv.sge, .sges = qp->rc.recv.sges, .offset = at };
@@ -152,19 +162,19 @@ void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const s
 	struct fabric_answer answer;
 	enum fabric_verdict verdict;
 	unsigned long flags;
-	bool first;
+	bool established;
 
 	spin_lock_irqsave(&qp->rq_lock, flags);
-	first = READ_ONCE(qp->state) == IB_QPS_RTR && !qp->rc.responder.messages && !qp->rc.responder.in_message;
 	if (READ_ONCE(qp->rc.killed)) {
 		answer = fabric_responder_nak(&qp->rc.responder, FABRIC_NAK_REMOTE_OPERATION);
 		verdict = FABRIC_REFUSE;
 	} else {
 		verdict = execute(slot, qp, frame, &answer, burst);
 	}
+	established = soft_is_established(qp);
 	verdict = hold_back(qp, verdict, answer);
 	spin_unlock_irqrestore(&qp->rq_lock, flags);
-	if (first && verdict != FABRIC_REFUSE)
+	if (unlikely(established))
 		soft_rc_raise(qp, IB_EVENT_COMM_EST);
 	if (verdict != FABRIC_DISCARD)
 		soft_rc_reply(qp, verdict, answer, burst);

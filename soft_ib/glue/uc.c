@@ -76,7 +76,7 @@ static bool take(struct soft_slot *slot, struct soft_qp *qp, const struct frame 
 void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	struct fabric_responder *responder = &qp->rc.responder;
-	bool first, in_message, works = true;
+	bool established, in_message, works = true;
 	unsigned long flags;
 
 	if (soft_admit(slot, qp, frame->headers) < 0)
@@ -86,7 +86,6 @@ void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		return;
 	}
 	spin_lock_irqsave(&qp->rq_lock, flags);
-	first = READ_ONCE(qp->state) == IB_QPS_RTR && !responder->messages && !responder->in_message;
 	in_message = responder->in_message;
 	if (fabric_responder_look_unreliable(responder, frame->headers, qp->rc.mtu) == FABRIC_TAKE) {
 		/* A new message ends the one of which the last packet is missing. */
@@ -96,9 +95,10 @@ void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	} else if (in_message) {
 		COUNT(slot, drop_message);
 	}
+	established = soft_is_established(qp);
 	spin_unlock_irqrestore(&qp->rq_lock, flags);
 	if (!works)
 		soft_break_off(qp);
-	else if (first)
+	else if (unlikely(established))
 		soft_rc_raise(qp, IB_EVENT_COMM_EST);
 }

@@ -271,6 +271,7 @@ test_attributes_change_only_in_their_states() {
     outcome accepted qkey-in-rts rnr-timer-in-rts
     outcome EINVAL psn-in-rts path-mtu-in-rts
 }
+test_communication_is_established_once() { outcome 1 communication-established; }
 
 # Killed processes
 
