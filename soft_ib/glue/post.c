@@ -117,7 +117,7 @@ static int check_send(const struct soft_qp *qp, const struct ib_send_wr *wr)
 {
 	if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_SQE && qp->state != IB_QPS_ERR)
 		return -EINVAL;
-	if (qp->sq_head - qp->sq_tail == qp->sq_size)
+	if (qp->sq_head - qp->sq_tail >= qp->sq_size)
 		return -ENOMEM;
 	if (wr->num_sge > qp->cap.max_send_sge)
 		return -EINVAL;
@@ -295,7 +295,7 @@ static int record_recv(struct soft_qp *qp, const struct ib_recv_wr *wr)
 {
 	if (qp->state == IB_QPS_RESET || qp->srq || wr->num_sge > qp->cap.max_recv_sge)
 		return -EINVAL;
-	if (qp->rq_head - qp->rq_tail == qp->rq_size)
+	if (qp->rq_head - qp->rq_tail >= qp->rq_size)
 		return -ENOMEM;
 	soft_record_recv(qp->hca, &qp->rq[qp->rq_head % qp->rq_size], wr, qp->user);
 	qp->rq_head++;

@@ -136,12 +136,17 @@ static void qp_reset(struct soft_qp *qp)
 {
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp_retire(qp);
-	/* An engine that used it may have moved it to ERROR. */
-	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	soft_cq_purge(qp->ib.send_cq, qp);
 	soft_cq_purge(qp->ib.recv_cq, qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
+	/* Posting checks the state and counts under these locks. */
+	spin_lock_irq(&qp->rq_lock);
+	spin_lock(&qp->sq_lock);
+	/* An engine that used it may have moved it to ERROR. */
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp->sq_head = qp->sq_tail = qp->rq_head = qp->rq_tail = 0;
+	spin_unlock(&qp->sq_lock);
+	spin_unlock_irq(&qp->rq_lock);
 	qp->dying = false;
 }
 
