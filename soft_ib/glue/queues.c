@@ -150,12 +150,21 @@ static void qp_reset(struct soft_qp *qp)
 	qp->dying = false;
 }
 
-/* Invalid requests of user space. */
+/* Attributes of a connection that a packet, or a timer, has the bits for. */
+static bool retries_fit(const struct ib_qp_attr *attr, int mask)
+{
+	return !((mask & IB_QP_TIMEOUT) && attr->timeout > 31) && !((mask & IB_QP_RETRY_CNT) && attr->retry_cnt > 7) &&
+	       !((mask & IB_QP_RNR_RETRY) && attr->rnr_retry > 7) &&
+	       !((mask & IB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31);
+}
+
+/* False for values that are out of range, of user space. */
 static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	u8 port_mtu = fabric_hca_port(soft_fabric, qp->hca->slot->index)->mtu;
 
-	return !((mask & IB_QP_PATH_MTU) && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > port_mtu)) &&
+	return retries_fit(attr, mask) && !((mask & IB_QP_PKEY_INDEX) && attr->pkey_index >= FABRIC_PKEYS) &&
+	       !((mask & IB_QP_PATH_MTU) && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > port_mtu)) &&
 	       !((mask & IB_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > FABRIC_MAX_READS) &&
 	       !((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > FABRIC_MAX_READS);
 }
@@ -194,7 +203,7 @@ static void set_attributes(struct soft_qp *qp, const struct ib_qp_attr *attr, in
 	if (mask & IB_QP_QKEY)
 		WRITE_ONCE(qp->qkey, attr->qkey);
 	if (mask & IB_QP_PKEY_INDEX)
-		WRITE_ONCE(qp->pkey_index, attr->pkey_index % FABRIC_PKEYS);
+		WRITE_ONCE(qp->pkey_index, attr->pkey_index);
 	if (mask & IB_QP_SQ_PSN)
 		qp->psn = attr->sq_psn;
 	if (soft_is_connected(qp))

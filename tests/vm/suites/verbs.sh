@@ -272,6 +272,10 @@ test_attributes_change_only_in_their_states() {
     outcome EINVAL psn-in-rts path-mtu-in-rts
 }
 test_communication_is_established_once() { outcome 1 communication-established; }
+test_attributes_out_of_range_are_refused() {
+    outcome accepted timeout-31 rnr-timer-31
+    outcome EINVAL timeout-32 timeout-64 retries-8 rnr-retries-8 rnr-timer-32 pkey-index-128
+}
 
 # Killed processes
 
