@@ -89,7 +89,7 @@ static inline bool soft_has_fast_regions(const struct soft_hca *hca)
 }
 /*
  * memory.c: translates bytes of elements with keys to pieces, whose member locked the caller has set. Returns false if
- * they are not in regions of that domain with that access (IB_ACCESS_*). Shorter elements yield fewer bytes.
+ * they are not in regions of that domain with that access (IB_ACCESS_*), or the elements have fewer bytes.
  */
 bool soft_map(struct soft_qp *qp, const struct ib_pd *pd, const struct elements *elements, u32 bytes, int access,
 	      struct soft_pieces *pieces);

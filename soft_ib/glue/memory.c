@@ -74,7 +74,7 @@ static const struct soft_mr *find(struct soft_hca *hca, u32 key)
 	return xa_load(&hca->regions, fabric_key_index(key));
 }
 
-/* locked: regions_lock is held, without which regions of fast registration permit nothing. */
+/* locked: regions_lock is held. If not, regions of fast registration permit nothing. */
 static bool allows(const struct soft_mr *mr, const struct ib_pd *pd, u64 address, u64 bytes, u32 key, int access,
 		   bool locked)
 {
@@ -131,7 +131,7 @@ bool soft_map(struct soft_qp *qp, const struct ib_pd *pd, const struct elements 
 		bytes -= part;
 		skipped = 0;
 	}
-	return true;
+	return !bytes;
 }
 
 /* A unit of 8 bytes, atomic for all HCAs and processors. */
