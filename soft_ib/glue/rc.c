@@ -429,10 +429,10 @@ void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		COUNT(slot, drop_fault);
 		return;
 	}
-	if (h->opcode == FABRIC_RC_ACKNOWLEDGE || fabric_in(h->opcode, FABRIC_RESPONSES))
-		answer_arrived(qp, frame, burst);
-	else
+	if (h->opcode != FABRIC_RC_ACKNOWLEDGE && !fabric_in(h->opcode, FABRIC_RESPONSES))
 		soft_rc_request_arrived(slot, qp, frame, burst);
+	else if (READ_ONCE(qp->state) == IB_QPS_RTS)
+		answer_arrived(qp, frame, burst);
 }
 
 void soft_rc_init(struct soft_qp *qp)

@@ -60,6 +60,9 @@ void soft_rc_stop(struct soft_qp *qp)
 	rc->reading_count = 0;
 	rc->late = FABRIC_DISCARD;
 	rc->failure = IB_WC_SUCCESS;
+	/* No packet of before is answered, or taken for an answer, afterwards. */
+	rc->requester = (struct fabric_requester){};
+	rc->responder = (struct fabric_responder){};
 }
 
 /* An IPv4 packet by its encapsulation, with an invalid IP version. */

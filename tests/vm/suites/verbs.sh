@@ -276,6 +276,7 @@ test_attributes_out_of_range_are_refused() {
     outcome accepted timeout-31 rnr-timer-31
     outcome EINVAL timeout-32 timeout-64 retries-8 rnr-retries-8 rnr-timer-32 pkey-index-128
 }
+test_reset_ends_the_wait_for_answers() { outcome flushed late-nak; }
 
 # Killed processes
 
