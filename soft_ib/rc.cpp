@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Connections: the requester's and the responder's rules (IBA 9.7, 9.8.2), on packet numbers alone.
 #include <algorithm>
+#include <cstring>
 
 #include <connections.h>
 
@@ -130,6 +131,16 @@ const fabric_atomic* executed(const fabric_responder& r, std::uint32_t of_psn)
 }
 
 } // namespace
+
+bool fabric_is_from_peer(const fabric_headers* h, const fabric_headers* path, std::uint8_t lmc)
+{
+    constexpr std::size_t prefix_bytes = 8;
+    if ((h->slid ^ path->dlid) >> lmc)
+        return false;
+    // The prefix may be the default one or the subnet's.
+    return !h->grh || !path->grh ||
+           !std::memcmp(h->sgid + prefix_bytes, path->dgid + prefix_bytes, sizeof h->sgid - prefix_bytes);
+}
 
 void fabric_requester_start(fabric_requester* r, std::uint32_t first, std::uint8_t retry_limit, std::uint8_t rnr_limit)
 {

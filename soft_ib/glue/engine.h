@@ -109,6 +109,8 @@ bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 /* rc.c: sends one packet of a connection's queue pair, or ends it. Returns false if nothing is left to do. */
 bool soft_rc_step(struct soft_qp *qp, struct burst *burst);
 void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst);
+/* soft_admit() for a packet of a connection, which must come from the peer's port; and the fault knob that drops it. */
+bool soft_admit_connected(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h);
 /* Header fields common to all of the connection's packets. */
 static inline struct fabric_headers soft_rc_packet(const struct soft_qp *qp, u8 opcode, u32 psn)
 {

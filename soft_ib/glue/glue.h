@@ -74,6 +74,7 @@ enum {
 	X(drop_no_receive)                                                                                             \
 	X(drop_qkey)                                                                                                   \
 	X(drop_pkey)                                                                                                   \
+	X(drop_source)                                                                                                 \
 	X(drop_no_qp)                                                                                                  \
 	X(drop_length)                                                                                                 \
 	X(drop_message)                                                                                                \

@@ -419,16 +419,27 @@ static void answer_arrived(struct soft_qp *qp, const struct frame *frame, struct
 
 /* Arriving packets */
 
+bool soft_admit_connected(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
+{
+	if (soft_admit(slot, qp, h) < 0)
+		return false;
+	if (!fabric_is_from_peer(h, &qp->rc.path, fabric_hca_port(soft_fabric, slot->index)->lmc)) {
+		COUNT(slot, drop_source);
+		return false;
+	}
+	if (soft_every(READ_ONCE(slot->drop_rc_every), &slot->rc_dropped_of)) {
+		COUNT(slot, drop_fault);
+		return false;
+	}
+	return true;
+}
+
 void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	const struct fabric_headers *h = frame->headers;
 
-	if (soft_admit(slot, qp, h) < 0)
+	if (!soft_admit_connected(slot, qp, h))
 		return;
-	if (soft_every(READ_ONCE(slot->drop_rc_every), &slot->rc_dropped_of)) {
-		COUNT(slot, drop_fault);
-		return;
-	}
 	if (h->opcode != FABRIC_RC_ACKNOWLEDGE && !fabric_in(h->opcode, FABRIC_RESPONSES))
 		soft_rc_request_arrived(slot, qp, frame, burst);
 	else if (READ_ONCE(qp->state) == IB_QPS_RTS)

@@ -79,12 +79,8 @@ void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	bool established, in_message, works = true;
 	unsigned long flags;
 
-	if (soft_admit(slot, qp, frame->headers) < 0)
+	if (!soft_admit_connected(slot, qp, frame->headers))
 		return;
-	if (soft_every(READ_ONCE(slot->drop_rc_every), &slot->rc_dropped_of)) {
-		COUNT(slot, drop_fault);
-		return;
-	}
 	spin_lock_irqsave(&qp->rq_lock, flags);
 	in_message = responder->in_message;
 	if (fabric_responder_look_unreliable(responder, frame->headers, qp->rc.mtu) == FABRIC_TAKE) {

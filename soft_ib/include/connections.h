@@ -13,6 +13,12 @@ extern "C" {
 static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
 
 /*
+ * True if a packet may come from the connection's peer (IBA 9.6.1): its SLID is the path's DLID, or another one of that
+ * port, whose LMC is taken to be this one's; and so are the GUIDs of a GRH. No field names the sender's queue pair.
+ */
+ENTRY bool fabric_is_from_peer(const struct fabric_headers *headers, const struct fabric_headers *path, uint8_t lmc);
+
+/*
  * Reliable connections (IBA 9.7). The requester is the half of a queue pair that sends messages in packets of the
  * path's MTU, numbered by PSN, and keeps them until they are acknowledged; the responder is the half that accepts them
  * in order. Neither handles time or memory: their owner moves bytes, runs the timer and calls, one at a time for each.

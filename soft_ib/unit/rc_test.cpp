@@ -24,6 +24,32 @@ fabric_headers request(std::uint8_t opcode, std::uint32_t psn, std::uint32_t byt
     return h;
 }
 
+TEST(Connection, packets_come_from_the_port_of_the_peer)
+{
+    fabric_headers path{}, h{};
+    path.dlid = 0x24;
+    h.slid = 0x24;
+    EXPECT_TRUE(fabric_is_from_peer(&h, &path, 0));
+    h.slid = 0x25;
+    EXPECT_FALSE(fabric_is_from_peer(&h, &path, 0));
+    EXPECT_TRUE(fabric_is_from_peer(&h, &path, 1)) << "another LID of the port";
+    h.slid = 0x26;
+    EXPECT_FALSE(fabric_is_from_peer(&h, &path, 1));
+}
+
+TEST(Connection, packets_with_a_grh_have_the_guid_of_the_peer)
+{
+    fabric_headers path{}, h{};
+    path.grh = h.grh = true;
+    path.dgid[0] = 0xfe;
+    path.dgid[15] = h.sgid[15] = 7;
+    EXPECT_TRUE(fabric_is_from_peer(&h, &path, 0)) << "with another prefix";
+    h.sgid[8] = 1;
+    EXPECT_FALSE(fabric_is_from_peer(&h, &path, 0));
+    h.grh = false;
+    EXPECT_TRUE(fabric_is_from_peer(&h, &path, 0)) << "without a GRH the SLID alone tells";
+}
+
 class Requester : public testing::Test {
 protected:
     void start(std::uint32_t psn, std::uint8_t retries, std::uint8_t rnr_retries, unsigned int sent)

@@ -277,6 +277,12 @@ test_attributes_out_of_range_are_refused() {
     outcome EINVAL timeout-32 timeout-64 retries-8 rnr-retries-8 rnr-timer-32 pkey-index-128
 }
 test_reset_ends_the_wait_for_answers() { outcome flushed late-nak; }
+test_packets_from_other_ports_are_dropped() {
+    local dropped
+    dropped=$(counter 2 drop_source)
+    outcome 'no-answer success' other-source
+    grew_by 2 drop_source "$dropped" 1
+}
 
 # Killed processes
 
