@@ -316,8 +316,10 @@ fabric_answer fabric_responder_read_again(const fabric_responder* r, const fabri
     return answer(*r, h->psn, ack);
 }
 
-fabric_answer fabric_responder_not_ready(const fabric_responder* r, std::uint8_t rnr_timer)
+fabric_answer fabric_responder_not_ready(fabric_responder* r, std::uint8_t rnr_timer)
 {
+    // Packets behind this one are in flight, and are dropped: the sender repeats them after its wait.
+    r->nak_sent = true;
     return answer(*r, r->expected, rnr_nak | (rnr_timer & code_mask));
 }
 

@@ -26,10 +26,13 @@ static enum fabric_verdict hold_back(struct soft_qp *qp, enum fabric_verdict ver
 
 	if (likely(!rc->reading_count && !rc->answering))
 		return verdict;
-	if (verdict != FABRIC_DISCARD && rc->late != FABRIC_REFUSE) {
-		rc->late = verdict;
-		rc->late_answer = answer;
-	}
+	if (verdict == FABRIC_DISCARD || rc->late == FABRIC_REFUSE)
+		return FABRIC_DISCARD;
+	/* The ACK of a duplicate replaces no NAK for a later packet. */
+	if (rc->late == FABRIC_ANSWER && fabric_psn_before(answer.psn, rc->late_answer.psn))
+		return FABRIC_DISCARD;
+	rc->late = verdict;
+	rc->late_answer = answer;
 	return FABRIC_DISCARD;
 }
 

@@ -11,6 +11,7 @@ extern "C" {
 
 /* PSNs count modulo 2^24: distance from a to b. */
 static inline uint32_t fabric_psn_distance(uint32_t a, uint32_t b) { return (b - a) & FABRIC_PSN_MASK; }
+static inline bool fabric_psn_before(uint32_t a, uint32_t b) { return fabric_psn_distance(b, a) > FABRIC_PSN_MASK / 2; }
 
 /*
  * True if a packet may come from the connection's peer (IBA 9.6.1): its SLID is the path's DLID, or another one of that
@@ -137,7 +138,7 @@ ENTRY uint64_t fabric_responder_original(const struct fabric_responder *responde
 ENTRY struct fabric_answer fabric_responder_read_again(const struct fabric_responder *responder,
 						       const struct fabric_headers *headers);
 /* No receive is posted for the new message; rnr_timer is the queue pair's (IBA 9.7.5.2.8, as encoded). */
-ENTRY struct fabric_answer fabric_responder_not_ready(const struct fabric_responder *responder, uint8_t rnr_timer);
+ENTRY struct fabric_answer fabric_responder_not_ready(struct fabric_responder *responder, uint8_t rnr_timer);
 enum fabric_nak { FABRIC_NAK_INVALID_REQUEST = 1, FABRIC_NAK_REMOTE_ACCESS = 2, FABRIC_NAK_REMOTE_OPERATION = 3 };
 ENTRY struct fabric_answer fabric_responder_nak(const struct fabric_responder *responder, enum fabric_nak reason);
 /* AETH of such a NAK, for remote access. */

@@ -227,6 +227,28 @@ TEST_F(Responder, missing_receive_gets_an_rnr_nak)
     EXPECT_EQ(syndrome(), rnr | 14);
 }
 
+TEST_F(Responder, packets_behind_an_rnr_nak_get_no_sequence_nak)
+{
+    auto message = request(FABRIC_RC_SEND_ONLY, 10);
+    ASSERT_EQ(look(message), FABRIC_TAKE);
+    fabric_responder_not_ready(&r, 14);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 11)), FABRIC_DISCARD);
+    ASSERT_EQ(look(message), FABRIC_TAKE) << "repeated";
+    fabric_responder_take(&r, &message);
+    EXPECT_EQ(look(request(FABRIC_RC_SEND_ONLY, 12)), FABRIC_ANSWER) << "a gap after it";
+    EXPECT_EQ(syndrome(), sequence_nak);
+}
+
+TEST_F(Responder, answer_to_a_duplicate_is_for_an_earlier_packet_than_a_nak)
+{
+    fabric_responder_start(&r, 0);
+    const fabric_answer nak = fabric_responder_not_ready(&r, 14);
+    ASSERT_EQ(look(request(FABRIC_RC_SEND_ONLY, FABRIC_PSN_MASK)), FABRIC_ANSWER);
+    EXPECT_TRUE(fabric_psn_before(answer.psn, nak.psn));
+    EXPECT_FALSE(fabric_psn_before(nak.psn, answer.psn));
+    EXPECT_FALSE(fabric_psn_before(nak.psn, nak.psn));
+}
+
 // Messages of all sizes over a link with losses and a receiver that is not always ready: each arrives once, in order.
 TEST(Connection, every_message_is_delivered_once_in_order_despite_loss)
 {
