@@ -123,11 +123,12 @@ bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 
 u32 soft_recv_bytes(const struct soft_recv *recv)
 {
-	u32 i, bytes = 0;
+	u64 bytes = 0;
+	u32 i;
 
 	for (i = 0; i < recv->sges; i++)
 		bytes += recv->sge[i].length;
-	return bytes;
+	return min_t(u64, bytes, FABRIC_MAX_MESSAGE_BYTES);
 }
 
 static void scatter_grh(struct cursor *to, const struct fabric_headers *h)

@@ -49,6 +49,7 @@ void soft_place(const struct elements *to, const struct frame *frame);
 bool soft_fill(struct soft_qp *qp, const struct soft_recv *recv, const struct frame *frame, bool corrupt);
 /* Copies the whole payload. */
 void soft_gather(const struct frame *frame, void *to);
+/* Bytes of a message that fits: no more than a message may have. */
 u32 soft_recv_bytes(const struct soft_recv *recv);
 void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum ib_wc_status status,
 			struct burst *burst);
