@@ -125,6 +125,9 @@ static int check_send(const struct soft_qp *qp, const struct ib_send_wr *wr)
 		return -EINVAL;
 	if ((wr->send_flags & IB_SEND_INLINE) && !qp->cap.max_inline_data)
 		return -EINVAL;
+	/* An address handle is used in its own domain only. */
+	if (qp->user && !soft_is_connected(qp) && ud_wr(wr)->ah->pd != qp->ib.pd)
+		return -EINVAL;
 	return 0;
 }
 

@@ -284,6 +284,10 @@ test_packets_from_other_ports_are_dropped() {
     grew_by 2 drop_source "$dropped" 1
 }
 test_receives_of_4_gib_take_messages() { outcome 'success same' huge-receive; }
+test_address_handles_of_other_domains_are_refused() {
+    outcome accepted address
+    outcome EINVAL address-of-another-domain
+}
 
 # Killed processes
 
