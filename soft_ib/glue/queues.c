@@ -233,6 +233,8 @@ static int modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now)
 		return -EINVAL;
+	if (next == IB_QPS_SQD)
+		return -EOPNOTSUPP;
 	/* Without a new state, only what may change in the present one (IBA 11.2.5.2). */
 	if (!ib_modify_qp_is_ok(now, next, qp->ib.qp_type, mask))
 		return -EINVAL;

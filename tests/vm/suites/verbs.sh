@@ -270,6 +270,7 @@ outcome() { # EXPECTED CASE...
 test_attributes_change_only_in_their_states() {
     outcome accepted qkey-in-rts rnr-timer-in-rts
     outcome EINVAL psn-in-rts path-mtu-in-rts
+    outcome ENOTSUP drained
 }
 test_communication_is_established_once() { outcome 1 communication-established; }
 test_attributes_out_of_range_are_refused() {
