@@ -85,6 +85,8 @@ static int create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr, SOFT_
 
 	int ret;
 
+	if (attr->flags)
+		return -EOPNOTSUPP;
 	if (attr->cqe > SOFT_MAX_CQES || attr->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
 	ret = soft_add_object(ib->device, SOFT_CQS);

@@ -12,10 +12,12 @@ static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 	if (attr->qp_type != IB_QPT_UD && attr->qp_type != IB_QPT_RC && attr->qp_type != IB_QPT_UC &&
 	    (user || (attr->qp_type != IB_QPT_SMI && attr->qp_type != IB_QPT_GSI)))
 		return -EOPNOTSUPP;
-	if (attr->cap.max_send_sge > SOFT_MAX_SGES || attr->cap.max_recv_sge > SOFT_MAX_SGES ||
+	if (attr->cap.max_send_sge > soft_send_sges || attr->cap.max_recv_sge > SOFT_MAX_SGES ||
 	    attr->cap.max_send_wr > SOFT_MAX_QUEUE || attr->cap.max_recv_wr > SOFT_MAX_QUEUE ||
 	    attr->cap.max_inline_data > SOFT_MAX_INLINE)
 		return -EINVAL;
+	if (attr->create_flags & ~(IB_QP_CREATE_IPOIB_UD_LSO | IB_QP_CREATE_NETDEV_USE))
+		return -EOPNOTSUPP;
 	if ((attr->create_flags & IB_QP_CREATE_IPOIB_UD_LSO) && (!soft_have_offloads || attr->qp_type != IB_QPT_UD))
 		return -EOPNOTSUPP;
 	return 0;

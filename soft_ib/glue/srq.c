@@ -33,7 +33,7 @@ static int modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_a
 {
 	struct soft_srq *srq = to_srq(ib);
 
-	if (mask & IB_SRQ_MAX_WR)
+	if ((mask & IB_SRQ_MAX_WR) || ((mask & IB_SRQ_LIMIT) && attr->srq_limit > srq->size))
 		return -EINVAL;
 	spin_lock_irq(&srq->lock);
 	if (mask & IB_SRQ_LIMIT)

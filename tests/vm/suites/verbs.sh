@@ -289,6 +289,11 @@ test_address_handles_of_other_domains_are_refused() {
     outcome accepted address
     outcome EINVAL address-of-another-domain
 }
+test_unknown_flags_and_limits_are_refused() {
+    outcome accepted qp-flags cq-flags srq-limit-16
+    outcome ENOTSUP block-multicast-loopback ignore-overrun
+    outcome EINVAL srq-limit-17
+}
 
 # Killed processes
 

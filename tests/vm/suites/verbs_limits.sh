@@ -67,15 +67,15 @@ test_rdma_core_tests_pass() {
 }
 
 # The HCAs anew, with other parameters than before.
-limited_to() { # OBJECTS
+limited_to() { # PARAMETER...
     stop_opensm
     ! lsmod | says '^ib_ipoib' || unload_driver
     rmmod soft_ib
-    load_fabric hcas=2 max_objects="$1"
+    load_fabric hcas=2 "$@"
 }
 test_objects_are_limited() {
     local kind
-    limited_to 100
+    limited_to max_objects=100
     for kind in pd cq mr qp srq; do
         objects $kind 200
         # The kernel has some of its own.
@@ -86,4 +86,13 @@ test_objects_are_limited() {
     done
     ibv_devinfo -v -d soft_ib0 >/run/info
     [ "$(awk '$1 ~ /^max_(qp|cq|mr|pd|srq):$/ && $2 == 100' /run/info | wc -l)" = 5 ]
+}
+test_send_elements_are_limited() {
+    local elements result
+    for elements in 2:EINVAL 3:accepted; do
+        limited_to send_sges=${elements%:*}
+        ./verbs_rules.py three-send-elements >/run/rules
+        result=$(cat /run/rules)
+        [ "$result" = "three-send-elements : ${elements#*:}" ] || fail "$elements: $result"
+    done
 }
