@@ -295,7 +295,7 @@ bool fabric_switch_mad(struct fabric* f, unsigned int ingress, fabric_headers* h
     Mad mad(bytes);
     const bool subnet = mad.management_class() == ManagementClass::subnet_lid ||
                         mad.management_class() == ManagementClass::subnet_directed;
-    if (h->destination_qpn != (subnet ? 0 : 1))
+    if (!(subnet ? is_subnet_management(*h) : is_general_management(*h)))
         return false;
     switch (mad.management_class()) {
     case ManagementClass::subnet_directed:

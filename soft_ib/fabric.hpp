@@ -55,8 +55,19 @@ inline unsigned int take_events(Hca& hca)
 
 // routing.cpp
 
-// Management packets pass before the subnet is up; they have their own lane.
-inline bool is_subnet_management(const fabric_headers& h) { return h.destination_qpn == 0; }
+// Datagrams from one QP0 to another pass before the subnet is up; they have their own lane.
+inline bool is_subnet_management(const fabric_headers& h)
+{
+    return h.destination_qpn == 0 && h.source_qpn == 0 && fabric_is_datagram(h.opcode);
+}
+// A frame to QP0 that another queue pair has sent (IBA 13.5.1). It would configure ports without a subnet manager.
+inline bool is_forged_management(const fabric_headers& h) { return h.destination_qpn == 0 && !is_subnet_management(h); }
+// Q_Key of QP1 (IBA 10.2.4).
+inline constexpr std::uint32_t general_services_qkey = 0x80010000;
+inline bool is_general_management(const fabric_headers& h)
+{
+    return h.destination_qpn == 1 && h.qkey == general_services_qkey && fabric_is_datagram(h.opcode);
+}
 // Forwards a unicast frame by the switches' tables, from a switch on; it came by that port, 0: from the switch itself.
 void pass_unicast(struct fabric& f, Place at, const fabric_headers& h, fabric_route& route);
 // Forwards an SMP out of a port of a switch. Returns true if it arrives at another switch, which is then in place.

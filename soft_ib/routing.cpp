@@ -174,7 +174,7 @@ fabric_route fabric_route_frame(struct fabric* f, unsigned int ingress, const fa
     const Hca& hca = f->hcas[ingress];
     const Port& source = hca.port;
     const std::uint64_t self = std::uint64_t(1) << ingress;
-    if (!link_is_up(source) || (!is_subnet_management(*h) && !source.active()))
+    if (!link_is_up(source) || is_forged_management(*h) || (!is_subnet_management(*h) && !source.active()))
         return {};
     if (is_own_lid(source, h->dlid))
         return {self, 0, 0, 0};
@@ -193,14 +193,15 @@ fabric_route fabric_route_from_trunk(struct fabric* f, unsigned int trunk, const
     if (!link_is_up(place.node->ports[place.port]))
         return route;
     count_received(place.node->ports[place.port].counters, *h);
-    pass(*f, place, *h, route);
+    if (!is_forged_management(*h))
+        pass(*f, place, *h, route);
     return route;
 }
 
 bool fabric_accepts(const struct fabric* f, unsigned int hca, const fabric_headers* h)
 {
     const Port& port = f->hcas[hca].port;
-    if (!link_is_up(port))
+    if (!link_is_up(port) || is_forged_management(*h))
         return false;
     if (multicast(h->dlid))
         return true;

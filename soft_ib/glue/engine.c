@@ -58,7 +58,7 @@ int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_h
 		COUNT(slot, drop_pkey);
 		return -1;
 	}
-	if (READ_ONCE(qp->qkey) != h->qkey && qp->ib.qp_type == IB_QPT_UD) {
+	if (READ_ONCE(qp->qkey) != h->qkey) {
 		COUNT(slot, drop_qkey);
 		return -1;
 	}

@@ -329,7 +329,8 @@ ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes,
 
 /*
  * Routes a frame from HCA ingress, by the switches' tables; SMPs by directed route go to the switch. Counts it as sent,
- * unless it never leaves the HCA. The bit of ingress itself: to its own queue pairs.
+ * unless it never leaves the HCA. The bit of ingress itself: to its own queue pairs. Frames to QP0 from other queue
+ * pairs have no route, here and below.
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
 					     const struct fabric_headers *headers);
@@ -338,7 +339,7 @@ ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, unsigne
 						  const struct fabric_headers *headers);
 /*
  * True if the HCA's link is up, and the DLID is a group's; or it is permissive or the port's own, and so is the DGID,
- * if there is one.
+ * if there is one. False for frames to QP0 from other queue pairs.
  */
 ENTRY bool fabric_accepts(const struct fabric *fabric, unsigned int hca, const struct fabric_headers *headers);
 /* Counts a frame that arrived by cable, at both ends. */

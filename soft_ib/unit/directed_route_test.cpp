@@ -34,9 +34,7 @@ protected:
     }
     bool pass(MadBytes& mad, unsigned int ingress, std::uint16_t slid, std::uint16_t dlid)
     {
-        h = {};
-        h.slid = slid;
-        h.dlid = dlid;
+        h = smp_headers(slid, dlid);
         return fabric_switch_mad(f(), ingress, &h, mad.data(), &route);
     }
     bool leaves_to(unsigned int hca, std::uint16_t slid, std::uint16_t dlid) const
@@ -44,7 +42,7 @@ protected:
         return route.hcas == std::uint64_t(1) << hca && h.slid == slid && h.dlid == dlid;
     }
 
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     static constexpr std::uint16_t permissive = FABRIC_PERMISSIVE_LID;
 };
 

@@ -35,8 +35,7 @@ protected:
     // Sends an SMP to the switch; the answer is in mad.
     bool ask_switch(std::array<std::uint8_t, 256>& mad, unsigned int ingress = 0)
     {
-        fabric_headers h{};
-        h.slid = h.dlid = FABRIC_PERMISSIVE_LID;
+        fabric_headers h = smp_headers();
         return fabric_switch_mad(f(), ingress, &h, mad.data(), &route) && route.hcas == std::uint64_t(1) << ingress;
     }
     bool set_on_switch(std::uint16_t attribute, std::uint32_t modifier, const std::array<std::uint8_t, 64>& data,

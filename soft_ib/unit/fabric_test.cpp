@@ -30,7 +30,7 @@ TEST_F(FabricTest, switch_answers_and_returns_a_directed_route_smp)
 TEST_F(FabricTest, directed_route_smp_hops_to_another_hca_and_its_answer_hops_back)
 {
     auto mad = directed(Method::get, node_info, 0, {3});
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 2);
     EXPECT_EQ(mad[6], 2);
@@ -48,11 +48,11 @@ TEST_F(FabricTest, directed_route_smp_with_a_wrong_hop_is_discarded)
     for (const std::uint8_t pointer : {4, 63, 255}) {
         auto mad = directed(Method::get, node_info, 0, {3});
         mad[6] = pointer;
-        fabric_headers h{};
+        fabric_headers h = smp_headers();
         EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route)) << int(pointer);
     }
     auto mad = directed(Method::get, node_info, 0, {9});
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route)) << "there is no port 9";
     fabric_set_link(f(), 2, false);
     mad = directed(Method::get, node_info, 0, {3});
@@ -217,8 +217,7 @@ TEST_F(FabricTest, only_frames_that_leave_their_hca_are_on_the_wire)
     EXPECT_GT(fabric_route_frame(f(), 0, &h).sent_words, 0);
     h.dlid = 1;
     EXPECT_EQ(fabric_route_frame(f(), 0, &h).sent_words, 0) << "its own";
-    h.dlid = FABRIC_PERMISSIVE_LID;
-    h.destination_qpn = 0;
+    h = smp_headers();
     EXPECT_GT(fabric_route_frame(f(), 0, &h).sent_words, 0);
 }
 
@@ -319,7 +318,7 @@ TEST_F(FabricTest, each_subnet_has_its_own_switch)
     EXPECT_NE(guids[0], guids[1]);
     EXPECT_EQ(guids[0], guids[2]);
     // No route connects the subnets.
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     auto mad = directed(Method::get, node_info, 0, {2});
     EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     mad = directed(Method::get, node_info, 0, {3});
@@ -413,8 +412,7 @@ TEST_F(FabricTest, counters_count_both_ends_of_a_cable)
     EXPECT_EQ(read(0), std::pair(1U, 0U));
     EXPECT_EQ(read(1), std::pair(0U, 1U));
     MadBytes mad = performance(Method::get, port_counters, 2);
-    auto to_switch = datagram(1, 7);
-    to_switch.destination_qpn = 1;
+    auto to_switch = gmp_headers(1, 7);
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &to_switch, mad.data(), &route));
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 32), 1U) << "the switch sent it by port 2";
 }
@@ -439,8 +437,7 @@ TEST_F(FabricTest, switch_refuses_requests_of_other_classes_only)
         mad[1] = management_class;
         mad[2] = version;
         mad[3] = method;
-        auto h = datagram(1, 7);
-        h.destination_qpn = 1;
+        auto h = gmp_headers(1, 7);
         h.source_qpn = 5;
         return fabric_switch_mad(f(), 0, &h, mad.data(), &route) && route.hcas == 1 && h.dlid == 1 && h.slid == 7 &&
                h.destination_qpn == 5 && h.source_qpn == 1;
@@ -459,8 +456,7 @@ TEST_F(FabricTest, switch_refuses_requests_of_other_classes_only)
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), Mad::unsupported_class) << "a class of another version";
     // An SMP to queue pair 1, another MAD to queue pair 0.
     EXPECT_FALSE(ask(0x01, 1, 1, mad));
-    auto h = datagram(1, 7);
-    h.destination_qpn = 0;
+    auto h = smp_headers(1, 7);
     mad[1] = 0x21;
     mad[3] = 1;
     EXPECT_FALSE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
@@ -473,8 +469,7 @@ TEST_F(FabricTest, answer_to_a_request_with_a_grh_has_the_requesters_gid)
     for (const std::uint8_t management_class : {0x21, 0x04}) {
         MadBytes mad = performance(Method::get, class_port_info, 0);
         mad[1] = management_class;
-        auto h = datagram(1, 7);
-        h.destination_qpn = 1;
+        auto h = gmp_headers(1, 7);
         h.grh = true;
         store(h.sgid, default_subnet_prefix);
         store(h.sgid + 8, fabric_guid(0));

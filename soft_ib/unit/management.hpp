@@ -89,4 +89,23 @@ inline fabric_headers datagram(std::uint16_t slid, std::uint16_t dlid)
     return h;
 }
 
+// Headers of an SMP; by directed route without LIDs.
+inline fabric_headers smp_headers(std::uint16_t slid = FABRIC_PERMISSIVE_LID,
+                                  std::uint16_t dlid = FABRIC_PERMISSIVE_LID)
+{
+    fabric_headers h = datagram(slid, dlid);
+    h.destination_qpn = h.source_qpn = h.qkey = 0;
+    h.payload_bytes = FABRIC_MAD_BYTES;
+    return h;
+}
+// Headers of a MAD of other classes, to QP1.
+inline fabric_headers gmp_headers(std::uint16_t slid, std::uint16_t dlid)
+{
+    fabric_headers h = datagram(slid, dlid);
+    h.destination_qpn = h.source_qpn = 1;
+    h.qkey = 0x80010000;
+    h.payload_bytes = FABRIC_MAD_BYTES;
+    return h;
+}
+
 } // namespace soft_ib

@@ -169,8 +169,7 @@ TEST_F(SamplingTest, wrong_requests_get_a_status)
 TEST_F(SamplingTest, switch_samples_one_of_its_ports)
 {
     MadBytes mad = control(0, 200, 2);
-    fabric_headers h = datagram(1, 7);
-    h.destination_qpn = 1;
+    fabric_headers h = gmp_headers(1, 7);
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0);
     fabric_sample(f(), us(1000));
@@ -179,8 +178,7 @@ TEST_F(SamplingTest, switch_samples_one_of_its_ports)
         fabric_count_received(f(), 1, &h);
     fabric_sample(f(), us(1200));
     mad = performance(Method::get, samples_result, 0);
-    h = datagram(1, 7);
-    h.destination_qpn = 1;
+    h = gmp_headers(1, 7);
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 4 + 4 * 2), 4U) << "sent by port 2";
 }

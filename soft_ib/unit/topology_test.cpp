@@ -48,8 +48,7 @@ protected:
     // Sends an SMP from an HCA to the end of the path. Returns true if the answer returns.
     bool ask(unsigned int hca, MadBytes& mad)
     {
-        fabric_headers h{};
-        h.slid = h.dlid = FABRIC_PERMISSIVE_LID;
+        fabric_headers h = smp_headers();
         return fabric_switch_mad(f(), hca, &h, mad.data(), &route) && route.hcas == std::uint64_t(1) << hca;
     }
     // Sets an attribute of switch i.
@@ -124,8 +123,7 @@ protected:
     std::uint32_t sent(unsigned int i, std::uint8_t port)
     {
         MadBytes mad = performance(Method::get, 0x12, port);
-        fabric_headers h = datagram(lid_of(i), static_cast<std::uint16_t>(11 + i));
-        h.destination_qpn = 1;
+        fabric_headers h = gmp_headers(lid_of(i), static_cast<std::uint16_t>(11 + i));
         EXPECT_TRUE(fabric_switch_mad(f(), i, &h, mad.data(), &route));
         return load<std::uint32_t>(mad.data() + 64 + 32);
     }
@@ -152,7 +150,7 @@ TEST_F(TopologyTest, directed_route_leads_through_several_switches_and_back)
     EXPECT_EQ(std::memcmp(own.data() + 64 + 4, mad.data() + 64 + 4, 8), 0) << "switch 2";
     // To HCA 1 by the long way.
     mad = directed(Method::get, node_info, 0, {to_former, to_former, to_hca});
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 1);
     mad[4] = 0x80;
@@ -209,8 +207,7 @@ TEST_F(TopologyTest, loop_of_the_tables_ends)
 TEST_F(TopologyTest, answer_to_a_request_that_cuts_its_way_arrives)
 {
     set_tables();
-    fabric_headers h = datagram(lid_of(0), 12);
-    h.destination_qpn = h.source_qpn = 0;
+    fabric_headers h = smp_headers(lid_of(0), 12);
     route = fabric_route_frame(f(), 0, &h);
     MadBytes mad = directed(Method::set, port_info, to_former, {});
     mad[1] = 0x01;
@@ -219,8 +216,7 @@ TEST_F(TopologyTest, answer_to_a_request_that_cuts_its_way_arrives)
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);
     EXPECT_EQ(load<std::uint16_t>(mad.data() + 4), 0);
     settle();
-    h = datagram(lid_of(0), 12);
-    h.destination_qpn = 0;
+    h = smp_headers(lid_of(0), 12);
     EXPECT_FALSE(fabric_route_frame(f(), 0, &h).to_switch) << "the link is down";
 }
 
@@ -240,8 +236,7 @@ TEST_F(TopologyTest, group_frame_is_replicated_at_each_switch)
 TEST_F(TopologyTest, switch_behind_another_one_is_asked_by_lid)
 {
     set_tables();
-    fabric_headers h = datagram(lid_of(0), 12);
-    h.destination_qpn = h.source_qpn = 0;
+    fabric_headers h = smp_headers(lid_of(0), 12);
     route = fabric_route_frame(f(), 0, &h);
     ASSERT_TRUE(route.to_switch);
     EXPECT_EQ(route.hcas, 0U);
@@ -256,8 +251,7 @@ TEST_F(TopologyTest, switch_behind_another_one_is_asked_by_lid)
     mad[6] = 0;
     mad[128 + 1] = to_next;
     store(mad.data() + 32, lid_of(0));
-    h = datagram(lid_of(0), 12);
-    h.destination_qpn = h.source_qpn = 0;
+    h = smp_headers(lid_of(0), 12);
     route = fabric_route_frame(f(), 0, &h);
     ASSERT_TRUE(fabric_switch_mad(f(), route.to_switch, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, std::uint64_t(1) << 0);

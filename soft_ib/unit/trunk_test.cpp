@@ -33,7 +33,7 @@ public:
     {
         MadBytes mad = directed(Method::set, attribute, modifier, {});
         std::memcpy(mad.data() + 64, data.data(), data.size());
-        fabric_headers h{};
+        fabric_headers h = smp_headers();
         fabric_route route{};
         ASSERT_TRUE(fabric_switch_mad(f(), 0, &h, mad.data(), &route));
     }
@@ -83,7 +83,7 @@ protected:
 TEST_F(TrunkTest, manager_queries_the_other_machines_switch)
 {
     auto mad = ask({trunk_port});
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
     EXPECT_TRUE(route.trunks);
     EXPECT_EQ(route.hcas, 0U);
@@ -104,7 +104,7 @@ TEST_F(TrunkTest, manager_queries_the_other_machines_switch)
 TEST_F(TrunkTest, manager_queries_the_other_machines_hca)
 {
     auto mad = ask({trunk_port, hca_port});
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
     ASSERT_TRUE(fabric_switch_mad(b.f(), FABRIC_TRUNK, &h, mad.data(), &route));
     EXPECT_EQ(route.hcas, 1U);
@@ -132,6 +132,14 @@ TEST_F(TrunkTest, frame_to_the_other_machine_follows_the_tables)
     EXPECT_EQ(route.hcas, 1U);
 }
 
+TEST_F(TrunkTest, management_frame_of_a_queue_pair_is_not_taken)
+{
+    fabric_headers h = smp_headers();
+    EXPECT_TRUE(fabric_route_from_trunk(a.f(), 0, &h).to_switch);
+    h.source_qpn = 0x100;
+    EXPECT_FALSE(fabric_route_from_trunk(a.f(), 0, &h).to_switch);
+}
+
 TEST_F(TrunkTest, group_frame_reaches_both_machines_and_skips_the_sender)
 {
     const auto h = frame(1, 0xc000);
@@ -154,7 +162,7 @@ TEST_F(TrunkTest, machine_in_the_middle_passes_frames_from_trunk_to_trunk)
 {
     Machine middle{1, 2};
     auto mad = ask({trunk_port, trunk_port + 1, hca_port});
-    fabric_headers h{};
+    fabric_headers h = smp_headers();
     ASSERT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
     EXPECT_EQ(route.trunks, 1);
     ASSERT_TRUE(fabric_switch_mad(middle.f(), FABRIC_TRUNK, &h, mad.data(), &route));
@@ -201,7 +209,7 @@ TEST_F(TrunkTest, inactive_trunk_passes_no_frames)
     fabric_set_trunk(a.f(), 0, true);
     EXPECT_FALSE(fabric_route_frame(a.f(), 0, &h).trunks) << "no manager made it ACTIVE again";
     auto mad = ask({trunk_port});
-    fabric_headers smp{};
+    fabric_headers smp = smp_headers();
     EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &smp, mad.data(), &route)) << "but management passes";
 }
 
@@ -212,7 +220,7 @@ TEST_F(TrunkTest, link_of_the_trunk_is_not_set_at_one_end)
     const auto set = [&](unsigned int offset, unsigned int value) {
         MadBytes mad = directed(Method::set, port_info, trunk_port, {});
         mad[64 + offset] = static_cast<std::uint8_t>(value);
-        fabric_headers h{};
+        fabric_headers h = smp_headers();
         EXPECT_TRUE(fabric_switch_mad(a.f(), 0, &h, mad.data(), &route));
         EXPECT_FALSE(fabric_unsettled(a.f()));
         return load<std::uint16_t>(mad.data() + 4) & 0x7fff;

@@ -78,8 +78,7 @@ TEST_F(ViewTest, states_names_and_counters_are_those_of_the_port)
     EXPECT_EQ(port(0, 1).port->state, 1) << "down: the HCA's cable is not connected yet";
 
     fabric_set_link(f(), 0, true);
-    fabric_headers h = datagram(1, FABRIC_PERMISSIVE_LID);
-    h.destination_qpn = 0;
+    fabric_headers h = smp_headers();
     fabric_route_frame(f(), 0, &h);
     EXPECT_EQ(fabric_view_hca(f(), 0).sent_packets, 1U);
     EXPECT_EQ(fabric_view_hca(f(), 0).sent_bytes, 4U * words(h));

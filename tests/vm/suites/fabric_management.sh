@@ -117,6 +117,32 @@ test_hca_limits_the_link() {
     becomes_active
 }
 
+# MADs of a program that has a queue pair, but neither QP0 nor /dev/umad
+
+forge() { # LID QPN CLASS PORT
+    timeout $((60 * patience)) setpriv --reuid 65534 --regid 65534 --clear-groups \
+        python3 /test/forge.py soft_ib0 "$@" >/run/forged 2>&1 || fail "$(tail -n 3 /run/forged)"
+    [ "$(cat /run/forged)" = 0 ] || fail "status $(cat /run/forged)"
+}
+test_programs_cannot_configure_ports() {
+    local before
+    becomes_active
+    before=$(counter 1 drop_route)
+    # The switch, by directed route and by LID, and another HCA.
+    forge 0xffff 0 0x81 3
+    forge "$(switch_lid)" 0 0x01 3
+    forge "$(lid 3)" 0 0x01 1
+    [ "$(counter 1 drop_route)" = $((before + 3)) ] || fail "$before, then $(counter 1 drop_route)"
+    is_active
+    [ "$(port_field 3 PhysLinkState)" = LinkUp ]
+}
+test_programs_cannot_send_to_general_agents() {
+    local before
+    before=$(counter 3 drop_qkey)
+    forge "$(lid 3)" 1 0x04 1
+    [ "$(counter 3 drop_qkey)" = $((before + 1)) ]
+}
+
 # Performance management
 
 perf() { /test/gmp.py 0 "$1" 4 1 "${@:2}"; } # LID METHOD ATTRIBUTE [DATA]
