@@ -40,6 +40,9 @@ void count_received(PortCounters& counters, const fabric_headers& h)
         add(counters.received_multicast, 1);
 }
 
+// The enumeration of PortInfo begins with 256 bytes, 1.
+unsigned int mtu_bytes(const Port& port) { return 128U << port.mtu; }
+
 // True for the LIDs of the port: 2^LMC of them.
 bool is_own_lid(const Port& port, std::uint16_t lid) { return port.lid && (lid >> port.lmc) == (port.lid >> port.lmc); }
 
@@ -193,7 +196,7 @@ fabric_route fabric_route_from_trunk(struct fabric* f, unsigned int trunk, const
     if (!link_is_up(place.node->ports[place.port]))
         return route;
     count_received(place.node->ports[place.port].counters, *h);
-    if (!is_forged_management(*h))
+    if (!is_forged_management(*h) && h->payload_bytes <= mtu_bytes(place.node->ports[place.port]))
         pass(*f, place, *h, route);
     return route;
 }

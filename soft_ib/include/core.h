@@ -334,7 +334,7 @@ ENTRY unsigned int fabric_parse_headers(const uint8_t *wire, unsigned int bytes,
  */
 ENTRY struct fabric_route fabric_route_frame(struct fabric *fabric, unsigned int ingress,
 					     const struct fabric_headers *headers);
-/* Routes a frame that arrived by a trunk. Counts it. */
+/* Routes a frame that arrived by a trunk. Counts it. One with more payload than the port's MTU has no route. */
 ENTRY struct fabric_route fabric_route_from_trunk(struct fabric *fabric, unsigned int trunk,
 						  const struct fabric_headers *headers);
 /*

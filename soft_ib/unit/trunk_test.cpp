@@ -132,6 +132,21 @@ TEST_F(TrunkTest, frame_to_the_other_machine_follows_the_tables)
     EXPECT_EQ(route.hcas, 1U);
 }
 
+TEST_F(TrunkTest, frame_with_more_payload_than_the_mtu_is_dropped)
+{
+    b.activate(2);
+    for (const std::uint16_t dlid : {2, 0xc000}) {
+        std::array<std::uint8_t, 64> table{};
+        store<std::uint16_t>(table.data(), 1 << hca_port);
+        b.set(multicast_table, 0, table);
+        auto h = frame(1, dlid);
+        h.payload_bytes = 2048;
+        EXPECT_EQ(fabric_route_from_trunk(b.f(), 0, &h).hcas, 1U) << dlid;
+        h.payload_bytes = 2049;
+        EXPECT_EQ(fabric_route_from_trunk(b.f(), 0, &h).hcas, 0U) << dlid;
+    }
+}
+
 TEST_F(TrunkTest, management_frame_of_a_queue_pair_is_not_taken)
 {
     fabric_headers h = smp_headers();
