@@ -5,11 +5,13 @@
  * from its LRH on, without ICRC and VCRC. Each side sends a hello every HELLO_MS; silence for SILENCE_MS counts as a
  * disconnected cable.
  *
- * Frames wait in a queue for a tasklet, since they are sent from under locks that disable interrupts.
+ * Frames wait in a queue for a tasklet, since they are sent from under locks that disable interrupts. An interface that
+ * is unregistered takes its trunk down for good.
  */
 #include "engine.h"
 #include <linux/if_ether.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -27,6 +29,7 @@ enum kind { KIND_HELLO = 1, KIND_FRAME = 2 };
 struct trunk {
 	struct net_device *dev;
 	struct packet_type type;
+	/* NULL once the interface was unregistered. Under RTNL, but for the trunk's own packets. */
 	struct sk_buff_head queued;
 	struct tasklet_struct drainer;
 	struct delayed_work hello;
@@ -140,6 +143,10 @@ static int take(struct sk_buff *skb, struct net_device *dev, struct packet_type 
 		kfree_skb(skb);
 		return NET_RX_DROP;
 	}
+	/* Another consumer of this Ethernet type may hold the packet, which is linearised below. */
+	skb = skb_share_check(skb, GFP_ATOMIC);
+	if (!skb)
+		return NET_RX_DROP;
 	if (skb->data[0] == KIND_HELLO)
 		take_hello(trunk, skb);
 	bytes = skb->data[0] == KIND_FRAME ? fabric_parse_headers(skb->data + 1, skb->len - 1, &headers) : 0;
@@ -183,28 +190,45 @@ static int start(struct trunk *trunk, const char *name)
 int soft_trunks_start(char *const *names, unsigned int count)
 {
 	unsigned int i;
-	int ret = 0;
+	int ret = count ? register_netdevice_notifier(&notifier) : 0;
+
+/* Takes the trunk down, which remains so, and drops the reference to its interface. Under RTNL. */
+static void stop(struct trunk *trunk)
+{
+	cancel_delayed_work_sync(&trunk->hello);
+	dev_remove_pack(&trunk->type);
+	set_trunk(trunk, false);
+	/* An engine may have routed a frame to the trunk before. */
+	synchronize_rcu();
+	tasklet_kill(&trunk->drainer);
+	skb_queue_purge(&trunk->queued);
+	dev_put(trunk->dev);
+	trunk->dev = NULL;
+}
+
+static int interface_changed(struct notifier_block *notifier, unsigned long event, void *info)
+{
+	unsigned int i;
+
+	for (i = 0; i < trunk_count && event == NETDEV_UNREGISTER; i++)
+		if (trunks[i].dev == netdev_notifier_info_to_dev(info))
+			stop(&trunks[i]);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block notifier = { .notifier_call = interface_changed };
 
 	for (i = 0; i < count && !ret; i++)
 		ret = start(&trunks[i], names[i]);
 	return ret;
 }
 
+	/* No interface is unregistered between its lookup and its start. */
+	rtnl_lock();
 void soft_trunks_stop(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < trunk_count; i++) {
-		cancel_delayed_work_sync(&trunks[i].hello);
-		dev_remove_pack(&trunks[i].type);
-		set_trunk(&trunks[i], false);
-	}
-	/* An engine may have routed a frame to a trunk before. */
-	synchronize_rcu();
-	for (i = 0; i < trunk_count; i++) {
-		tasklet_kill(&trunks[i].drainer);
-		skb_queue_purge(&trunks[i].queued);
-		dev_put(trunks[i].dev);
-	}
+	rtnl_unlock();
+	/* Reports all interfaces as unregistered, which stops the trunks. */
+	unregister_netdevice_notifier(&notifier);
 	trunk_count = 0;
 }

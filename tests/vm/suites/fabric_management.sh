@@ -220,6 +220,44 @@ test_agents_of_the_kernel_and_of_programs_get_their_requests() {
     pkill -x ibping
 }
 
+# Trunks
+
+# HCA 1 with two trunks, from each of which another machine's hello has come: its first HCA is number 9.
+two_trunks() {
+    local i
+    stop_opensm
+    wait_for 10 rmmod soft_ib
+    for i in 0 1; do
+        ip link add trunk$i mtu 4300 up type veth peer name far$i
+        ip link set far$i mtu 4300 up
+    done
+    load_fabric hcas=1 trunk=trunk0,trunk1
+    mark_log
+    for i in 0 1; do
+        say $i 0109000000
+        wait_for 10 logged "the trunk over trunk$i is up"
+    done
+}
+say() { /test/frames.py send "far$1" "ffffffffffff02000000000188b5$2"; } # TRUNK HEX
+end_of_trunks() {
+    rmmod soft_ib
+    ip link del trunk0 || true
+    ip link del trunk1
+    start_fabric
+}
+
+test_interface_of_a_trunk_can_be_removed() {
+    local deletion
+    is_removed() { ! kill -0 "$deletion" 2>/dev/null; }
+    two_trunks
+    ip link del trunk0 &
+    deletion=$!
+    wait_for 10 is_removed || fail "the trunk holds it"
+    logged 'the trunk over trunk0 is down'
+    ! logged 'the trunk over trunk1 is down' || fail "both trunks are down"
+    end_of_trunks
+}
+
 # Parameters
 
 test_wrong_topologies_are_refused() {
