@@ -193,7 +193,7 @@ static void at_switch(u32 ingress, const struct frame *frame, struct burst *burs
 	struct fabric_headers headers = *frame->headers;
 	u8 mad[FABRIC_MAD_BYTES];
 	struct ib_sge sge = { .addr = (uintptr_t)mad, .length = sizeof(mad) };
-	struct frame answer = { .headers = &headers, .sge = &sge, .sges = 1 };
+	struct frame answer = { .headers = &headers, .sge = &sge, .sges = 1, .trunks_passed = frame->trunks_passed };
 	struct fabric_route route;
 	unsigned long flags;
 	bool send;
@@ -327,10 +327,11 @@ bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 	return true;
 }
 
-void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *headers, const void *payload)
+void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *headers, const void *payload,
+			  u8 trunks_passed)
 {
 	struct ib_sge sge = { .addr = (uintptr_t)payload, .length = headers->payload_bytes };
-	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1 };
+	struct frame frame = { .headers = headers, .sge = &sge, .sges = 1, .trunks_passed = trunks_passed };
 	struct fabric_route route;
 	struct burst burst;
 

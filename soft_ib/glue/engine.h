@@ -34,6 +34,8 @@ struct frame {
 	unsigned int sges;
 	/* Offset of the payload in the elements. */
 	u32 offset;
+	/* Trunks that it has passed. */
+	u8 trunks_passed;
 };
 
 /* Sends a frame of the slot's HCA: to the switch, to other HCAs, to its own queue pairs. */
@@ -72,7 +74,8 @@ void soft_burst_start(struct burst *burst);
 void soft_burst_end(struct burst *burst);
 
 /* A frame that arrived from the other machine's switch. */
-void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *headers, const void *payload);
+void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *headers, const void *payload,
+			  u8 trunks_passed);
 
 /* netdev_filter.c: passes the datagram to the queue pair's rdma_netdev, if that takes it. */
 bool soft_filter_receive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Trunks: links between this machine's switch and those of others, each over a network interface of its own. A frame is
- * one Ethernet packet of a type for local experiments (IEEE 802, clause 9.2.4): a byte with its kind, then the frame
- * from its LRH on, without ICRC and VCRC. Each side sends a hello every HELLO_MS; silence for SILENCE_MS counts as a
- * disconnected cable.
+ * one Ethernet packet of a type for local experiments (IEEE 802, clause 9.2.4): a byte with its kind in bits 1:0 and
+ * the number of trunks that it has passed before in bits 7:2, then the frame from its LRH on, without ICRC and VCRC.
+ * Each side sends a hello every HELLO_MS; silence for SILENCE_MS counts as a disconnected cable.
  *
  * Frames wait in a queue for a tasklet, since they are sent from under locks that disable interrupts. An interface that
  * is unregistered takes its trunk down for good.
@@ -24,12 +24,14 @@ enum {
 	MAX_QUEUED = 4096,
 };
 
-enum kind { KIND_HELLO = 1, KIND_FRAME = 2 };
+enum kind { KIND_HELLO = 1, KIND_FRAME = 2, KIND_MASK = 3 };
+/* Trunks that a frame passes at most. Tables that form a loop of machines end there. */
+enum { PASSED_SHIFT = 2, MAX_PASSED = 63 };
 
 struct trunk {
+	/* NULL once the interface was unregistered. Under RTNL, but for the trunk's own packets. */
 	struct net_device *dev;
 	struct packet_type type;
-	/* NULL once the interface was unregistered. Under RTNL, but for the trunk's own packets. */
 	struct sk_buff_head queued;
 	struct tasklet_struct drainer;
 	struct delayed_work hello;
@@ -41,7 +43,7 @@ struct trunk {
 static struct trunk trunks[FABRIC_MAX_TRUNKS];
 static unsigned int trunk_count;
 
-static struct sk_buff *packet(const struct trunk *trunk, enum kind kind, unsigned int bytes, gfp_t how)
+static struct sk_buff *packet(const struct trunk *trunk, u8 first, unsigned int bytes, gfp_t how)
 {
 	struct sk_buff *skb = alloc_skb(LL_RESERVED_SPACE(trunk->dev) + 1 + bytes, how);
 
@@ -50,7 +52,7 @@ static struct sk_buff *packet(const struct trunk *trunk, enum kind kind, unsigne
 	skb_reserve(skb, LL_RESERVED_SPACE(trunk->dev));
 	skb->dev = trunk->dev;
 	skb->protocol = htons(TRUNK_ETHERTYPE);
-	*(u8 *)skb_put(skb, 1) = kind;
+	*(u8 *)skb_put(skb, 1) = first;
 	return skb;
 }
 
@@ -79,9 +81,10 @@ static void queue_frame(struct trunk *trunk, const struct frame *frame)
 	unsigned int bytes = fabric_build_headers(frame->headers, wire);
 	struct sk_buff *skb;
 
-	if (skb_queue_len_lockless(&trunk->queued) >= MAX_QUEUED)
+	if (skb_queue_len_lockless(&trunk->queued) >= MAX_QUEUED || frame->trunks_passed > MAX_PASSED)
 		return;
-	skb = packet(trunk, KIND_FRAME, bytes + frame->headers->payload_bytes, GFP_ATOMIC);
+	skb = packet(trunk, KIND_FRAME | frame->trunks_passed << PASSED_SHIFT, bytes + frame->headers->payload_bytes,
+		     GFP_ATOMIC);
 	if (!skb)
 		return;
 	skb_put_data(skb, wire, bytes);
@@ -138,20 +141,22 @@ static int take(struct sk_buff *skb, struct net_device *dev, struct packet_type 
 	struct trunk *trunk = container_of(type, struct trunk, type);
 	struct fabric_headers headers;
 	unsigned int bytes;
+	u8 first;
 
-	if (skb->pkt_type == PACKET_OUTGOING || skb_linearize(skb) || skb->len < 1) {
-		kfree_skb(skb);
-		return NET_RX_DROP;
-	}
 	/* Another consumer of this Ethernet type may hold the packet, which is linearised below. */
 	skb = skb_share_check(skb, GFP_ATOMIC);
 	if (!skb)
 		return NET_RX_DROP;
-	if (skb->data[0] == KIND_HELLO)
+	if (skb->pkt_type == PACKET_OUTGOING || skb_linearize(skb) || skb->len < 1) {
+		kfree_skb(skb);
+		return NET_RX_DROP;
+	}
+	first = skb->data[0];
+	if (first == KIND_HELLO)
 		take_hello(trunk, skb);
-	bytes = skb->data[0] == KIND_FRAME ? fabric_parse_headers(skb->data + 1, skb->len - 1, &headers) : 0;
+	bytes = (first & KIND_MASK) == KIND_FRAME ? fabric_parse_headers(skb->data + 1, skb->len - 1, &headers) : 0;
 	if (bytes && headers.payload_bytes <= skb->len - 1 - bytes)
-		soft_arrive_by_trunk(trunk - trunks, &headers, skb->data + 1 + bytes);
+		soft_arrive_by_trunk(trunk - trunks, &headers, skb->data + 1 + bytes, (first >> PASSED_SHIFT) + 1);
 	consume_skb(skb);
 	return NET_RX_SUCCESS;
 }
@@ -187,11 +192,6 @@ static int start(struct trunk *trunk, const char *name)
 	return 0;
 }
 
-int soft_trunks_start(char *const *names, unsigned int count)
-{
-	unsigned int i;
-	int ret = count ? register_netdevice_notifier(&notifier) : 0;
-
 /* Takes the trunk down, which remains so, and drops the reference to its interface. Under RTNL. */
 static void stop(struct trunk *trunk)
 {
@@ -218,16 +218,21 @@ static int interface_changed(struct notifier_block *notifier, unsigned long even
 
 static struct notifier_block notifier = { .notifier_call = interface_changed };
 
-	for (i = 0; i < count && !ret; i++)
-		ret = start(&trunks[i], names[i]);
-	return ret;
-}
+int soft_trunks_start(char *const *names, unsigned int count)
+{
+	unsigned int i;
+	int ret = count ? register_netdevice_notifier(&notifier) : 0;
 
 	/* No interface is unregistered between its lookup and its start. */
 	rtnl_lock();
+	for (i = 0; i < count && !ret; i++)
+		ret = start(&trunks[i], names[i]);
+	rtnl_unlock();
+	return ret;
+}
+
 void soft_trunks_stop(void)
 {
-	rtnl_unlock();
 	/* Reports all interfaces as unregistered, which stops the trunks. */
 	unregister_netdevice_notifier(&notifier);
 	trunk_count = 0;

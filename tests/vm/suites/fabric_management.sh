@@ -258,6 +258,27 @@ test_interface_of_a_trunk_can_be_removed() {
     end_of_trunks
 }
 
+# An SMP by directed route, which comes by port 2, the first trunk, and leaves by port 3, the second. Its first byte has
+# the number of trunks that it has passed in the upper six bits.
+pass_through() { # FIRST-BYTE
+    local lrh=f002ffff0048ffff bth=6400ffff0000000000000000 deth=0000000000000000 mad
+    mad=$(printf '0181010100000102%016d0011000000000000%016dffffffff%0184d000103%0250d' 0 0 0 0)
+    say 0 "$1$lrh$bth$deth$mad"
+}
+left_bytes() { cat /sys/class/net/far1/statistics/rx_bytes; }
+test_frame_does_not_circle_between_machines() {
+    local before i
+    passes() { pass_through fa; [ "$(left_bytes)" -ge $((before + 600)) ]; }
+    two_trunks
+    before=$(left_bytes)
+    wait_for 10 passes || fail "no frame passes"
+    before=$(left_bytes)
+    for i in 1 2 3 4 5 6 7 8 9 10; do pass_through fe; done
+    # Beside 10 of these, of 300 bytes, hellos of 19 bytes.
+    [ "$(left_bytes)" -lt $((before + 2000)) ] || fail "$before, then $(left_bytes) bytes"
+    end_of_trunks
+}
+
 # Parameters
 
 test_wrong_topologies_are_refused() {
