@@ -6,6 +6,7 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
@@ -43,9 +44,9 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr, struc
 	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = FABRIC_MAX_READS;
 	attr->max_res_rd_atom = FABRIC_MAX_READS * attr->max_qp;
 	attr->atomic_cap = IB_ATOMIC_HCA;
-	attr->max_mcast_grp = 1024;
-	attr->max_mcast_qp_attach = 1024;
-	attr->max_total_mcast_qp_attach = 1 << 20;
+	attr->max_mcast_grp = SOFT_MAX_GROUPS;
+	attr->max_mcast_qp_attach = SOFT_MAX_GROUP_QPS;
+	attr->max_total_mcast_qp_attach = SOFT_MAX_ATTACHMENTS;
 	attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 	SOFT_KERNEL_CAP_FLAGS(attr) |= IBK_LOCAL_DMA_LKEY;
 	if (soft_have_offloads) {
@@ -365,7 +366,7 @@ int soft_plug(struct soft_slot *slot)
 	xa_init_flags(&hca->regions, XA_FLAGS_ALLOC);
 	rwlock_init(&hca->regions_lock);
 	hca->next_region = 1;
-	INIT_LIST_HEAD(&hca->groups);
+	hca->group_seed = get_random_u32();
 	spin_lock_init(&hca->groups_lock);
 	soft_engine_init(hca);
 	hca->ib.dev.parent = slot->parent;

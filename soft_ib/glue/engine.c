@@ -137,9 +137,11 @@ static void receive_group(struct soft_slot *slot, struct soft_hca *hca, const st
 {
 	struct soft_group *group;
 
-	list_for_each_entry_rcu(group, &hca->groups,
-				entry) if (!memcmp(&group->mgid, frame->headers->dgid, sizeof(group->mgid)))
-		receive(slot, group->qp, frame, burst);
+	hlist_for_each_entry_rcu(group, soft_groups_like(hca, frame->headers->dgid), entry)
+	{
+		if (!memcmp(&group->mgid, frame->headers->dgid, sizeof(group->mgid)))
+			receive(slot, group->qp, frame, burst);
+	}
 }
 
 static void arrive(struct soft_slot *slot, const struct frame *frame, struct burst *burst)

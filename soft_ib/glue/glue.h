@@ -40,6 +40,11 @@ enum {
 	SOFT_LOCAL_KEY = 1,
 	SOFT_MAX_VFS = 16,
 	/*
+	/* Multicast groups of an HCA, queue pairs of each, and attachments of all. */
+	SOFT_MAX_GROUPS = 1024,
+	SOFT_MAX_GROUP_QPS = 1024,
+	SOFT_MAX_ATTACHMENTS = 1 << 16,
+	SOFT_GROUP_BUCKETS = 256,
 	 * Queue pair numbers: of those created for a netdev's use, which a filtering rdma_netdev examines, and others.
 	 */
 	SOFT_FIRST_NETDEV_QPN = 0x810000,
@@ -274,8 +279,9 @@ struct soft_qp {
 };
 
 struct soft_group {
-	struct list_head entry;
+	struct hlist_node entry;
 	union ib_gid mgid;
+/* A queue pair's attachment to a group. */
 	struct soft_qp *qp;
 	struct rcu_head rcu;
 };
@@ -294,7 +300,11 @@ struct soft_hca {
 	struct xarray regions;
 	rwlock_t regions_lock;
 	u32 next_region;
-	struct list_head groups;
+	/* Attachments by MGID; their number, and that of different MGIDs. The lock is for changes; readers use RCU. */
+	struct hlist_head groups[SOFT_GROUP_BUCKETS];
+	u32 attachments, group_count;
+	/* Random: programs choose MGIDs, and do not know which ones meet in a bucket. */
+	u32 group_seed;
 	spinlock_t groups_lock;
 	struct tasklet_struct engine;
 	struct hrtimer delay;
@@ -392,6 +402,8 @@ extern const struct ib_device_ops soft_queue_ops;
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port);
 /* post.c */
 extern const struct ib_device_ops soft_post_ops;
+/* Attachments to this group, and to others with the same hash. */
+struct hlist_head *soft_groups_like(struct soft_hca *hca, const void *mgid);
 /* Fills in a receive from a work request, of user space or the kernel. */
 void soft_record_recv(struct soft_hca *hca, struct soft_recv *recv, const struct ib_recv_wr *wr, bool user);
 

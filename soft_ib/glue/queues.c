@@ -2,6 +2,7 @@
 /* Queue pairs and multicast attachment. */
 #include "compat.h"
 #include "glue.h"
+#include <linux/jhash.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
@@ -307,19 +308,64 @@ void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, c
 
 /* Multicast */
 
+struct hlist_head *soft_groups_like(struct soft_hca *hca, const void *mgid)
+{
+	return &hca->groups[jhash(mgid, sizeof(union ib_gid), hca->group_seed) % SOFT_GROUP_BUCKETS];
+}
+
+/* Queue pairs of a group, and the attachment of this one, or NULL. Under groups_lock. */
+static u32 find_members(struct soft_hca *hca, const struct soft_qp *qp, const union ib_gid *mgid,
+			struct soft_group **own)
+{
+	struct soft_group *group;
+	u32 count = 0;
+
+	*own = NULL;
+	hlist_for_each_entry(group, soft_groups_like(hca, mgid), entry)
+	{
+		if (memcmp(&group->mgid, mgid, sizeof(*mgid)))
+			continue;
+		count++;
+		if (group->qp == qp)
+			*own = group;
+	}
+	return count;
+}
+
+/* Under groups_lock. */
+static int attach(struct soft_hca *hca, struct soft_group *group)
+{
+	struct soft_group *own;
+	u32 members = find_members(hca, group->qp, &group->mgid, &own);
+
+	/* A second attachment would deliver twice. */
+	if (own)
+		return -EEXIST;
+	if (members >= SOFT_MAX_GROUP_QPS || hca->attachments >= SOFT_MAX_ATTACHMENTS ||
+	    (!members && hca->group_count >= SOFT_MAX_GROUPS))
+		return -ENOMEM;
+	hca->attachments++;
+	hca->group_count += !members;
+	hlist_add_head_rcu(&group->entry, soft_groups_like(hca, &group->mgid));
+	return 0;
+}
+
 static int attach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 {
 	struct soft_hca *hca = to_hca(ib->device);
-	struct soft_group *group = kmalloc(sizeof(*group), GFP_KERNEL);
+	struct soft_group *group = kmalloc(sizeof(*group), to_qp(ib)->user ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+	int ret;
 
 	if (!group)
 		return -ENOMEM;
 	group->mgid = *mgid;
 	group->qp = to_qp(ib);
 	spin_lock_bh(&hca->groups_lock);
-	list_add_tail_rcu(&group->entry, &hca->groups);
+	ret = attach(hca, group);
 	spin_unlock_bh(&hca->groups_lock);
-	return 0;
+	if (ret)
+		kfree(group);
+	return ret;
 }
 ALLOW_ERROR_INJECTION(attach_mcast, ERRNO);
 
@@ -327,20 +373,18 @@ static int detach_mcast(struct ib_qp *ib, union ib_gid *mgid, u16 mlid)
 {
 	struct soft_hca *hca = to_hca(ib->device);
 	struct soft_group *group;
-	int ret = -EINVAL;
+	u32 members;
 
 	spin_lock_bh(&hca->groups_lock);
-	list_for_each_entry(group, &hca->groups, entry)
-	{
-		if (group->qp == to_qp(ib) && !memcmp(&group->mgid, mgid, sizeof(*mgid))) {
-			list_del_rcu(&group->entry);
-			kfree_rcu(group, rcu);
-			ret = 0;
-			break;
-		}
+	members = find_members(hca, to_qp(ib), mgid, &group);
+	if (group) {
+		hlist_del_rcu(&group->entry);
+		kfree_rcu(group, rcu);
+		hca->attachments--;
+		hca->group_count -= members == 1;
 	}
 	spin_unlock_bh(&hca->groups_lock);
-	return ret;
+	return group ? 0 : -EINVAL;
 }
 
 #ifndef SHIM_HAVE_SIZE_IB_QP

@@ -52,6 +52,19 @@ test_queues_are_charged_to_their_process() {
     rmdir /run/cgroup/verbs
 }
 
+# Groups of an HCA, of which its interface has some, and queue pairs of a group. All end with their process.
+attached() { # groups|members COUNT
+    timeout $((60 * patience)) /test/attach.py "$@" >/run/attached 2>&1 || fail "$(tail -n 3 /run/attached)"
+    cat /run/attached
+}
+test_multicast_groups_are_limited() {
+    attached groups 1100 >/run/result
+    [ "$(awk '$1 >= 1000 && $1 < 1024 && $2 == "ENOMEM"' /run/result | wc -l)" = 1 ] || fail "$(cat /run/result)"
+    [ "$(attached groups 1000)" = '1000 none' ]
+    [ "$(attached members 1100)" = '1024 ENOMEM' ]
+    [ "$(attached members 1024)" = '1024 none' ]
+}
+
 # rdma-core's own tests, most of which it skips: they are for HCAs of one vendor, or for what this provider lacks.
 test_rdma_core_tests_pass() {
     local passed
