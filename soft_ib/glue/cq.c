@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Completion queues, with moderation: an event after a number of entries or a time. */
 #include "compat.h"
-#include "glue.h"
+#include "engine.h"
 #include <linux/log2.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -18,40 +18,79 @@ static bool cq_event_wanted(struct soft_cq *cq, bool solicited)
 	return false;
 }
 
+static void make_event_due(struct soft_cq *cq, struct list_head *due)
+{
+	if (cq->event_due)
+		return;
+	cq->event_due = true;
+	list_add_tail(&cq->due, due);
+}
+
+static void add_entry(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due)
+{
+	cq->ring[cq->head++ % cq->size] = *wc;
+	cq->unreported++;
+	/* An error counts as solicited (IBA 11.4.2.2). */
+	if (cq_event_wanted(cq, solicited || wc->status != IB_WC_SUCCESS))
+		make_event_due(cq, due);
+}
+
+/* Without the CQ's lock, inside of which is no other. */
+static noinline void lose_entry(struct soft_cq *cq, struct soft_qp *qp)
+{
+	COUNT(to_hca(cq->ib.device)->slot, cq_overrun);
+	/* Programs get an event. */
+	if (!qp->user)
+		pr_err_ratelimited("soft_ib: completion queue overrun\n");
+	if (READ_ONCE(qp->state) != IB_QPS_ERR)
+		soft_break_off(qp);
+}
+
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due)
 {
 	unsigned long flags;
+	bool lost;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->head - cq->tail == cq->size) {
-		COUNT(to_hca(cq->ib.device)->slot, cq_overrun);
-		pr_err_ratelimited("soft_ib: completion queue overrun\n");
+	lost = !cq->dying && (cq->overrun || cq->head - cq->tail == cq->size);
+	if (unlikely(lost)) {
+		cq->overrun = true;
+		if (!cq->overrun_told)
+			make_event_due(cq, due);
 	} else if (!cq->dying) {
-		cq->ring[cq->head++ % cq->size] = *wc;
-		cq->unreported++;
-		/* An error counts as solicited (IBA 11.4.2.2). */
-		if (cq_event_wanted(cq, solicited || wc->status != IB_WC_SUCCESS) && !cq->event_due) {
-			cq->event_due = true;
-			list_add_tail(&cq->due, due);
-		}
+		add_entry(cq, wc, solicited, due);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
+	if (unlikely(lost))
+		lose_entry(cq, to_qp(wc->qp));
+}
+
+static void raise_overrun(struct soft_cq *cq)
+{
+	struct ib_event event = { .device = cq->ib.device, .element.cq = &cq->ib, .event = IB_EVENT_CQ_ERR };
+
+	if (cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
 /* due: called by the engine whose list the queue was on; otherwise an engine's event takes the place of this one. */
 static void cq_event(struct soft_cq *cq, bool due)
 {
 	unsigned long flags;
-	bool raise = false;
+	bool raise = false, tell = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->event_due == due) {
 		raise = cq->armed && !cq->dying;
+		tell = cq->overrun && !cq->overrun_told && !cq->dying;
+		cq->overrun_told |= tell;
 		cq->armed = 0;
 		cq->unreported = 0;
 		cq->event_due = false;
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
+	if (unlikely(tell))
+		raise_overrun(cq);
 	if (!raise)
 		return;
 	COUNT(to_hca(cq->ib.device)->slot, cq_event);

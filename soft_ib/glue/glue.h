@@ -137,6 +137,8 @@ struct soft_cq {
 	u32 moderation_count, moderation_us, unreported;
 	bool event_due, dying;
 	struct list_head due;
+	/* An entry was lost, which stops the queue for good; its consumer was told so. */
+	bool overrun, overrun_told;
 	struct hrtimer timer;
 };
 
@@ -391,6 +393,7 @@ void soft_view_debugfs(struct dentry *root);
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
+/* An entry that does not fit is lost, and breaks the queue, and the queue pair off. */
 void soft_cq_raise(struct list_head *due);
 /* Removes the QP's entries: it is being reset, or destroyed while user space may still poll them. */
 void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);

@@ -36,14 +36,15 @@ def read(path):
 
 
 class Hca:
-    def __init__(self, name):
+    def __init__(self, name, entries=64):
         device = next(d for d in glob.glob("/sys/class/infiniband_verbs/uverbs*") if read(d + "/ibdev") == name)
         self.file = os.open("/dev/infiniband/" + os.path.basename(device), os.O_RDWR)
         self.lid = int(read(f"/sys/class/infiniband/{name}/ports/1/lid"), 0)
         self.asynchronous, _ = struct.unpack("II", self.command(GET_CONTEXT, b"", 8))
         self.domain = self.new_domain()
         self.events, = struct.unpack("I", self.command(CREATE_COMP_CHANNEL, b"", 4))
-        self.cq, = struct.unpack_from("I", self.command(CREATE_CQ, struct.pack("QIIiI", 0, 64, 0, self.events, 0), 8))
+        queue = struct.pack("QIIiI", 0, entries, 0, self.events, 0)
+        self.cq, = struct.unpack_from("I", self.command(CREATE_CQ, queue, 8))
 
     def command(self, number, body, response_bytes):
         """Executes a command, which has a response if that has bytes."""

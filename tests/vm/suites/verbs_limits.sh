@@ -65,6 +65,17 @@ test_multicast_groups_are_limited() {
     [ "$(attached members 1024)" = '1024 none' ]
 }
 
+# Three entries have space for three; the queue has four.
+test_overrun_of_a_completion_queue_is_reported_once() {
+    local before
+    before=$(counter 1 cq_overrun)
+    mark_log
+    timeout $((60 * patience)) /test/overrun.py >/run/overrun 2>&1 || fail "$(tail -n 3 /run/overrun)"
+    [ "$(cat /run/overrun)" = 'CQ_ERR error 4' ] || fail "$(cat /run/overrun)"
+    [ "$(counter 1 cq_overrun)" -gt "$before" ]
+    ! logged 'completion queue overrun' || fail "a program wrote to the log"
+}
+
 # rdma-core's own tests, most of which it skips: they are for HCAs of one vendor, or for what this provider lacks.
 test_rdma_core_tests_pass() {
     local passed
