@@ -310,7 +310,9 @@ static void resolve(struct soft_slot *slot, const struct question *q)
 	if (hca)
 		dev = ib_get_net_dev_by_params(&hca->ib, 1, q->pkey, q->has_gid ? &q->gid : NULL, address);
 	strscpy(slot->resolved, dev ? dev->name : "none", sizeof(slot->resolved));
-	dev_put(dev);
+	/* Kernels before 5.15 do not take NULL, here and below. */
+	if (dev)
+		dev_put(dev);
 	mutex_unlock(&soft_plug_lock);
 }
 
@@ -362,7 +364,8 @@ static void hold(struct net_device *dev)
 	mutex_lock(&held_lock);
 	swap(held, dev);
 	mutex_unlock(&held_lock);
-	dev_put(dev);
+	if (dev)
+		dev_put(dev);
 }
 
 /* Takes the netdev's name in the writer's network namespace; an empty line releases it. */
