@@ -70,7 +70,7 @@ bool soft_every(u32 every, atomic_t *counter) { return every && atomic_inc_retur
 /* Checksum results of a datagram's content. The payload of a possible IPv4 packet is in one piece. */
 static bool checksums_hold(const struct soft_qp *qp, const struct frame *frame)
 {
-	return soft_have_offloads && qp->ib.qp_type == IB_QPT_UD && frame->sges == 1 &&
+	return soft_have_offloads && qp->ib.qp_type == IB_QPT_UD && frame->sges == 1 && !frame->changing &&
 	       fabric_checksums_hold((void *)(uintptr_t)frame->sge->addr, frame->headers->payload_bytes);
 }
 
@@ -290,7 +290,7 @@ static noinline bool carry_fast(struct soft_qp *qp, const struct ib_pd *pd, cons
 	struct soft_hca *hca = qp->hca;
 	struct elements from = { .sge = frame->sge, .sges = frame->sges, .offset = frame->offset };
 	struct ib_sge staged = { .addr = (uintptr_t)hca->staging, .length = frame->headers->payload_bytes };
-	struct frame mapped = { .headers = frame->headers };
+	struct frame mapped = { .headers = frame->headers, .changing = true };
 	struct soft_pieces pieces;
 	unsigned long flags;
 	bool allowed;
@@ -315,7 +315,7 @@ bool soft_carry_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 		       struct burst *burst)
 {
 	struct elements from = { .sge = frame->sge, .sges = frame->sges, .offset = frame->offset };
-	struct frame mapped = { .headers = frame->headers };
+	struct frame mapped = { .headers = frame->headers, .changing = true };
 	struct soft_pieces pieces;
 
 	if (unlikely(soft_has_fast_regions(qp->hca)))

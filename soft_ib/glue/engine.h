@@ -34,6 +34,8 @@ struct frame {
 	unsigned int sges;
 	/* Offset of the payload in the elements. */
 	u32 offset;
+	/* A consumer may write to the payload while it is read. */
+	bool changing;
 	/* Trunks that it has passed. */
 	u8 trunks_passed;
 };

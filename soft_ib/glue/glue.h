@@ -4,9 +4,10 @@
  * counters and knobs, and lasts as long as the module; an HCA is the ib_device that may be plugged into it.
  *
  * Locks, outer to inner: plug_lock; a QP's modify_lock; fabric_lock (MADs, link, port state); a QP's rq_lock; an SRQ's
- * lock; a QP's sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. A processor's burst lock is outside of all but
- * plug_lock: engines hold it while they use objects, which are freed after each processor's lock was taken once. HCAs
- * and groups are freed a grace period of RCU after they were unlinked.
+ * lock; a QP's sq_lock; an HCA's regions_lock; active_lock; a CQ's lock. A processor's burst lock is inside the two
+ * mutexes, under which objects' users are waited for, and outside of all others: engines hold it while they use
+ * objects, which are freed after each processor's lock was taken once. HCAs and groups are freed a grace period of RCU
+ * after they were unlinked.
  */
 #pragma once
 #include <connections.h>
@@ -39,12 +40,12 @@ enum {
 	/* Key of the kernel's own elements at kernel addresses; no region has it. */
 	SOFT_LOCAL_KEY = 1,
 	SOFT_MAX_VFS = 16,
-	/*
 	/* Multicast groups of an HCA, queue pairs of each, and attachments of all. */
 	SOFT_MAX_GROUPS = 1024,
 	SOFT_MAX_GROUP_QPS = 1024,
 	SOFT_MAX_ATTACHMENTS = 1 << 16,
 	SOFT_GROUP_BUCKETS = 256,
+	/*
 	 * Queue pair numbers: of those created for a netdev's use, which a filtering rdma_netdev examines, and others.
 	 */
 	SOFT_FIRST_NETDEV_QPN = 0x810000,
@@ -136,9 +137,9 @@ struct soft_cq {
 	/* Moderation: an event after this many entries, or this long after the first of them. */
 	u32 moderation_count, moderation_us, unreported;
 	bool event_due, dying;
-	struct list_head due;
 	/* An entry was lost, which stops the queue for good; its consumer was told so. */
 	bool overrun, overrun_told;
+	struct list_head due;
 	struct hrtimer timer;
 };
 
@@ -280,10 +281,10 @@ struct soft_qp {
 	bool dying;
 };
 
+/* A queue pair's attachment to a group. */
 struct soft_group {
 	struct hlist_node entry;
 	union ib_gid mgid;
-/* A queue pair's attachment to a group. */
 	struct soft_qp *qp;
 	struct rcu_head rcu;
 };
@@ -392,8 +393,8 @@ void soft_view_debugfs(struct dentry *root);
 
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;
-void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
 /* An entry that does not fit is lost, and breaks the queue, and the queue pair off. */
+void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
 void soft_cq_raise(struct list_head *due);
 /* Removes the QP's entries: it is being reset, or destroyed while user space may still poll them. */
 void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);
@@ -401,12 +402,12 @@ void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);
 /* queues.c */
 extern const struct ib_device_ops soft_queue_ops;
 
+/* Attachments to this group, and to others with the same hash. */
+struct hlist_head *soft_groups_like(struct soft_hca *hca, const void *mgid);
 /* Fields of the source and destination of a frame. */
 void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, const struct fabric_port *port);
 /* post.c */
 extern const struct ib_device_ops soft_post_ops;
-/* Attachments to this group, and to others with the same hash. */
-struct hlist_head *soft_groups_like(struct soft_hca *hca, const void *mgid);
 /* Fills in a receive from a work request, of user space or the kernel. */
 void soft_record_recv(struct soft_hca *hca, struct soft_recv *recv, const struct ib_recv_wr *wr, bool user);
 

@@ -44,7 +44,7 @@ static void send_whole(struct soft_qp *qp, const struct soft_send *send, struct 
 	carry_staged(qp, &send->headers, burst);
 }
 
-/* Datagrams from regions, mostly those of user space, have any content: no checksums are verified. */
+/* Datagrams from regions, mostly those of user space. Receivers are not told that their checksums are correct. */
 static bool send_mapped(struct soft_qp *qp, const struct soft_send *send, struct burst *burst)
 {
 	struct frame frame = { .headers = &send->headers, .sge = send->sge, .sges = send->sges };
