@@ -76,7 +76,8 @@ select_suites() {
 
 # Prints the suites of that many processors, the longest first, so that none of them is left when the others have ended.
 longest="recovery lifecycle rdma_netdev_filter connected_faults connected_thousand rdma_netdev fabric_events verbs \
-connected_no_srq transmit_queue children_races icrc offload datagram connected memory concurrency offload_by_driver bonding"
+connected_no_srq transmit_queue children_races icrc offload datagram connected memory concurrency offload_by_driver \
+bonding verbs_chaos"
 slowest_first() { # PROCESSORS
     local suite only place
     while read -r suite only; do
