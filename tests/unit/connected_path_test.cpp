@@ -123,7 +123,7 @@ TEST_F(ConnectedPathTest, connection_that_broke_is_made_with_the_new_record)
     world.complete_messages(*world.qps.back(), 1);
     reregister();
     world.message(id_, SHIM_IB_CM_DREQ_RECEIVED);
-    // It waits for the release of the former connection.
+    // The packet waits for the release of the former connection.
     world.transmit(world.packet(capable(1), 0x0800));
     if (world.open_paths())
         world.answer_path(0, new_lid);

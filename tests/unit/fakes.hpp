@@ -262,7 +262,7 @@ struct ib_device {
     unsigned int gid_reports = 0;
     // Number of readings that find no GID in ib_core's table, which is being updated.
     unsigned int updating_gid = 0;
-    // Of an absent entry: EINVAL before 6.5, ENOENT since.
+    // Error for an absent entry: EINVAL before 6.5, ENOENT since.
     int absent_gid = -2;
     bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
