@@ -7,6 +7,7 @@ FABRIC=rdma_netdev=2
 # shellcheck source=/dev/null
 . suites/rdma_netdev.sh
 filters() { true; }
+skippable_time_stamps_are_set_by_the_rdma_netdevs_ioctl='its rdma_netdev has no such ioctl'
 skippable_address_of_a_virtual_function_cannot_be_set='the HCA has no virtual functions'
 skippable_address_has_no_connected_flag='its queue pair has connected mode'
 skippable_moderation_is_refused='moderation applies to its queue pair'
