@@ -347,20 +347,30 @@ bool ActiveConnections::copy_path(ActiveConnection& connection, unsigned long no
     return true;
 }
 
+bool ActiveConnections::is_requested_elsewhere(ActiveConnection& connection, Path& path)
+{
+    return connection.life.state() == ActiveLife::State::requested && path.life.usable() &&
+           (shim_path_dlid(path.record()) != shim_path_dlid(connection.path()) ||
+            shim_path_sl(path.record()) != shim_path_sl(connection.path()));
+}
+
 void ActiveConnections::path_queried(Neighbour& neighbour, kernel::PacketQueue& ready)
 {
-    ActiveConnection* const connection = neighbour.attempt;
-    if (!connection)
+    ActiveConnection* const first = neighbour.attempt;
+    if (!first)
         return;
-    // Requests of this connection and of further ones may wait for the record.
-    work.queue_now();
-    sa_path_rec* const record = neighbour.path.record();
-    const bool changed =
-        neighbour.path.life.usable() && (shim_path_dlid(record) != shim_path_dlid(connection->path()) ||
-                                         shim_path_sl(record) != shim_path_sl(connection->path()));
-    // The REQ went to the former port: no response is to be expected.
-    if (changed && connection->life.state() == ActiveLife::State::requested)
-        perform(*connection, step(*connection, ActiveLife::Event::stale), ready);
+    ActiveConnection* const further = first->flows ? first->flows->pending : nullptr;
+    if (first->life.state() == ActiveLife::State::wanted || further)
+        work.queue_now();
+    // No response to a REQ that went to a former LID is to be expected.
+    if (is_requested_elsewhere(*first, neighbour.path)) {
+        requests_failed.add();
+        perform(*first, step(*first, ActiveLife::Event::stale), ready);
+    }
+    if (further && is_requested_elsewhere(*further, neighbour.path)) {
+        requests_failed.add();
+        abandon(*further, ready);
+    }
 }
 
 kernel::Status ActiveConnections::assign_queue(ActiveConnection& connection)

@@ -108,14 +108,14 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
 
 void FlowBalancer::hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, TxQueue& queue)
 {
-    const bool full = to.waiting.length() >= max_held;
-    if (full && flows.hold_is_over(shim_jiffies())) {
+    const bool over = flows.hold_is_over(shim_jiffies());
+    if (over && to.waiting.length() >= max_held) {
         interface_.paths.dropped.add();
         shim_kfree_skb_reason(skb, SHIM_DROP_NEIGH_QUEUEFULL);
         return;
     }
     to.waiting.append(skb);
-    if (to.waiting.length() >= max_held && !flows.hold_is_over(shim_jiffies()) && !std::exchange(flows.holds, true))
+    if (to.waiting.length() >= max_held && !over && !std::exchange(flows.holds, true))
         queue.hold_stack();
 }
 

@@ -179,6 +179,12 @@ bool PathTable::request(Path& path)
     return step(path, PathLife::Event::needed).action != PathLife::Action::query || send_query(path);
 }
 
+void PathTable::confirm(Path& path)
+{
+    if (open_queries_ < max_queries)
+        (void)request(path);
+}
+
 bool PathTable::send_query(Path& path)
 {
     const shim_path_query request{

@@ -191,6 +191,8 @@ private:
         TA_EXCLUDES(path_lock);
     void handle_reject(ActiveConnection& connection, unsigned int reason) TA_EXCLUDES(path_lock);
     ActiveConnection* next_to_connect() TA_EXCLUDES(path_lock);
+    // Returns true if the connection's REQ was sent with another LID or SL than those of the path's record.
+    static bool is_requested_elsewhere(ActiveConnection& connection, Path& path) TA_REQUIRES(path_lock);
     // Copies the path's current record. Returns false if the REQ is to wait for a newer one.
     bool copy_path(ActiveConnection& connection, unsigned long now) TA_REQUIRES(path_lock);
     ActiveConnection* next_to_release(unsigned long now) TA_EXCLUDES(path_lock);

@@ -111,8 +111,8 @@ public:
             visit(path);
     }
 
-    // Sends a query if the path's record is stale.
-    void confirm(Path& path) TA_REQUIRES(path_lock) { (void)request(path); }
+    // Sends a query if the path's record is stale, and there are fewer than max_queries.
+    void confirm(Path& path) TA_REQUIRES(path_lock);
     // Sets a neighbour's ah according to the mode and its connection.
     void publish(Neighbour& neighbour) TA_REQUIRES(path_lock);
     // Sends a packet, with its hard header, as a datagram. CONTEXT: under an RcuGuard or the lock, which keeps the AH.

@@ -290,6 +290,22 @@ TEST_F(FlowBalancerTest, queue_is_held_before_it_is_stopped)
     complete_all();
 }
 
+TEST_F(FlowBalancerTest, request_to_a_former_lid_ends_and_is_repeated)
+{
+    ASSERT_NE(further_request(2), nullptr);
+    ASSERT_EQ(connections(), 2U);
+    reregister();
+    // ARP has the path queried.
+    world.transmit(world.packet(capable(1), 0x0806));
+    world.answer_path(0, 9);
+    run_for(30);
+    EXPECT_EQ(connections(), 1U);
+    ib_cm_id* const id = further_request(2);
+    ASSERT_NE(id, nullptr);
+    EXPECT_EQ(id->dlid, 9U);
+    complete_all();
+}
+
 TEST_F(FlowBalancerTest, refused_connection_is_not_requested_again_for_a_minute)
 {
     ib_cm_id* const id = further_request(2);
