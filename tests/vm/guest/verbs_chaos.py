@@ -373,8 +373,9 @@ class Chaos(Objects):
                            (OPERATIONS | INVALIDATIONS)[operation], flags, key)
         if qp.type == UD:
             peer = self.random.choice(self.any_side().pools["qp"])
-            # Never to QP0, whose datagrams would configure the fabric.
-            work += struct.pack("IIII16x", self.pick(side, "ah").handle, peer.number or 1, COMMON_QKEY, 0)
+            # Also to QP0 and QP1, which do not accept them.
+            number = self.random.randrange(2) if self.chance(8) else peer.number
+            work += struct.pack("IIII16x", self.pick(side, "ah").handle, number, COMMON_QKEY, 0)
         elif operation in ATOMICS:
             work += struct.pack("QQQII", address % (1 << 64), 0, self.random.getrandbits(64), key, 0)
         else:

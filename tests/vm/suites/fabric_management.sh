@@ -132,7 +132,7 @@ test_programs_cannot_configure_ports() {
     forge 0xffff 0 0x81 3
     forge "$(switch_lid)" 0 0x01 3
     forge "$(lid 3)" 0 0x01 1
-    [ "$(counter 1 drop_route)" = $((before + 3)) ] || fail "$before, then $(counter 1 drop_route)"
+    [ "$(counter 1 drop_route)" -ge $((before + 3)) ] || fail "$before, then $(counter 1 drop_route)"
     is_active
     [ "$(port_field 3 PhysLinkState)" = LinkUp ]
 }
@@ -241,27 +241,28 @@ two_trunks() {
 say() { /test/frames.py send "far$1" "ffffffffffff02000000000188b5$2"; } # TRUNK HEX
 end_of_trunks() {
     rmmod soft_ib
-    ip link del trunk0 || true
-    ip link del trunk1
+    ip link del trunk0 2>/dev/null || true
+    ip link del trunk1 2>/dev/null || true
     start_fabric
 }
 
 test_interface_of_a_trunk_can_be_removed() {
     local deletion
     is_removed() { ! kill -0 "$deletion" 2>/dev/null; }
+    trap end_of_trunks EXIT
     two_trunks
     ip link del trunk0 &
     deletion=$!
     wait_for 10 is_removed || fail "the trunk holds it"
     logged 'the trunk over trunk0 is down'
     ! logged 'the trunk over trunk1 is down' || fail "both trunks are down"
-    end_of_trunks
 }
 
 # An SMP by directed route, which comes by port 2, the first trunk, and leaves by port 3, the second. Its first byte has
 # the number of trunks that it has passed in the upper six bits.
 pass_through() { # FIRST-BYTE
-    local lrh=f002ffff0048ffff bth=6400ffff0000000000000000 deth=0000000000000000 mad
+    local lrh=f002ffff0048ffff bth=6400ffff0000000000000000 deth=0000000000000000 mad i
+    for i in 0 1; do say $i 0109000000; done
     mad=$(printf '0181010100000102%016d0011000000000000%016dffffffff%0184d000103%0250d' 0 0 0 0)
     say 0 "$1$lrh$bth$deth$mad"
 }
@@ -269,6 +270,7 @@ left_bytes() { cat /sys/class/net/far1/statistics/rx_bytes; }
 test_frame_does_not_circle_between_machines() {
     local before i
     passes() { pass_through fa; [ "$(left_bytes)" -ge $((before + 600)) ]; }
+    trap end_of_trunks EXIT
     two_trunks
     before=$(left_bytes)
     wait_for 10 passes || fail "no frame passes"
@@ -276,7 +278,8 @@ test_frame_does_not_circle_between_machines() {
     for i in 1 2 3 4 5 6 7 8 9 10; do pass_through fe; done
     # Beside 10 of these, of 300 bytes, hellos of 19 bytes.
     [ "$(left_bytes)" -lt $((before + 2000)) ] || fail "$before, then $(left_bytes) bytes"
-    end_of_trunks
+    before=$(left_bytes)
+    wait_for 10 passes || fail "the trunks are down"
 }
 
 # Parameters
