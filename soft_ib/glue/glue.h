@@ -393,7 +393,7 @@ void soft_view_debugfs(struct dentry *root);
 
 /* cq.c */
 extern const struct ib_device_ops soft_cq_ops;
-/* An entry that does not fit is lost, and breaks the queue, and the queue pair off. */
+/* An entry that does not fit is lost: the queue takes no more, and the queue pair moves to ERROR. */
 void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, struct list_head *due);
 void soft_cq_raise(struct list_head *due);
 /* Removes the QP's entries: it is being reset, or destroyed while user space may still poll them. */

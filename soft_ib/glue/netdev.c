@@ -434,7 +434,10 @@ static void lower_uninit(struct net_device *dev)
 	ib_dealloc_pd(nd->pd);
 }
 
-/* The settings of time stamps, of which the HCA makes none. By ioctl, as mlx5 had them when kernels had operations. */
+/*
+ * The settings of time stamps, of which the HCA makes none. By ioctl alone, as mlx5's up to 6.14, although kernels have
+ * operations since 6.6.
+ */
 static int lower_ioctl(struct net_device *dev, struct ifreq *request, int command)
 {
 	struct hwtstamp_config config = {};

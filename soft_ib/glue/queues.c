@@ -153,7 +153,7 @@ static void qp_reset(struct soft_qp *qp)
 	qp->dying = false;
 }
 
-/* Attributes of a connection that a packet, or a timer, has the bits for. */
+/* True if timeouts and retry counts fit their fields of 5 and 3 bits. */
 static bool retries_fit(const struct ib_qp_attr *attr, int mask)
 {
 	return !((mask & IB_QP_TIMEOUT) && attr->timeout > 31) && !((mask & IB_QP_RETRY_CNT) && attr->retry_cnt > 7) &&
@@ -161,7 +161,6 @@ static bool retries_fit(const struct ib_qp_attr *attr, int mask)
 	       !((mask & IB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31);
 }
 
-/* False for values that are out of range, of user space. */
 static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	u8 port_mtu = fabric_hca_port(soft_fabric, qp->hca->slot->index)->mtu;
@@ -231,7 +230,6 @@ static bool change_state(struct soft_qp *qp, enum ib_qp_state from, enum ib_qp_s
 static int modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state now = READ_ONCE(qp->state);
-
 	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : now;
 
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now)

@@ -25,7 +25,7 @@ enum {
 };
 
 enum kind { KIND_HELLO = 1, KIND_FRAME = 2, KIND_MASK = 3 };
-/* Trunks that a frame passes at most. Tables that form a loop of machines end there. */
+/* The largest number that a frame carries: it passes one trunk more. Tables that form a loop of machines end there. */
 enum { PASSED_SHIFT = 2, MAX_PASSED = 63 };
 
 struct trunk {
