@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Frames by packet socket: see IF TYPE prints the first that arrives, in hexadecimal; send IF HEX sends one."""
+"""Frames by packet socket: see IF TYPE prints the first that arrives, in hexadecimal; send IF HEX... sends some."""
 import socket
 import sys
 
-command, interface, argument = sys.argv[1:]
+command, interface, *arguments = sys.argv[1:]
 if command == "see":
-    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(int(argument, 0)))
-    s.bind((interface, int(argument, 0)))
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(int(arguments[0], 0)))
+    s.bind((interface, int(arguments[0], 0)))
     s.settimeout(10)
     while True:
         frame, (_, _, kind, _, _) = s.recvfrom(4096)
@@ -17,4 +17,5 @@ if command == "see":
 elif command == "send":
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     s.bind((interface, 0))
-    s.send(bytes.fromhex(argument))
+    for frame in arguments:
+        s.send(bytes.fromhex(frame))

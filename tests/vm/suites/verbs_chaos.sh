@@ -187,7 +187,7 @@ test_hcas_are_unplugged_under_random_verbs() {
         wait_for 30 port_state_is $((host - 1)) '4: ACTIVE'
         pause 1
     done
-    wait_for 30 has_happened 'hca opened again'
+    wait_for 30 has_happened 'hca opened again' || fail "$(sums | sort -k 2 | paste -sd ,)" || return 1
     wait_for 10 has_happened 'completed write'
     end_all
     both_work
