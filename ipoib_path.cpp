@@ -132,14 +132,12 @@ bool PathTable::allows(unsigned int count, unsigned int max, const char* what)
     return false;
 }
 
-bool PathTable::may_query() { return allows(open_queries_, max_queries, "path record queries"); }
-
 Path* PathTable::path_to(const Gid& gid)
 {
     if (Path* path = paths_.find(gid))
         return path;
     // A new path is queried at once.
-    if (!allows(path_count_, max_paths, "paths") || !may_query())
+    if (!allows(path_count_, max_paths, "paths") || !allows(open_queries_, max_queries, "path record queries"))
         return nullptr;
     auto path = kernel::make_owned_atomic<Path>(gid);
     if (!path || !paths_.insert(*path).ok())
@@ -174,7 +172,7 @@ PathLife::Step PathTable::step(Path& path, PathLife::Event event)
 
 bool PathTable::request(Path& path)
 {
-    if (!path.life.settled() && !may_query())
+    if (!path.life.settled() && !allows(open_queries_, max_queries, "path record queries"))
         return path.life.usable();
     return step(path, PathLife::Event::needed).action != PathLife::Action::query || send_query(path);
 }

@@ -101,6 +101,10 @@ public:
     // Returns true if the REQ is to be sent after the response to a query: a REQ to a former LID gets no response, and
     // ib_cm repeats it for more than a minute. now: jiffies.
     bool waits_for_path(unsigned long now) const TA_REQUIRES(path_lock);
+    // Copies the path's current record. Returns false if the REQ is to wait for a newer one. now: jiffies.
+    bool follow_path(class PathTable& paths, unsigned long now) TA_REQUIRES(path_lock);
+    // Returns true if the REQ was sent with another LID or SL than those of the path's record.
+    bool is_requested_elsewhere(Path& of) TA_REQUIRES(path_lock);
     // Sends that are not completed.
     std::uint32_t outstanding() const { return sent.load() - completed.load(); }
     // The time, in jiffies, from which on the next REQ may be sent.
@@ -169,7 +173,6 @@ private:
     // Returns delay, or the time until the next check if that is sooner; 0: none is needed.
     unsigned long next_check(unsigned long now, unsigned long delay) TA_REQUIRES(path_lock);
 
-    ActiveConnection* connection_of(Neighbour& neighbour, Path& path) TA_REQUIRES(path_lock);
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);
     // The caller transmits the packets in ready after releasing the lock.
     void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
@@ -191,10 +194,6 @@ private:
         TA_EXCLUDES(path_lock);
     void handle_reject(ActiveConnection& connection, unsigned int reason) TA_EXCLUDES(path_lock);
     ActiveConnection* next_to_connect() TA_EXCLUDES(path_lock);
-    // Returns true if the connection's REQ was sent with another LID or SL than those of the path's record.
-    static bool is_requested_elsewhere(ActiveConnection& connection, Path& path) TA_REQUIRES(path_lock);
-    // Copies the path's current record. Returns false if the REQ is to wait for a newer one.
-    bool copy_path(ActiveConnection& connection, unsigned long now) TA_REQUIRES(path_lock);
     ActiveConnection* next_to_release(unsigned long now) TA_EXCLUDES(path_lock);
     void release(ActiveConnection& connection, unsigned long now) TA_EXCLUDES(path_lock);
     void destroy(ActiveConnection& connection) TA_EXCLUDES(path_lock);

@@ -143,7 +143,6 @@ private:
         TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
     // Returns false, and counts, if the limit is reached.
     bool allows(unsigned int count, unsigned int max, const char* what);
-    bool may_query() TA_REQUIRES(path_lock);
     Path* path_to(const Gid& gid) TA_REQUIRES(path_lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(path_lock);
     PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(path_lock);

@@ -437,6 +437,11 @@ int soft_netdev_may(struct ib_device *ib, enum rdma_netdev_t type);
  * format: the hard header is a pseudo header, empty here, and the encapsulation.
  */
 void soft_netdev_set_headers(struct sk_buff *skb);
+/*
+ * The settings of time stamps, of which the HCA makes none. By ioctl alone, as mlx5's up to 6.14, although kernels have
+ * operations since 6.6.
+ */
+int soft_netdev_ioctl(struct net_device *dev, struct ifreq *request, int command);
 enum { SOFT_PSEUDO_HEADER_BYTES = 20, SOFT_ENCAPSULATION_BYTES = 4 };
 
 /* memory.c */

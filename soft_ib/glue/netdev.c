@@ -7,10 +7,7 @@
 #include "compat.h"
 #include "glue.h"
 #include <linux/module.h>
-#include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
-#include <linux/sockios.h>
-#include <linux/uaccess.h>
 
 enum { SENDS = 128, RECEIVES = 256 };
 
@@ -434,23 +431,6 @@ static void lower_uninit(struct net_device *dev)
 	ib_dealloc_pd(nd->pd);
 }
 
-/*
- * The settings of time stamps, of which the HCA makes none. By ioctl alone, as mlx5's up to 6.14, although kernels have
- * operations since 6.6.
- */
-static int lower_ioctl(struct net_device *dev, struct ifreq *request, int command)
-{
-	struct hwtstamp_config config = {};
-
-	if (command != SIOCSHWTSTAMP && command != SIOCGHWTSTAMP)
-		return -EOPNOTSUPP;
-	if (command == SIOCSHWTSTAMP && copy_from_user(&config, request->ifr_data, sizeof(config)))
-		return -EFAULT;
-	if (config.tx_type != HWTSTAMP_TX_OFF || config.rx_filter != HWTSTAMP_FILTER_NONE)
-		return -ERANGE;
-	return copy_to_user(request->ifr_data, &config, sizeof(config)) ? -EFAULT : 0;
-}
-
 static const struct net_device_ops lower_ops = {
 	.ndo_init = lower_init,
 	.ndo_uninit = lower_uninit,
@@ -458,7 +438,7 @@ static const struct net_device_ops lower_ops = {
 	.ndo_stop = lower_stop,
 	.ndo_change_mtu = lower_change_mtu,
 	.ndo_get_stats64 = lower_get_stats64,
-	.SOFT_NDO_IOCTL = lower_ioctl,
+	.SOFT_NDO_IOCTL = soft_netdev_ioctl,
 };
 
 static void destroy(struct net_device *dev)

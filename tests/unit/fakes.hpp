@@ -212,10 +212,8 @@ struct ib_cm_id {
     std::uint64_t listens = 0;
     std::vector<std::string> sent;
     std::uint64_t service_id = 0;
-    std::uint32_t qpn = 0;
+    std::uint32_t qpn = 0, dlid = 0;
     std::vector<std::uint8_t> private_data;
-    // LID of the path of the REQ.
-    std::uint32_t dlid = 0;
     unsigned int reason = 0;
     std::uint8_t rnr_retries = 0;
     // Number in order of creation.
@@ -260,9 +258,9 @@ struct ib_device {
     bool silent = false;
     shim_gid known_gid = gid;
     unsigned int gid_reports = 0;
-    // Number of readings that find no GID in ib_core's table, which is being updated.
+    // Readings that find no GID in ib_core's table, which is being updated; their error: EINVAL before 6.5, ENOENT
+    // since.
     unsigned int updating_gid = 0;
-    // Error for an absent entry: EINVAL before 6.5, ENOENT since.
     int absent_gid = -2;
     bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
@@ -370,13 +368,10 @@ public:
     std::string refused;
     unsigned int granted = 0;
     bool refuses(const char* call);
-    // Action of another processor just before the next barrier or spinlock.
-    std::function<void()> meanwhile;
-    // The last poll before napi_disable() takes effect, and other transmitters.
-    std::function<void()> before_napi_disable;
-    // Runs while a queue pair is moved to its error state.
+    // Actions of other processors just before the next barrier or spinlock, and before napi_disable() takes effect.
+    std::function<void()> meanwhile, before_napi_disable;
+    // Run while a queue pair is moved to its error state, and before one is moved to RTR.
     std::function<void()> moves_to_error;
-    // Runs before a queue pair is moved to RTR.
     std::function<void(ib_qp&)> moves_to_rtr;
     void let_others_run();
     // Run each time that bottom halves are enabled again.
@@ -466,19 +461,17 @@ public:
     // Netdevs to be unregistered together; and the size of each past batch.
     std::vector<net_device*> batch;
     std::vector<std::size_t> batches;
-    // The nth allocation from now fails; 0: none does.
-    int fail_allocation = 0;
+    // The nth allocation, or arming of a completion queue, from now fails; 0: none does.
+    int fail_allocation = 0, fail_arming = 0;
     // Fail all pages, or those of an order above 0.
     bool fail_pages = false, fail_large_pages = false;
     // Names of allocations that may start I/O; and the number of guards that forbid I/O.
     std::vector<std::string> allocations_with_io;
     unsigned int no_io = 0;
-    int fail_arming = 0;
     // Each disabled poll has completions that it did not see.
     bool completes_without_end = false;
-    // The HCA has an rdma_netdev; number in use.
+    // The HCA has an rdma_netdev, which sets this MTU at its start (0: none); number in use.
     bool have_rdma_netdev = false, rdma_netdev_needs_ops_lock = false;
-    // The MTU that it sets at its start; 0: none.
     unsigned int rdma_netdev_max_mtu = 0;
     // The rdma_netdev filters the driver's queues: its operations call theirs.
     bool rdma_netdev_filters = false;
@@ -502,7 +495,6 @@ public:
     std::vector<workqueue_struct*> busy_queues;
     unsigned int dim_cancels = 0;
     std::vector<shim_napi*> scheduled;
-
     // Sleep of the driver's drain, during which polls run.
     void sleep();
 };
