@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What reaches the agents of nodes: SMPs from QP0 alone, other MADs with the Q_Key of QP1.
+// Management packets that a node's agents accept: SMPs from QP0 alone, other MADs with the Q_Key of QP1.
 #include "fabric_fixture.hpp"
 
 namespace soft_ib {

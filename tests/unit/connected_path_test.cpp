@@ -32,16 +32,21 @@ protected:
         world.message(id_, SHIM_IB_CM_DREQ_RECEIVED);
         run_for(shim_hz());
     }
+    // The fabric changes, and a packet needs a new connection, whose REQ waits for the path.
+    void need_connection_after_event()
+    {
+        lose_connection();
+        reregister();
+        world.transmit(world.packet(capable(1), 0x0800));
+        world.run_work();
+        EXPECT_EQ(world.take_request(), nullptr);
+    }
     ib_cm_id* id_ = nullptr;
 };
 
 TEST_F(ConnectedPathTest, request_waits_for_the_path_after_a_fabric_event)
 {
-    lose_connection();
-    reregister();
-    world.transmit(world.packet(capable(1), 0x0800));
-    world.run_work();
-    EXPECT_EQ(world.take_request(), nullptr);
+    need_connection_after_event();
     world.answer_path(0, new_lid);
     world.run_work();
     ib_cm_id* const id = world.take_request();
@@ -51,11 +56,7 @@ TEST_F(ConnectedPathTest, request_waits_for_the_path_after_a_fabric_event)
 
 TEST_F(ConnectedPathTest, request_is_sent_with_the_former_record_if_the_sa_does_not_respond)
 {
-    lose_connection();
-    reregister();
-    world.transmit(world.packet(capable(1), 0x0800));
-    world.run_work();
-    EXPECT_EQ(world.take_request(), nullptr);
+    need_connection_after_event();
     world.answer_path(-110);
     world.run_work();
     ib_cm_id* const id = world.take_request();

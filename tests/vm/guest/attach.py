@@ -3,13 +3,12 @@
 """attach.py groups|members COUNT: attaches a queue pair to as many multicast groups, or as many queue pairs to one, by
 user-space verbs on the first HCA, until one is refused. Prints their number and the errno's name or "none"."""
 import errno
-import os
 import struct
 import sys
 
-from verbs import CREATE_QP, Hca
+from verbs import ATTACH_MCAST, CREATE_QP, UD, Hca
 
-ATTACH_MCAST, UD, FIRST_MULTICAST_LID = 30, 4, 0xc000
+FIRST_MULTICAST_LID = 0xc000
 
 
 def datagram_pair(hca):
@@ -19,8 +18,7 @@ def datagram_pair(hca):
 
 def attach(hca, handle, group):
     body = struct.pack("!B11xI", 0xff, group) + struct.pack("IHH", handle, FIRST_MULTICAST_LID, 0)
-    # A command without a response.
-    os.write(hca.file, struct.pack("IHH", ATTACH_MCAST, 2 + len(body) // 4, 0) + body)
+    hca.command(ATTACH_MCAST, body, 0)
 
 
 def main():

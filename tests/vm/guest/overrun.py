@@ -6,9 +6,9 @@ import os
 import select
 import struct
 
-from verbs import ERROR, LOCAL_WRITE, Hca, Qp
+from verbs import ERROR, LOCAL_WRITE, QUERY_QP, Hca, Qp
 
-SENDS, QUERY_QP, STATE_OFFSET, CQ_ERR = 16, 25, 108, 0
+SENDS, STATE_OFFSET, CQ_ERR = 16, 108, 0
 
 
 def events(hca):

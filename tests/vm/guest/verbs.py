@@ -18,7 +18,7 @@ STATUS = {0: "success", 1: "length", 4: "protection", 5: "flushed", 9: "invalid-
 REFUSALS = {"invalid-request", "remote-access", "remote-operation"}
 # IB_USER_VERBS_CMD_*, IB_WR_*, IB_QPS_*
 GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_COMP_CHANNEL, CREATE_CQ, POLL_CQ, REQ_NOTIFY_CQ, CREATE_QP, \
-    MODIFY_QP, POST_SEND, POST_RECV = 0, 3, 9, 13, 17, 18, 21, 23, 24, 26, 28, 29
+    QUERY_QP, MODIFY_QP, POST_SEND, POST_RECV, ATTACH_MCAST = 0, 3, 9, 13, 17, 18, 21, 23, 24, 25, 26, 28, 29, 30
 OPERATIONS = {"write": 0, "write-immediate": 1, "send": 2, "send-immediate": 3, "read": 4}
 # IB_QPT_*
 RC, UD = 2, 4

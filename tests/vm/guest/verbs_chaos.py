@@ -18,12 +18,12 @@ import threading
 import time
 from types import SimpleNamespace
 
-from verbs import ALLOC_PD, CREATE_CQ, CREATE_QP, DEREG_MR, MODIFY_QP, POLL_CQ, POST_RECV, POST_SEND, REG_MR, \
-    REQ_NOTIFY_CQ, Hca, read
+from verbs import ALLOC_PD, ATTACH_MCAST, CREATE_CQ, CREATE_QP, DEREG_MR, MODIFY_QP, POLL_CQ, POST_RECV, POST_SEND, \
+    QUERY_QP, REG_MR, REQ_NOTIFY_CQ, Hca, read
 
 # IB_USER_VERBS_CMD_*
 DEALLOC_PD, CREATE_AH, DESTROY_AH, REREG_MR, RESIZE_CQ, DESTROY_CQ = 4, 5, 8, 11, 19, 20
-QUERY_QP, DESTROY_QP, ATTACH_MCAST, DETACH_MCAST = 25, 27, 30, 31
+DESTROY_QP, DETACH_MCAST = 27, 31
 CREATE_SRQ, MODIFY_SRQ, QUERY_SRQ, DESTROY_SRQ, POST_SRQ_RECV = 32, 33, 34, 35, 36
 RC, UC, UD = 2, 3, 4
 TYPES = {RC: "rc", UC: "uc", UD: "ud"}
@@ -72,7 +72,7 @@ class Side:
 
     def tell(self, number, body):
         """A command without a response."""
-        os.write(self.hca.file, struct.pack("IHH", number, len(body) // 4 + 2, 0) + body)
+        self.hca.command(number, body, 0)
 
     def create(self, number, body, response_bytes):
         return struct.unpack_from("II", self.call(number, body, response_bytes) + bytes(8))
