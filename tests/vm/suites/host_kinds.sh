@@ -59,10 +59,10 @@ test_each_kind_uses_its_own_way() {
     [ $(($(counter 1 accelerated_sends) - accelerated)) -ge 200 ]
     flood 2 10.0.0.3 200
     [ $(($(counter 2 rc_sent) - connected)) -ge 200 ]
-    # No connection leads to host 1.
+    # No connection leads to host 1; one probe or another of a neighbour may go to host 3 meanwhile.
     connected=$(counter 2 rc_sent)
     flood 2 10.0.0.1 200
-    [ "$(counter 2 rc_sent)" = "$connected" ]
+    [ $(($(counter 2 rc_sent) - connected)) -lt 10 ]
 }
 
 # The path's MTU: 65520 on connections, else 4092.
