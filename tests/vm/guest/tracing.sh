@@ -15,4 +15,8 @@ trace() { # SYSTEM/EVENT|SYSTEM COMMAND...
     echo 0 >"$tracing/events/$event/enable"
     cp $tracing/trace /run/trace
 }
-seen() { grep -qE "$1" /run/trace || { fail "no '$1' in the trace:"; tail -n 20 /run/trace | sed 's/^/# /'; return 1; }; }
+seen() { # EXTENDED REGULAR EXPRESSION
+    ! grep -qE "$1" /run/trace || return 0
+    tail -n 20 /run/trace | sed 's/^/# /'
+    fail "no '$1' in the trace, which ends as above"
+}

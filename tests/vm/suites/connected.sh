@@ -75,8 +75,10 @@ test_stack_hands_over_more_than_64_kib() {
     fi
     on 1 ./packet_limits.py ib0 200000
     on 2 ./packet_limits.py ib1 200000
-    # TCP hands over three segments at once whatever its rate, and their messages wait for each other.
+    # TCP hands over three segments at once whatever its rate, and their messages wait for each other. A packet is
+    # half of the receiver's window at most.
     on 1 sysctl -qw net.ipv4.tcp_min_tso_segs=3
+    on 2 sysctl -qw net.ipv4.tcp_rmem='4096 2000000 6291456'
     on 2 ethtool -C ib1 rx-usecs 5000 rx-frames 3
     for address in '[fd00::2]' 10.0.0.2; do
         before=$(counter 1 rc_sent)
@@ -88,6 +90,7 @@ test_stack_hands_over_more_than_64_kib() {
         [ $(($(counter 1 rc_sent) - before)) -ge 80 ]
     done
     on 1 sysctl -qw net.ipv4.tcp_min_tso_segs=2
+    on 2 sysctl -qw net.ipv4.tcp_rmem='4096 131072 6291456'
     on 2 ethtool -C ib1 rx-usecs 0 rx-frames 0
     # A socket of connected mode sends on in datagram mode, which has its own limit.
     start_stream 1 2 0 fd00::2
