@@ -16,6 +16,7 @@ EXPECTED = [
     (r"(link|statistics)\..*", r"0\.ifindex", "another interface"),
     (r"(link|statistics)\..*", r"0\.address", "another queue pair", fr"(..):{QPN}(:.*) / \1:{QPN}\2"),
     (r"(link|statistics)\..*", r"0\.num_[rt]x_queues", "connections use up to eight queues of each direction", r"\d+ / 8"),
+    (r"link\.ib0\.8002", r"0\.tso_max_size", "packets of connected mode may be longer than 64 KiB", "65536 / 524280"),
     (r"(link|statistics)\..*", r"0\.qdisc", "what has several transmit queues has a qdisc for each", r"\w+ / mq"),
     (r"statistics\..*", r"0\.stats64\..*", "traffic differs from run to run"),
     (r"features\..*", r"large-receive-offload", "LRO is to be had"),

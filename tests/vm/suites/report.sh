@@ -33,7 +33,7 @@ make_blue() { on 1 test -e /sys/class/net/blue || on 1 ip link add link ib0 name
 
 test_report_has_module_kernel_and_parameters() {
     report_of_host_1
-    has "^Linux $(uname -r) "
+    has "^Linux $(uname -r | sed 's/[.+]/\\&/g') "
     has '^PRETTY_NAME="Debian'
     has '^/sys/module/ib_ipoib/parameters/send_queue_size: 128$'
     has '^/sys/module/ib_ipoib/parameters/recv_queue_size: 256$'
