@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // The connected transmit path (RFC 4755): the send pool. ipoib_path.cpp finds the peer, ipoib_flows.cpp its connection.
+#include <utility>
+
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
@@ -35,6 +37,8 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
         interface_.pmtu.reject(skb, to.max_message - sizeof(Encapsulation));
         return;
     }
+    if (to.silent.load_relaxed() && to.outstanding() >= size() / silent_share) [[unlikely]]
+        return drop(skb, SHIM_DROP_NEIGH_QUEUEFULL);
     // Connections have no offloads: a checksum that the stack left open, before the mode changed or for peers that need
     // none, is computed here.
     const bool plain = !shim_skb_gso_size(skb) &&
@@ -44,17 +48,15 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     const std::uint32_t here = available_.tail();
     const std::uint32_t index = ready ? free_slots_[available_.slot(here)] : 0;
     Slot& slot = slots_[index];
-    if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]] {
-        interface_.tx_dropped.add();
-        shim_kfree_skb_reason(skb, queue_.drop_reason());
-        return;
-    }
+    if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]]
+        return drop(skb, queue_.drop_reason());
     available_.consume_to(here + 1);
     const std::uint32_t number = to.sent.load_relaxed() + 1;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
-    slot.queued_bytes = bytes;
+    slot.queued_bytes = to.silent.load_relaxed() ? 0 : bytes;
     slot.connection = &to;
     slot.number = number;
+    slot.seen = false;
     slot.previous = to.last_slot;
     to.last_slot = index;
     shim_send_wr_init(slot.native(), WrId::of(WrId::Kind::rc, index), slot.sge);
@@ -72,8 +74,14 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     to.sent.store(number);
     shim_helper_skb_tx_timestamp(skb);
     log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
-    if (queue_.account(bytes, more))
+    if (queue_.account(slot.queued_bytes, more))
         ring_doorbell();
+}
+
+void RcSendPool::drop(sk_buff* skb, shim_drop reason)
+{
+    interface_.tx_dropped.add();
+    shim_kfree_skb_reason(skb, reason);
 }
 
 void RcSendPool::ring_doorbell()
@@ -108,11 +116,13 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
         Slot& slot = slots_[index];
         slot.unmap(interface_.ca());
         payload += slot.payload_bytes;
-        queued += slot.queued_bytes;
+        queued += std::exchange(slot.queued_bytes, 0);
         shim_napi_consume_skb(slot.skb, budget);
         free_slots_[available_.slot(head++)] = index;
         index = slot.previous;
     }
+    if (connection.silent.load_relaxed())
+        connection.silent.store(false);
     connection.completed.store(slots_[last].number);
     available_.produce(count);
     queue_.finished(count, payload, queued);
@@ -137,6 +147,23 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
     if (!ok) [[unlikely]]
         interface_.connections.active.send_failed(connection);
     finish(connection, index, budget);
+}
+
+void RcSendPool::discount_silent()
+{
+    std::uint32_t queued = 0;
+    {
+        // A sender gives a slot its bytes before BQL knows of them: the lock keeps such slots out.
+        const kernel::TransmitGuard guard(interface_.dev(), queue_.index());
+        for (std::uint32_t i = 0; i < size(); ++i) {
+            Slot& slot = slots_[i];
+            if (slot.queued_bytes == 0 || !std::exchange(slot.seen, true))
+                continue;
+            slot.connection->silent.store(true);
+            queued += std::exchange(slot.queued_bytes, 0);
+        }
+    }
+    queue_.finished(0, 0, queued);
 }
 
 void RcSendPool::reclaim(ActiveConnection& connection)

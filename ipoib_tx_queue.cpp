@@ -14,7 +14,7 @@ namespace ipoib {
 
 TxQueue::TxQueue(Interface& interface, unsigned int index)
     : ring(interface, *this), pool(interface, *this), interface_(interface), dev_(interface.dev()), index_(index),
-      reap_(*this), watch_(*this)
+      reap_(*this), silence_(*this), watch_(*this)
 {
 }
 
@@ -49,10 +49,13 @@ void TxQueue::stop()
 {
     watch_.cancel();
     napi_.disable();
-    // A poll may still run behind napi_complete_done(), and queue the item.
+    // A poll may still run behind napi_complete_done(), and queue the items.
     shim_synchronize_net();
     reap_.cancel();
+    silence_.cancel();
     reap_queued_.store(false);
+    silence_queued_.store(false);
+    silence_due_.store(false);
 }
 
 void TxQueue::empty()
@@ -131,6 +134,10 @@ void TxQueue::expect_completions()
     // seen here.
     shim_smp_mb();
     if (prompt()) {
+        if (shim_netif_xmit_stopped(dev_, index_) && pool.used() != 0 && !silence_queued_.load_relaxed()) {
+            silence_queued_.store(true);
+            silence_.queue(reap_queue, kernel::milliseconds(silence_ms));
+        }
         if (armed_.load_relaxed())
             return;
         armed_.store(true);
@@ -146,6 +153,13 @@ void TxQueue::expect_completions()
 void TxQueue::reap()
 {
     reap_queued_.store(false);
+    napi_.poll_now();
+}
+
+void TxQueue::check_silence()
+{
+    silence_queued_.store(false);
+    silence_due_.store(true);
     napi_.poll_now();
 }
 
@@ -193,6 +207,11 @@ int TxQueue::poll(int budget)
 {
     // A budget of 0 (netpoll): handles one completion.
     const int done = complete(budget > 0 ? budget : 1, budget);
+    // Netpoll may interrupt a transmitter, whose lock is needed.
+    if (budget > 0 && silence_due_.load_relaxed()) [[unlikely]] {
+        silence_due_.store(false);
+        pool.discount_silent();
+    }
     wake_stack();
     if (done < budget && napi_.complete(done) && outstanding() != 0)
         expect_completions();

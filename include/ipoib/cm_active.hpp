@@ -90,6 +90,8 @@ public:
 
     // Sends of the send pool: posted, and completed.
     kernel::Published<std::uint32_t> sent, completed;
+    // No send completes; see TxQueue::silence_ms. Written by the poll. Sends do not count for BQL until one completes.
+    kernel::Published<bool> silent;
     std::uint32_t last_slot TA_GUARDED(kernel::transmit_lock) = 0;
     // A post failed. The poster may hold the lock that ending the connection takes, so service() ends it.
     kernel::Published<bool> post_failed;

@@ -21,7 +21,7 @@ struct MappedPacket {
     std::uint32_t packets;
     // Bytes behind the encapsulation, of all packets on the wire.
     std::uint32_t payload_bytes;
-    // Bytes that were reported to byte queue limits.
+    // Bytes that byte queue limits count for it. A free slot of a send pool has none.
     std::uint32_t queued_bytes;
     std::uint32_t sges;
     // Elements that map linear memory; the rest map page fragments.

@@ -38,6 +38,9 @@ public:
     void ring_doorbell() TA_REQUIRES(kernel::transmit_lock);
     // A send completed.
     void complete(const shim_wc* wc, int budget) TA_REQUIRES(kernel::transmit_poll);
+    // Takes the bytes of messages that were outstanding at the last call, too, from BQL's count; their connections are
+    // silent.
+    void discount_silent() TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(kernel::transmit_lock);
     // Frees the sends of a connection whose queue pair is destroyed. CONTEXT: process.
     void reclaim(ActiveConnection& connection);
 
@@ -49,9 +52,15 @@ private:
         ActiveConnection* connection;
         // The number of the send on its connection, and the slot of the connection's previous send.
         std::uint32_t number, previous;
+        // discount_silent() has seen the send.
+        bool seen;
     };
     // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
+    // A silent connection gets no more slots if it has this part of the pool: 1 / silent_share.
+    static constexpr std::uint32_t silent_share = 4;
+
+    void drop(sk_buff* skb, shim_drop reason);
 
     // Frees the connection's sends up to the one in slot last.
     void finish(ActiveConnection& connection, std::uint32_t last, int budget) TA_REQUIRES(kernel::transmit_poll);

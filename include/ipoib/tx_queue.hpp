@@ -31,6 +31,10 @@ public:
     // release the packets that BQL holds. A larger value would stall sockets with small send buffers, such as ICMP's,
     // which has space for two packets of 64 KiB.
     static constexpr std::uint32_t prompt_bytes = 16384;
+    // BQL counts the bytes of all connections: those to a peer that has stopped acknowledging would hold the packets
+    // to all others until the HCA gives up, after seconds. While the queue is stopped, outstanding messages are checked
+    // at this interval; those that a check sees for the second time do not count any more.
+    static constexpr unsigned int silence_ms = 100;
 
     TxQueue(Interface& interface, unsigned int index);
 
@@ -78,7 +82,7 @@ public:
         if (!closed_.load() && outstanding() != 0)
             napi_.schedule();
     }
-    // Packets were freed; queued: their bytes as account() was given them.
+    // Packets were freed; queued: their bytes as account() was given them, or those of silent connections.
     void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued) TA_REQUIRES(kernel::transmit_poll);
     // Sends that are posted and not freed.
     unsigned int outstanding() const { return ring.index().used() + pool.used(); }
@@ -121,6 +125,8 @@ private:
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
     bool prompt() const;
     void reap();
+    // Lets the poll look for peers that have become silent.
+    void check_silence();
     // Detects sends that never complete: at the last run they were there, and none completed since. The kernel's own
     // watchdog only looks at stopped queues.
     void watch();
@@ -138,12 +144,15 @@ private:
     kernel::Published<bool> held_;
     Completions completions_ TA_GUARDED(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll> napi_;
-    // Bytes of packets that were built, under the transmit lock; and freed, by the poll.
+    // Bytes of packets that were built, under the transmit lock; and freed or discounted, by the poll.
     kernel::Published<std::uint32_t> accounted_, finished_;
     // INVARIANT: while sends are outstanding, the completion queue is armed, or reap_ is queued, or the poll is
     // scheduled or runs.
     kernel::Published<bool> armed_, reap_queued_;
     kernel::Work<&TxQueue::reap> reap_;
+    // silence_ is queued; and the poll is to look.
+    kernel::Published<bool> silence_queued_, silence_due_;
+    kernel::Work<&TxQueue::check_silence> silence_;
     kernel::Work<&TxQueue::watch> watch_;
     // The ring's tail at the last run of watch().
     std::uint32_t watched_tail_ = 0;

@@ -172,8 +172,11 @@ TEST_F(ConnectedTest, reclaim_leaves_slots_that_another_connection_has_taken)
     world.mute = true;
     world.before_napi_disable = [&] {
         cq->push({last, 5, 0, 0, 0, false, nullptr});
+        // The other connection would not get the slot if none of its sends completed.
+        world.complete_messages(*other, 1);
         world.run_polls();
-        world.transmit(world.packet(capable(2)));
+        for (int i = 0; i < 2; ++i)
+            world.transmit(world.packet(capable(2)));
         EXPECT_EQ(other->outstanding.size(), 128U);
     };
     world.message(id, SHIM_IB_CM_DREQ_RECEIVED);
@@ -181,7 +184,7 @@ TEST_F(ConnectedTest, reclaim_leaves_slots_that_another_connection_has_taken)
     EXPECT_FALSE(world.before_napi_disable) << "the connection was not reclaimed";
     world.mute = false;
     world.complete_messages(*other, 128);
-    EXPECT_EQ(statistics().tx_packets, 1U + 128U + 1U);
+    EXPECT_EQ(statistics().tx_packets, 1U + 129U + 1U);
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 

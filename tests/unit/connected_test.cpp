@@ -71,6 +71,60 @@ TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
+class SilentPeerTest : public ConnectedTest {
+protected:
+    static constexpr int message = 3004;
+    const unsigned long interval = kernel::milliseconds(TxQueue::silence_ms);
+
+    void send_to(std::uint8_t port) { world.transmit(world.packet(capable(port), 0x0800, message - 4)); }
+    int queued() { return world.dev().queued_bytes; }
+};
+
+TEST_F(SilentPeerTest, its_bytes_do_not_count_while_the_queue_is_stopped)
+{
+    ib_qp* silent = connect(capable(1));
+    ib_qp* other = connect(capable(2));
+    send_to(1);
+    run_for(2 * interval);
+    EXPECT_EQ(queued(), message) << "the stack does not wait";
+    world.dev().limited = true;
+    send_to(1);
+    run_for(interval);
+    EXPECT_EQ(queued(), 2 * message);
+    send_to(2);
+    run_for(interval);
+    EXPECT_EQ(queued(), message) << "those that the first check saw";
+    send_to(1);
+    EXPECT_EQ(queued(), message) << "nor do later ones";
+    world.complete_messages(*silent, 3);
+    world.complete_messages(*other, 1);
+    EXPECT_EQ(queued(), 0);
+    EXPECT_EQ(statistics().tx_packets, 6U);
+    EXPECT_EQ(statistics().tx_bytes, 2U * 60 + 4U * (message - 4));
+    // It acknowledges again, and its slots count again.
+    send_to(1);
+    EXPECT_EQ(queued(), message);
+    run_for(interval);
+    EXPECT_EQ(queued(), message);
+}
+
+TEST_F(SilentPeerTest, it_gets_a_quarter_of_the_pool)
+{
+    ib_qp* silent = connect(capable(1));
+    const unsigned int share = interface().tx[0].pool.size() / 4;
+    world.dev().limited = true;
+    send_to(1);
+    run_for(2 * interval);
+    for (unsigned int i = 0; i < share + 5; ++i)
+        send_to(1);
+    EXPECT_EQ(silent->outstanding.size(), share);
+    EXPECT_EQ(statistics().tx_dropped, 6U);
+    world.complete_messages(*silent, share);
+    for (unsigned int i = 0; i < share + 5; ++i)
+        send_to(1);
+    EXPECT_EQ(silent->outstanding.size(), share + 5) << "it acknowledges again";
+}
+
 TEST_F(ConnectedTest, peers_without_the_connected_flag_get_datagrams)
 {
     meet(peer(1));

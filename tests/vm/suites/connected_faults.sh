@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 
 # Faults of connections: no permanent loss, and nothing is left behind.
-PORTS=2
+PORTS=3
 PROCESSORS=2
 HOSTS=1
 MODE=connected
@@ -76,6 +76,27 @@ stream_while_connections_die() {
     end_stream 2
 }
 test_tcp_survives_60_broken_connections() { without_leak stream_while_connections_die; }
+
+# The HCA of host 3 drops what host 1 sends, acknowledgements included: the sends complete when the HCA of host 1 gives up.
+pings_beside_a_silent_peer() { # SENDERS BYTES
+    local slowest
+    wait_for 20 reaches 1 10.0.0.3
+    # A little traffic makes the byte queue limit small.
+    ping_ok 1 10.0.0.2 -c 50 -i 0.02
+    knob 3 drop_rc_every 1
+    for _ in $(seq "$1"); do on 1 ping -q -i 0.02 -w 4 -s "$2" 10.0.0.3 >/dev/null & done
+    on 1 ping -q -i 0.02 -c 200 -W 20 10.0.0.2 >/run/others.out
+    knob 3 drop_rc_every 0
+    wait || true
+    slowest=$(sed -nE 's:^rtt .*/([0-9]+)\.[0-9]+/.*:\1:p' /run/others.out)
+    echo "# $1 senders of $2 bytes: the slowest answer of another peer took $slowest ms"
+    [ "$slowest" -lt 1000 ]
+}
+test_silent_peer_does_not_delay_the_others() {
+    pings_beside_a_silent_peer 1 60000
+    pings_beside_a_silent_peer 10 4000
+    wait_for 20 reaches 1 10.0.0.3
+}
 
 rnr_storm() {
     local before
