@@ -6,6 +6,7 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
 #include <kernel/log.hpp>
+#include <kernel/time.hpp>
 
 namespace ipoib {
 
@@ -121,8 +122,10 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
         free_slots_[available_.slot(head++)] = index;
         index = slot.previous;
     }
-    if (connection.silent.load_relaxed())
+    if (connection.discounted_since) [[unlikely]] {
+        connection.discounted_since = 0;
         connection.silent.store(false);
+    }
     connection.completed.store(slots_[last].number);
     available_.produce(count);
     queue_.finished(count, payload, queued);
@@ -151,6 +154,8 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
 
 void RcSendPool::discount_silent()
 {
+    // Not 0.
+    const unsigned long now = shim_jiffies() | 1;
     std::uint32_t queued = 0;
     {
         // A sender gives a slot its bytes before BQL knows of them: the lock keeps such slots out.
@@ -159,7 +164,11 @@ void RcSendPool::discount_silent()
             Slot& slot = slots_[i];
             if (slot.queued_bytes == 0 || !std::exchange(slot.seen, true))
                 continue;
-            slot.connection->silent.store(true);
+            ActiveConnection& connection = *slot.connection;
+            if (!connection.discounted_since)
+                connection.discounted_since = now;
+            else if (kernel::elapsed(connection.discounted_since, now) > kernel::milliseconds(max_silence_ms))
+                connection.silent.store(true);
             queued += std::exchange(slot.queued_bytes, 0);
         }
     }

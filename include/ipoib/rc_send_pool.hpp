@@ -38,8 +38,8 @@ public:
     void ring_doorbell() TA_REQUIRES(kernel::transmit_lock);
     // A send completed.
     void complete(const shim_wc* wc, int budget) TA_REQUIRES(kernel::transmit_poll);
-    // Takes the bytes of messages that were outstanding at the last call, too, from BQL's count; their connections are
-    // silent.
+    // Takes the bytes of messages that were outstanding at the last call, too, from BQL's count, and finds connections
+    // that have become silent.
     void discount_silent() TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(kernel::transmit_lock);
     // Frees the sends of a connection whose queue pair is destroyed. CONTEXT: process.
     void reclaim(ActiveConnection& connection);
@@ -57,7 +57,9 @@ private:
     };
     // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
-    // A silent connection gets no more slots if it has this part of the pool: 1 / silent_share.
+    // A connection is silent if none of its sends completes for this time while they are discounted. It gets no more
+    // slots if it has 1 / silent_share of the pool.
+    static constexpr unsigned int max_silence_ms = 1000;
     static constexpr std::uint32_t silent_share = 4;
 
     void drop(sk_buff* skb, shim_drop reason);
