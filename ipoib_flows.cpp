@@ -211,14 +211,9 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
         shim_synchronize_net();
         now = shim_jiffies();
         PathTable::Guard guard(interface_.paths);
-        for (ActiveConnection& first : interface_.connections.active.list()) {
-            if (!first.flows || !first.flows->move.flows || first.flows->known)
-                continue;
-            first.flows->known = true;
-            first.flows->quiet_since = now;
-            if (const ActiveConnection* const from = at(first, first.flows->move.from))
-                first.flows->last_sent = from->sent.load();
-        }
+        for (ActiveConnection& first : interface_.connections.active.list())
+            if (first.flows && first.flows->move.flows && !first.flows->known)
+                senders_know(first, now);
     }
     unsigned int queue;
     while (ActiveConnection* const first = moving ? next_settled(now, queue) : nullptr)
@@ -261,6 +256,27 @@ void FlowBalancer::begin_move(ActiveConnection& first, const FlowTable::Move& mo
             flows.table.set_queue(flow, move.to);
 }
 
+void FlowBalancer::senders_know(ActiveConnection& first, unsigned long now)
+{
+    PeerFlows& flows = *first.flows;
+    flows.known = true;
+    flows.quiet_since = now;
+    flows.drained = false;
+    // The backlog first: a packet that leaves the qdisc in between is then counted twice, not never.
+    const std::uint32_t backlog = shim_helper_netif_tx_backlog(interface_.dev(), flows.move.from);
+    flows.drained_at = backlog + interface_.tx[flows.move.from].accounted();
+    if (const ActiveConnection* const from = at(first, flows.move.from))
+        flows.last_sent = from->sent.load();
+}
+
+bool FlowBalancer::drained(PeerFlows& flows)
+{
+    if (!flows.drained)
+        flows.drained = static_cast<std::int32_t>(interface_.tx[flows.move.from].accounted() - flows.drained_at) >= 0 ||
+                        shim_helper_netif_tx_backlog(interface_.dev(), flows.move.from) == 0;
+    return flows.drained;
+}
+
 void FlowBalancer::end_move(ActiveConnection& first)
 {
     const FlowTable::Move move = std::exchange(first.flows->move, {});
@@ -276,10 +292,7 @@ bool FlowBalancer::settled(ActiveConnection& first, unsigned long now)
     PeerFlows& flows = *first.flows;
     if (!flows.move.flows || !flows.known)
         return false;
-    // Packets of these flows may still wait in the former queue's qdisc while it is stopped; waits for max_stopped_ms
-    // at most.
-    if (shim_netif_xmit_stopped(interface_.dev(), flows.move.from) &&
-        kernel::elapsed(flows.begun, now) <= kernel::milliseconds(max_stopped_ms)) {
+    if (!drained(flows) && kernel::elapsed(flows.begun, now) <= kernel::milliseconds(max_drain_ms)) {
         flows.quiet_since = now;
         return false;
     }

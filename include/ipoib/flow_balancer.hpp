@@ -39,6 +39,10 @@ struct PeerFlows {
     bool hold_is_over(unsigned long now) const TA_REQUIRES(path_lock);
     // All senders know of the move.
     bool known TA_GUARDED(path_lock) = false;
+    // The qdisc of the former queue has no packets of the moved flows any more when the queue's accounted() reaches
+    // drained_at, or the qdisc was empty since.
+    std::uint32_t drained_at TA_GUARDED(path_lock) = 0;
+    bool drained TA_GUARDED(path_lock) = false;
     // Time of the last packet on the former connection, in jiffies, and its number; time of the move's begin.
     unsigned long quiet_since TA_GUARDED(path_lock) = 0, begun TA_GUARDED(path_lock) = 0;
     std::uint32_t last_sent TA_GUARDED(path_lock) = 0;
@@ -51,8 +55,8 @@ class FlowBalancer {
 public:
     // Time for the peer to receive what has completed.
     static constexpr unsigned int settle_ms = 20;
-    // Time to wait for a moment in which the former queue is not stopped.
-    static constexpr unsigned int max_stopped_ms = 500;
+    // Time to wait for the qdisc of the former queue.
+    static constexpr unsigned int max_drain_ms = 500;
     // Packets that are held back, of all flows of a move. More wait in the stack for max_hold_ms after the move began,
     // and are dropped later.
     static constexpr unsigned int max_held = 64;
@@ -103,6 +107,10 @@ private:
     void hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, TxQueue& queue)
         TA_REQUIRES(kernel::transmit_lock, path_lock);
     void begin_move(ActiveConnection& first, const FlowTable::Move& move, unsigned long now) TA_REQUIRES(path_lock);
+    // Every sender knows of the move by now.
+    void senders_know(ActiveConnection& first, unsigned long now) TA_REQUIRES(path_lock);
+    // Returns true if the qdisc of the former queue has no packets of the move's flows any more.
+    bool drained(PeerFlows& flows) TA_REQUIRES(path_lock);
     void end_move(ActiveConnection& first) TA_REQUIRES(path_lock);
     // Returns true if the flows of the move may use their new connection.
     bool settled(ActiveConnection& first, unsigned long now) TA_REQUIRES(path_lock);

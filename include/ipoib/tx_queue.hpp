@@ -68,6 +68,8 @@ public:
         stop_stack();
         return true;
     }
+    // Bytes that account() was given; wraps.
+    std::uint32_t accounted() const { return accounted_.load_relaxed(); }
     // Rings the doorbells of ring and pool.
     void ring_doorbells() TA_REQUIRES(kernel::transmit_lock)
     {
@@ -82,7 +84,7 @@ public:
         if (!closed_.load() && outstanding() != 0)
             napi_.schedule();
     }
-    // Packets were freed; queued: their bytes as account() was given them, or those of silent connections.
+    // Packets were freed; queued: their bytes as account() was given them, or those that do not count any more.
     void finished(std::uint32_t count, std::uint64_t payload, std::uint32_t queued) TA_REQUIRES(kernel::transmit_poll);
     // Sends that are posted and not freed.
     unsigned int outstanding() const { return ring.index().used() + pool.used(); }

@@ -10,11 +10,13 @@
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
 #include <net/addrconf.h>
+#include <net/sch_generic.h>
 #include <rdma/ib_verbs.h>
 #include <shim/debugfs.h>
 #include <shim/ndo.h>
 #include <shim/netdevice.h>
 #include <shim/netlink.h>
+#include <shim/tx_queue.h>
 
 /*
  * Allocates a netdev whose private area begins with struct rdma_netdev. If the HCA has an rdma_netdev,
@@ -162,6 +164,17 @@ SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
 	netdev_for_each_mc_addr(entry, dev)
 		visit(context, entry->addr);
 	netif_addr_unlock_bh(dev);
+}
+
+/* The core may replace the qdisc, and some count on each processor. */
+SHIM unsigned int shim_helper_netif_tx_backlog(const struct net_device *dev, unsigned int queue)
+{
+	__u32 packets, bytes;
+
+	rcu_read_lock();
+	qdisc_qstats_qlen_backlog(rcu_dereference(netdev_get_tx_queue(dev, queue)->qdisc), &packets, &bytes);
+	rcu_read_unlock();
+	return bytes;
 }
 
 #ifdef SHIM_HAVE_EXTACK_BUFFER

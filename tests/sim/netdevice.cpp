@@ -216,6 +216,14 @@ bool shim_netif_xmit_stopped(const net_device* dev, unsigned int queue)
     world->scheduler.point();
     return dev->queues.at(queue).xoff();
 }
+unsigned int shim_helper_netif_tx_backlog(const net_device* dev, unsigned int queue)
+{
+    unsigned int bytes = 0;
+    for (const sk_buff* skb : dev->queues.at(queue).packets)
+        bytes += shim_skb_len(skb);
+    world->scheduler.point();
+    return bytes;
+}
 bool shim_netif_tx_queue_stopped(const net_device* dev, unsigned int queue)
 {
     world->scheduler.point();

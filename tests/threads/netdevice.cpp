@@ -111,6 +111,8 @@ bool shim_netif_xmit_stopped(const net_device* dev, unsigned int queue)
 {
     return shim_netif_tx_queue_stopped(dev, queue);
 }
+// Without a qdisc.
+unsigned int shim_helper_netif_tx_backlog(const net_device*, unsigned int) { return 0; }
 void shim_netif_tx_disable(net_device* dev)
 {
     for (TransmitQueue& queue : dev->queues) {

@@ -80,7 +80,7 @@ protected:
     int queued() { return world.dev().queued_bytes; }
 };
 
-TEST_F(SilentPeerTest, its_bytes_do_not_count_while_the_queue_is_stopped)
+TEST_F(SilentPeerTest, bytes_do_not_count_while_the_queue_is_stopped)
 {
     ib_qp* silent = connect(capable(1));
     ib_qp* other = connect(capable(2));
@@ -105,7 +105,7 @@ TEST_F(SilentPeerTest, its_bytes_do_not_count_while_the_queue_is_stopped)
     EXPECT_EQ(queued(), message);
 }
 
-TEST_F(SilentPeerTest, it_gets_a_quarter_of_the_pool_after_a_second)
+TEST_F(SilentPeerTest, silent_peer_gets_a_quarter_of_the_pool_after_a_second)
 {
     ib_qp* silent = connect(capable(1));
     const unsigned int share = interface().tx[0].pool.size() / 4;

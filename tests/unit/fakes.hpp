@@ -100,9 +100,9 @@ struct page_pool {
 
 struct TransmitQueue {
     bool stopped = true;
-    // Bytes that byte queue limits were given and that have not completed; and their minimum limit.
+    // Bytes that byte queue limits were given and that have not completed; their minimum limit; bytes in the qdisc.
     int queued_bytes = 0;
-    unsigned int min_limit = 0;
+    unsigned int min_limit = 0, backlog = 0;
     // More packets follow the last one, says the driver.
     bool more = false;
 };

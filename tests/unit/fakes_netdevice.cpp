@@ -203,6 +203,10 @@ bool shim_netif_xmit_stopped(const net_device* dev, unsigned int queue)
 {
     return shim_netif_tx_queue_stopped(dev, queue) || dev->limited;
 }
+unsigned int shim_helper_netif_tx_backlog(const net_device* dev, unsigned int queue)
+{
+    return dev->transmit_queues.at(queue).backlog;
+}
 void shim_netif_tx_disable(net_device* dev)
 {
     for (TransmitQueue& queue : dev->transmit_queues)

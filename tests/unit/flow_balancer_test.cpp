@@ -29,6 +29,11 @@ protected:
         for (std::size_t i = 1; i < world.qps.size(); ++i)
             world.complete_messages(*world.qps[i], world.qps[i]->outstanding.size());
     }
+    void backlog(unsigned int bytes)
+    {
+        for (auto& queue : world.dev().transmit_queues)
+            queue.backlog = bytes;
+    }
     // An interval in which flows up to count are busy.
     void interval(unsigned int count)
     {
@@ -191,24 +196,48 @@ TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_sends_of_the_former_c
     complete_all();
 }
 
-TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_while_the_former_queue_is_stopped)
+TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_the_backlog_of_the_former_queue)
 {
-    const unsigned int flow = begin_move();
-    bool& stopped = world.dev().transmit_queues[world.moves[0].from].stopped;
-    stopped = true;
+    backlog(300);
+    const unsigned int flow = begin_move(), from = world.moves[0].from;
+    // The qdisc sends what it had, and gets more for other flows.
     world.transmit(packet(flow, 101));
-    run_for(20);
-    EXPECT_TRUE(second_->outstanding.empty()) << "the stack may have earlier ones";
-    stopped = false;
-    run_for(5);
+    for (const std::size_t bytes : {196, 90}) {
+        run_for(10);
+        EXPECT_TRUE(second_->outstanding.empty()) << "there may be earlier ones";
+        world.transmit_on(from, packet(1 - flow, bytes));
+        world.complete_messages(*first_, 1);
+    }
+    run_for(10);
+    EXPECT_TRUE(second_->outstanding.empty()) << "294 of 300 bytes were sent";
+    world.transmit_on(from, packet(1 - flow, 2));
+    world.complete_messages(*first_, 1);
+    run_for(1);
+    EXPECT_TRUE(second_->outstanding.empty()) << "the peer is given time to receive them";
+    run_for(6);
     EXPECT_EQ(second_->outstanding.size(), 1U);
     complete_all();
 }
 
-TEST_F(FlowBalancerTest, move_waits_half_a_second_for_a_queue_that_is_always_stopped)
+TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_until_the_former_queue_was_empty_once)
 {
+    backlog(300);
     const unsigned int flow = begin_move();
-    world.dev().transmit_queues[world.moves[0].from].stopped = true;
+    world.transmit(packet(flow, 101));
+    run_for(20);
+    EXPECT_TRUE(second_->outstanding.empty());
+    backlog(0);
+    run_for(1);
+    backlog(300);
+    run_for(6);
+    EXPECT_EQ(second_->outstanding.size(), 1U);
+    complete_all();
+}
+
+TEST_F(FlowBalancerTest, move_waits_half_a_second_for_a_backlog)
+{
+    backlog(300);
+    const unsigned int flow = begin_move();
     world.transmit(packet(flow, 101));
     run_for(45);
     EXPECT_TRUE(second_->outstanding.empty());
