@@ -6,7 +6,6 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
 #include <kernel/log.hpp>
-#include <kernel/time.hpp>
 
 namespace ipoib {
 
@@ -38,7 +37,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
         interface_.pmtu.reject(skb, to.max_message - sizeof(Encapsulation));
         return;
     }
-    if (to.silent.load_relaxed() && to.outstanding() >= size() / silent_share) [[unlikely]]
+    if (to.silent.load_relaxed() && to.outstanding() >= silent_limit()) [[unlikely]]
         return drop(skb, SHIM_DROP_NEIGH_QUEUEFULL);
     // Connections have no offloads: a checksum that the stack left open, before the mode changed or for peers that need
     // none, is computed here.
@@ -54,7 +53,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     available_.consume_to(here + 1);
     const std::uint32_t number = to.sent.load_relaxed() + 1;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
-    slot.queued_bytes = to.silent.load_relaxed() ? 0 : bytes;
+    slot.queued_bytes = bytes;
     slot.connection = &to;
     slot.number = number;
     slot.seen = false;
@@ -75,7 +74,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     to.sent.store(number);
     shim_helper_skb_tx_timestamp(skb);
     log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
-    if (queue_.account(slot.queued_bytes, more))
+    if (queue_.account(bytes, more))
         ring_doorbell();
 }
 
@@ -122,10 +121,8 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
         free_slots_[available_.slot(head++)] = index;
         index = slot.previous;
     }
-    if (connection.discounted_since) [[unlikely]] {
-        connection.discounted_since = 0;
+    if (connection.silent.load_relaxed()) [[unlikely]]
         connection.silent.store(false);
-    }
     connection.completed.store(slots_[last].number);
     available_.produce(count);
     queue_.finished(count, payload, queued);
@@ -154,8 +151,6 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
 
 void RcSendPool::discount_silent()
 {
-    // Not 0.
-    const unsigned long now = shim_jiffies() | 1;
     std::uint32_t queued = 0;
     {
         // A sender gives a slot its bytes before BQL knows of them: the lock keeps such slots out.
@@ -164,11 +159,7 @@ void RcSendPool::discount_silent()
             Slot& slot = slots_[i];
             if (slot.queued_bytes == 0 || !std::exchange(slot.seen, true))
                 continue;
-            ActiveConnection& connection = *slot.connection;
-            if (!connection.discounted_since)
-                connection.discounted_since = now;
-            else if (kernel::elapsed(connection.discounted_since, now) > kernel::milliseconds(max_silence_ms))
-                connection.silent.store(true);
+            slot.connection->silent.store(true);
             queued += std::exchange(slot.queued_bytes, 0);
         }
     }

@@ -262,19 +262,21 @@ void FlowBalancer::senders_know(ActiveConnection& first, unsigned long now)
     flows.known = true;
     flows.quiet_since = now;
     flows.drained = false;
-    // The backlog first: a packet that leaves the qdisc in between is then counted twice, not never.
+    // The backlog first: a packet that is accounted for in between is then counted twice.
     const std::uint32_t backlog = shim_helper_netif_tx_backlog(interface_.dev(), flows.move.from);
-    flows.drained_at = backlog + interface_.tx[flows.move.from].accounted();
+    flows.drained_at = backlog + interface_.tx[flows.move.from].accounted.load_relaxed();
     if (const ActiveConnection* const from = at(first, flows.move.from))
         flows.last_sent = from->sent.load();
 }
 
 bool FlowBalancer::drained(PeerFlows& flows)
 {
-    if (!flows.drained)
-        flows.drained = static_cast<std::int32_t>(interface_.tx[flows.move.from].accounted() - flows.drained_at) >= 0 ||
-                        shim_helper_netif_tx_backlog(interface_.dev(), flows.move.from) == 0;
-    return flows.drained;
+    const unsigned int backlog = shim_helper_netif_tx_backlog(interface_.dev(), flows.move.from);
+    if (backlog == 0 ||
+        static_cast<std::int32_t>(interface_.tx[flows.move.from].accounted.load_relaxed() - flows.drained_at) >= 0)
+        flows.drained = true;
+    // Not every qdisc sends in order: while the queue is stopped, earlier packets may still wait.
+    return flows.drained && (backlog == 0 || !shim_netif_xmit_stopped(interface_.dev(), flows.move.from));
 }
 
 void FlowBalancer::end_move(ActiveConnection& first)

@@ -12,6 +12,20 @@
 
 namespace ipoib {
 
+namespace {
+
+// Reports that the queue was stopped or woken, and the fuller of ring and pool.
+void trace(const TxQueue& queue, const net_device* dev, const char* what)
+{
+    const std::uint32_t datagrams = queue.ring.index().used(), messages = queue.pool.used();
+    if (!queue.ring.has_space() || (queue.pool.has_space() && datagrams >= messages))
+        shim_trace_ring(dev, "send", what, datagrams, queue.ring.index().size());
+    else
+        shim_trace_ring(dev, "connected", what, messages, queue.pool.size());
+}
+
+} // namespace
+
 TxQueue::TxQueue(Interface& interface, unsigned int index)
     : ring(interface, *this), pool(interface, *this), interface_(interface), dev_(interface.dev()), index_(index),
       reap_(*this), silence_(*this), watch_(*this)
@@ -67,21 +81,12 @@ void TxQueue::empty()
 void TxQueue::stop_stack()
 {
     stops.add();
-    trace("stopped");
+    trace(*this, dev_, "stopped");
     shim_netif_tx_stop_queue(dev_, index_);
     // Pairs with the barrier in wake_stack(): either it sees the stopped queue, or the space it freed is seen here.
     shim_smp_mb();
     if (has_space())
         shim_netif_tx_start_queue(dev_, index_);
-}
-
-void TxQueue::trace(const char* what) const
-{
-    const std::uint32_t datagrams = ring.index().used(), messages = pool.used();
-    if (!ring.has_space() || (pool.has_space() && datagrams >= messages))
-        shim_trace_ring(dev_, "send", what, datagrams, ring.index().size());
-    else
-        shim_trace_ring(dev_, "connected", what, messages, pool.size());
 }
 
 void TxQueue::hold_stack()
@@ -109,7 +114,7 @@ void TxQueue::wake_stack()
     // Pairs with the barrier in hold_stack(): a queue that is seen stopped is seen held.
     shim_smp_mb();
     if (ring.half_free() && pool.half_free() && !held_.load() && !closed_.load()) {
-        trace("woken");
+        trace(*this, dev_, "woken");
         shim_netif_tx_wake_queue(dev_, index_);
     }
 }
@@ -124,7 +129,7 @@ void TxQueue::finished(std::uint32_t count, std::uint64_t payload, std::uint32_t
 
 bool TxQueue::prompt() const
 {
-    return outstanding() > prompt_sends_ || accounted_.load_relaxed() - finished_.load_relaxed() > prompt_bytes ||
+    return outstanding() > prompt_sends_ || accounted.load_relaxed() - finished_.load_relaxed() > prompt_bytes ||
            shim_netif_xmit_stopped(dev_, index_) || closed();
 }
 

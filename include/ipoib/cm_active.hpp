@@ -90,10 +90,7 @@ public:
 
     // Sends of the send pool: posted, and completed.
     kernel::Published<std::uint32_t> sent, completed;
-    // The poll's: since when RcSendPool::discount_silent() has discounted sends, none of which has completed. In
-    // jiffies; 0: it has not.
-    unsigned long discounted_since TA_GUARDED(kernel::transmit_poll) = 0;
-    // So for max_silence_ms. Until a send completes, new ones do not count for BQL, and are limited.
+    // RcSendPool::discount_silent() has discounted sends, and none has completed since. Written by the poll.
     kernel::Published<bool> silent;
     std::uint32_t last_slot TA_GUARDED(kernel::transmit_lock) = 0;
     // A post failed. The poster may hold the lock that ending the connection takes, so service() ends it.

@@ -39,8 +39,8 @@ struct PeerFlows {
     bool hold_is_over(unsigned long now) const TA_REQUIRES(path_lock);
     // All senders know of the move.
     bool known TA_GUARDED(path_lock) = false;
-    // The qdisc of the former queue has no packets of the moved flows any more when the queue's accounted() reaches
-    // drained_at, or the qdisc was empty since.
+    // The qdisc of the former queue, if it sends in order, has no packets of the moved flows any more when the queue's
+    // `accounted` reaches drained_at, or the qdisc was empty since.
     std::uint32_t drained_at TA_GUARDED(path_lock) = 0;
     bool drained TA_GUARDED(path_lock) = false;
     // Time of the last packet on the former connection, in jiffies, and its number; time of the move's begin.
@@ -109,7 +109,8 @@ private:
     void begin_move(ActiveConnection& first, const FlowTable::Move& move, unsigned long now) TA_REQUIRES(path_lock);
     // Every sender knows of the move by now.
     void senders_know(ActiveConnection& first, unsigned long now) TA_REQUIRES(path_lock);
-    // Returns true if the qdisc of the former queue has no packets of the move's flows any more.
+    // Returns true if the qdisc of the former queue should have no packets of the move's flows any more. A shared qdisc
+    // keeps the order itself.
     bool drained(PeerFlows& flows) TA_REQUIRES(path_lock);
     void end_move(ActiveConnection& first) TA_REQUIRES(path_lock);
     // Returns true if the flows of the move may use their new connection.

@@ -57,11 +57,8 @@ private:
     };
     // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
-    // A connection is silent if none of its sends completes for this time while they are discounted. It gets no more
-    // slots if it has 1 / silent_share of the pool.
-    static constexpr unsigned int max_silence_ms = 1000;
-    static constexpr std::uint32_t silent_share = 4;
-
+    // Slots that a silent connection may have: half of them must be free before a stopped queue is woken.
+    std::uint32_t silent_limit() const { return size() / 8 * 3; }
     void drop(sk_buff* skb, shim_drop reason);
 
     // Frees the connection's sends up to the one in slot last.

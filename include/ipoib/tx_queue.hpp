@@ -61,15 +61,13 @@ public:
     // if the doorbell must be rung now.
     bool account(unsigned int bytes, bool more) TA_REQUIRES(kernel::transmit_lock)
     {
-        accounted_.store(accounted_.load_relaxed() + bytes);
+        accounted.store(accounted.load_relaxed() + bytes);
         const bool ring_now = shim_netdev_tx_sent_queue(dev_, index_, bytes, more);
         if (has_space()) [[likely]]
             return ring_now;
         stop_stack();
         return true;
     }
-    // Bytes that account() was given; wraps.
-    std::uint32_t accounted() const { return accounted_.load_relaxed(); }
     // Rings the doorbells of ring and pool.
     void ring_doorbells() TA_REQUIRES(kernel::transmit_lock)
     {
@@ -113,8 +111,9 @@ public:
     unsigned int connections TA_GUARDED(path_lock) = 0;
     // Written by the poll.
     kernel::Counter packets, bytes, errors;
-    // Written under the transmit lock.
+    // Written under the transmit lock: stops of the netdev's queue; bytes that account() was given, which wrap.
     kernel::Counter stops;
+    kernel::Published<std::uint32_t> accounted;
 
 private:
     // Handles up to limit completions; returns their number. budget: NAPI's, 0 outside of softirqs.
@@ -122,8 +121,6 @@ private:
     bool has_space() const { return ring.has_space() && pool.has_space() && !held_.load(); }
     void stop_stack() TA_REQUIRES(kernel::transmit_lock);
     void wake_stack();
-    // Reports that the queue was stopped or woken, and the fuller of ring and pool.
-    void trace(const char* what) const;
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
     bool prompt() const;
     void reap();
@@ -146,8 +143,8 @@ private:
     kernel::Published<bool> held_;
     Completions completions_ TA_GUARDED(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll> napi_;
-    // Bytes of packets that were built, under the transmit lock; and freed or discounted, by the poll.
-    kernel::Published<std::uint32_t> accounted_, finished_;
+    // Bytes of packets that were freed or discounted, by the poll.
+    kernel::Published<std::uint32_t> finished_;
     // INVARIANT: while sends are outstanding, the completion queue is armed, or reap_ is queued, or the poll is
     // scheduled or runs.
     kernel::Published<bool> armed_, reap_queued_;

@@ -15,7 +15,7 @@ void shim_netif_tx_wake_queue(struct net_device *dev, unsigned int queue);
 bool shim_netif_tx_queue_stopped(const struct net_device *dev, unsigned int queue);
 /* Returns true if the queue is stopped by the driver or by byte queue limits. */
 bool shim_netif_xmit_stopped(const struct net_device *dev, unsigned int queue);
-/* Bytes in the qdisc of the queue, hard headers included; if several queues share a qdisc, those for all of them. */
+/* Bytes in the qdisc of the queue, hard headers included; 0 if several queues share one (root qdiscs without mq). */
 unsigned int shim_helper_netif_tx_backlog(const struct net_device *dev, unsigned int queue);
 /*
  * Stop, and wake, all transmit queues, those not in use included: the watchdog checks them, too. After stopping no

@@ -169,10 +169,13 @@ SHIM void shim_helper_netdev_for_each_mc_addr(struct net_device *dev,
 /* The core may replace the qdisc, and some count on each processor. */
 SHIM unsigned int shim_helper_netif_tx_backlog(const struct net_device *dev, unsigned int queue)
 {
-	__u32 packets, bytes;
+	__u32 packets, bytes = 0;
+	struct Qdisc *qdisc;
 
 	rcu_read_lock();
-	qdisc_qstats_qlen_backlog(rcu_dereference(netdev_get_tx_queue(dev, queue)->qdisc), &packets, &bytes);
+	qdisc = rcu_dereference(netdev_get_tx_queue(dev, queue)->qdisc);
+	if (qdisc->flags & TCQ_F_ONETXQUEUE)
+		qdisc_qstats_qlen_backlog(qdisc, &packets, &bytes);
 	rcu_read_unlock();
 	return bytes;
 }

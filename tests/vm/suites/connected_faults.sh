@@ -95,6 +95,7 @@ pings_beside_a_silent_peer() { # SENDERS BYTES
 test_silent_peer_does_not_delay_the_others() {
     pings_beside_a_silent_peer 1 60000
     pings_beside_a_silent_peer 10 4000
+    pings_beside_a_silent_peer 10 1000
     wait_for 20 reaches 1 10.0.0.3
 }
 
