@@ -92,6 +92,7 @@ pings_beside_a_silent_peer() { # SENDERS BYTES
     echo "# $1 senders of $2 bytes: the slowest answer of another peer took $slowest ms"
     [ "$slowest" -lt 1000 ]
 }
+may_fail_stock_silent_peer_does_not_delay_the_others='the queue is full of messages to the silent peer until the HCA gives up'
 test_silent_peer_does_not_delay_the_others() {
     pings_beside_a_silent_peer 1 60000
     pings_beside_a_silent_peer 10 4000
