@@ -38,7 +38,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
         return;
     }
     if (to.silent.load_relaxed() && to.outstanding() >= silent_limit()) [[unlikely]]
-        return drop(skb, SHIM_DROP_NEIGH_QUEUEFULL);
+        return interface_.drop(skb, SHIM_DROP_NEIGH_QUEUEFULL);
     // Connections have no offloads: a checksum that the stack left open, before the mode changed or for peers that need
     // none, is computed here.
     const bool plain = !shim_skb_gso_size(skb) &&
@@ -49,7 +49,7 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     const std::uint32_t index = ready ? free_slots_[available_.slot(here)] : 0;
     Slot& slot = slots_[index];
     if (!ready || !slot.map(interface_.ca(), skb, 0, sges_)) [[unlikely]]
-        return drop(skb, queue_.drop_reason());
+        return interface_.drop(skb, queue_.drop_reason());
     available_.consume_to(here + 1);
     const std::uint32_t number = to.sent.load_relaxed() + 1;
     slot.payload_bytes = bytes - sizeof(Encapsulation);
@@ -76,12 +76,6 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     log_connected_data(interface_.dev(), "sending packet: length %u, connection to qpn 0x%06x", bytes, to.peer.qpn());
     if (queue_.account(bytes, more))
         ring_doorbell();
-}
-
-void RcSendPool::drop(sk_buff* skb, shim_drop reason)
-{
-    interface_.tx_dropped.add();
-    shim_kfree_skb_reason(skb, reason);
 }
 
 void RcSendPool::ring_doorbell()

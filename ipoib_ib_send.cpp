@@ -181,11 +181,7 @@ bool UdSendRing::map_segments(Segmenter& segmenter, std::uint32_t count)
         ring_doorbell();
 }
 
-void UdSendRing::drop(sk_buff* skb)
-{
-    interface_.tx_dropped.add();
-    shim_kfree_skb_reason(skb, queue_.drop_reason());
-}
+void UdSendRing::drop(sk_buff* skb) { interface_.drop(skb, queue_.drop_reason()); }
 
 void UdSendRing::ring_doorbell()
 {

@@ -9,10 +9,8 @@ Requeuer::Requeuer(Interface& interface) : interface_(interface), packets_(*this
 
 void Requeuer::push(sk_buff* skb)
 {
-    if (packets_.push(skb, max_packets))
-        return;
-    interface_.tx_dropped.add();
-    shim_kfree_skb_reason(skb, SHIM_DROP_FULL_RING);
+    if (!packets_.push(skb, max_packets))
+        interface_.drop(skb, SHIM_DROP_FULL_RING);
 }
 
 void Requeuer::stop() { interface_.tx_dropped.add(packets_.stop()); }

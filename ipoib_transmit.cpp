@@ -32,8 +32,7 @@ void Interface::transmit(sk_buff* skb)
 {
     TxQueue& queue = tx[rdma_netdev.present() ? 0 : shim_skb_get_queue_mapping(skb)];
     if (shim_skb_headlen(skb) < sizeof(HardHeader)) [[unlikely]] {
-        tx_dropped.add();
-        shim_kfree_skb_reason(skb, SHIM_DROP_HDR_TRUNC);
+        drop(skb, SHIM_DROP_HDR_TRUNC);
     } else {
         // The tables below read it before they pull it.
         const HardHeader& header = header_of(skb);
@@ -41,8 +40,7 @@ void Interface::transmit(sk_buff* skb)
         if (destination == Destination::neighbour) [[likely]] {
             paths.send(skb, header.destination, queue);
         } else if (destination == Destination::none) {
-            tx_dropped.add();
-            shim_kfree_skb_reason(skb, SHIM_DROP_UNHANDLED_PROTO);
+            drop(skb, SHIM_DROP_UNHANDLED_PROTO);
         } else if (queue.index() != 0) {
             requeuer.push(skb);
         } else if (destination == Destination::group) {

@@ -75,6 +75,12 @@ public:
     // Passes packets that waited for a path, group or connection to dev_queue_xmit(). CONTEXT: process or softirq,
     // without the path lock or a transmit lock.
     void resubmit(kernel::PacketQueue& packets) TA_EXCLUDES(path_lock);
+    // Frees a packet and counts it in tx_dropped. CONTEXT: any.
+    void drop(sk_buff* skb, shim_drop reason)
+    {
+        tx_dropped.add();
+        shim_kfree_skb_reason(skb, reason);
+    }
     // queue: the netdev's number of the queue that does not send. CONTEXT: any.
     void tx_timed_out(unsigned int queue);
     // Sets the GUID, also its children's. -EBUSY: it is up. -EINVAL: other bytes of the address differ, or the GUID is

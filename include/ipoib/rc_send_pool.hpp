@@ -59,7 +59,6 @@ private:
     static constexpr std::uint32_t signal_interval = 16;
     // Slots that a silent connection may have: half of them must be free before a stopped queue is woken.
     std::uint32_t silent_limit() const { return size() / 8 * 3; }
-    void drop(sk_buff* skb, shim_drop reason);
 
     // Frees the connection's sends up to the one in slot last.
     void finish(ActiveConnection& connection, std::uint32_t last, int budget) TA_REQUIRES(kernel::transmit_poll);
