@@ -103,6 +103,11 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 
 	if (pkey_index < 0)
 		return;
+	/* All MADs are of one size. ib_mad posts no other receive for one that fails. */
+	if (qp->ib.qp_type != IB_QPT_UD && h->payload_bytes != FABRIC_MAD_BYTES) {
+		COUNT(slot, drop_length);
+		return;
+	}
 	if (qp->ib.qp_type == IB_QPT_UD && soft_every(READ_ONCE(slot->drop_every), &slot->dropped_of)) {
 		COUNT(slot, drop_fault);
 		return;
@@ -139,8 +144,10 @@ static void receive_group(struct soft_slot *slot, struct soft_hca *hca, const st
 
 	hlist_for_each_entry_rcu(group, soft_groups_like(hca, frame->headers->dgid), entry)
 	{
-		if (!memcmp(&group->mgid, frame->headers->dgid, sizeof(group->mgid)))
-			receive(slot, group->qp, frame, burst);
+		if (memcmp(&group->mgid, frame->headers->dgid, sizeof(group->mgid)))
+			continue;
+		receive(slot, group->qp, frame, burst);
+		burst->frames++;
 	}
 }
 
@@ -155,7 +162,10 @@ static void arrive(struct soft_slot *slot, const struct frame *frame, struct bur
 		return;
 	}
 	if (h->dlid >= FABRIC_FIRST_MULTICAST_LID && h->dlid != FABRIC_PERMISSIVE_LID) {
-		receive_group(slot, hca, frame, burst);
+		if (fabric_transport_of(h->opcode) == FABRIC_DATAGRAM)
+			receive_group(slot, hca, frame, burst);
+		else
+			COUNT(slot, drop_no_qp);
 		return;
 	}
 	if (h->destination_qpn == 0)
@@ -346,17 +356,22 @@ void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *heade
 	soft_burst_end(&burst);
 }
 
-void soft_flush_receives(struct soft_qp *qp, struct burst *burst)
+bool soft_flush_receives(struct soft_qp *qp, struct burst *burst)
 {
 	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
 	unsigned long flags;
+	bool more;
+	int i;
 
 	spin_lock_irqsave(&qp->rq_lock, flags);
-	while (qp->rq_head != qp->rq_tail) {
+	for (i = 0; i < SOFT_BURST && qp->rq_head != qp->rq_tail; i++) {
 		wc.wr_id = qp->rq[qp->rq_tail++ % qp->rq_size].wr_id;
 		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, false, &burst->due);
 	}
+	more = qp->rq_head != qp->rq_tail;
 	spin_unlock_irqrestore(&qp->rq_lock, flags);
+	burst->frames += i;
+	return more;
 }
 
 static bool completion_is_lost(struct soft_qp *qp, enum ib_wc_status status)
@@ -382,11 +397,12 @@ static bool step(struct soft_qp *qp, struct burst *burst)
 		return soft_rc_step(qp, burst);
 	if (state == IB_QPS_ERR) {
 		soft_flush_message(qp, burst);
-		soft_flush_receives(qp, burst);
+		if (soft_flush_receives(qp, burst))
+			return true;
 	}
 	if (state != IB_QPS_RTS && state != IB_QPS_ERR && state != IB_QPS_SQE)
 		return false;
-	/* Pairs with the lock in post_send(): counted sends are filled in. */
+	/* Pairs with record_send(): counted sends are filled in. */
 	if (smp_load_acquire(&qp->sq_head) == qp->sq_tail)
 		return false;
 	send = &qp->sq[qp->sq_tail % qp->sq_size];
@@ -452,7 +468,10 @@ static void engine_run(unsigned long data)
 			soft_engine_kick(qp);
 	}
 	soft_burst_end(&burst);
-	if (unlikely(wait_ns) && !list_empty_careful(&hca->active))
+	/* The last queue pair may have needed the rest of the burst without having more to do. */
+	if (burst.frames >= limit && !list_empty_careful(&hca->active))
+		tasklet_schedule(&hca->engine);
+	else if (unlikely(wait_ns) && !list_empty_careful(&hca->active))
 		hrtimer_start(&hca->delay, ns_to_ktime(wait_ns), HRTIMER_MODE_REL_SOFT);
 }
 

@@ -61,8 +61,8 @@ void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum i
 enum ib_wc_status soft_execute(struct soft_qp *qp, const struct soft_send *send, struct burst *burst);
 /* The queue pair leaves service; its engine flushes it. */
 void soft_break_off(struct soft_qp *qp);
-/* Completes all receives as flushed. */
-void soft_flush_receives(struct soft_qp *qp, struct burst *burst);
+/* Completes receives as flushed, up to SOFT_BURST. Returns true if there are more. */
+bool soft_flush_receives(struct soft_qp *qp, struct burst *burst);
 /* Memory of a queue pair's receives belongs to this domain. */
 static inline const struct ib_pd *soft_recv_pd(const struct soft_qp *qp)
 {
@@ -165,6 +165,11 @@ enum ib_wc_status soft_uc_execute(struct soft_qp *qp, struct soft_send *send, bo
 void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst);
 
 /* responder.c: parts of both kinds of connections, under rq_lock. */
+/*
+ * Returns true if an arriving request may be executed: the state may have changed since the packet was admitted, and a
+ * flush of the receives have begun. Under rq_lock.
+ */
+bool soft_takes_requests(const struct soft_qp *qp);
 bool soft_take_receive(struct soft_qp *qp);
 void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h, u32 bytes,
 			   enum ib_wc_status status, struct burst *burst);

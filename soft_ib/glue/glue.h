@@ -238,6 +238,8 @@ struct soft_connection {
 	struct fabric_responder responder;
 	struct soft_recv recv;
 	bool recv_taken, killed, last_told, established_told;
+	/* A request was refused, or failed: the queue pair is going to ERROR, and executes no more of them. */
+	bool refused;
 	/* Message in progress, if it is an RDMA WRITE: the peer's view of this memory. */
 	struct ib_sge written;
 	/* Reads to be answered, oldest first; one is being answered. */

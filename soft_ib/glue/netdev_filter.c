@@ -201,6 +201,10 @@ bool soft_filter_receive(struct soft_slot *slot, struct soft_qp *qp, const struc
 		COUNT(slot, drop_pkey);
 		return true;
 	}
+	if (READ_ONCE(qp->qkey) != h->qkey) {
+		COUNT(slot, drop_qkey);
+		return true;
+	}
 	if (soft_every(READ_ONCE(slot->drop_every), &slot->dropped_of)) {
 		COUNT(slot, drop_fault);
 		return true;

@@ -194,7 +194,8 @@ static int record_send(struct soft_qp *qp, const struct ib_send_wr *wr, const st
 	if (!soft_is_connected(qp))
 		fill_headers(qp, ud_wr(wr), send->bytes, &send->headers);
 	send->headers.solicited = wr->send_flags & IB_SEND_SOLICITED;
-	qp->sq_head++;
+	/* Pairs with the load in the engine's step(), which does not take the lock. */
+	smp_store_release(&qp->sq_head, qp->sq_head + 1);
 	COUNT(qp->hca->slot, send_wr);
 	return 0;
 }

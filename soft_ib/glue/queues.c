@@ -301,6 +301,9 @@ void soft_set_route(struct fabric_headers *h, const struct rdma_ah_attr *attr, c
 		h->flow_label = grh->flow_label;
 		memcpy(h->dgid, &grh->dgid, sizeof(h->dgid));
 		memcpy(h->sgid, sgid.raw, sizeof(h->sgid));
+	} else {
+		memset(h->dgid, 0, sizeof(h->dgid));
+		memset(h->sgid, 0, sizeof(h->sgid));
 	}
 }
 

@@ -174,6 +174,9 @@ static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 	u32 before = qp->rc.requester.unacknowledged;
 	struct soft_send *send;
 
+	/* All that is left is flushed. */
+	if (unlikely(READ_ONCE(qp->state) == IB_QPS_ERR))
+		return;
 	while (qp->sq_tail != qp->sq_head && !(qp->rc.carrying && qp->sq_tail == qp->rc.carried)) {
 		send = send_at(qp, qp->sq_tail);
 		if (unlikely(send->status)) {
@@ -233,21 +236,29 @@ static enum hrtimer_restart timer_over(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Completes all sends: the first with the failure, if there is one, the rest as flushed. */
-static void flush_sends(struct soft_qp *qp, struct burst *burst)
+/*
+ * Completes sends, up to SOFT_BURST: the first with the failure, if there is one, the rest as flushed. Returns true if
+ * there are more.
+ */
+static bool flush_sends(struct soft_qp *qp, struct burst *burst)
 {
 	enum ib_wc_status status = qp->rc.failure ?: IB_WC_WR_FLUSH_ERR;
 	unsigned long flags;
+	bool more;
+	int i;
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
-	while (qp->sq_tail != qp->sq_head) {
+	for (i = 0; i < SOFT_BURST && qp->sq_tail != qp->sq_head; i++) {
 		soft_complete_send(qp, send_at(qp, qp->sq_tail), status, burst);
 		WRITE_ONCE(qp->sq_tail, qp->sq_tail + 1);
 		status = IB_WC_WR_FLUSH_ERR;
 	}
 	qp->rc.sq_next = qp->sq_tail;
 	qp->rc.failure = IB_WC_SUCCESS;
+	more = qp->sq_tail != qp->sq_head;
 	spin_unlock_irqrestore(&qp->sq_lock, flags);
+	burst->frames += i;
+	return more;
 }
 
 void soft_flush_message(struct soft_qp *qp, struct burst *burst)
@@ -289,16 +300,18 @@ static struct soft_send *choose_send(struct soft_qp *qp, u32 *index, struct burs
 	return NULL;
 }
 
-/* Flushes a queue pair that has failed; false: it has not. */
-static bool flush_failed(struct soft_qp *qp, struct burst *burst)
+/* Flushes a queue pair that has failed; false: it has not. more: not all is flushed. */
+static bool flush_failed(struct soft_qp *qp, struct burst *burst, bool *more)
 {
 	if (READ_ONCE(qp->rc.failure))
 		WRITE_ONCE(qp->state, IB_QPS_ERR);
 	if (READ_ONCE(qp->state) != IB_QPS_ERR)
 		return false;
-	flush_sends(qp, burst);
+	*more = flush_sends(qp, burst);
+	if (*more)
+		return true;
 	soft_flush_message(qp, burst);
-	soft_flush_receives(qp, burst);
+	*more = soft_flush_receives(qp, burst);
 	return true;
 }
 
@@ -332,11 +345,11 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	struct fabric_headers h;
 	struct soft_send *send;
 	unsigned long flags;
-	bool again;
+	bool again, more;
 	u32 index;
 
-	if (flush_failed(qp, burst))
-		return false;
+	if (flush_failed(qp, burst, &more))
+		return more;
 	if (READ_ONCE(qp->rc.reading_count) && soft_rdma_answer(qp, burst))
 		return true;
 	if (READ_ONCE(qp->state) != IB_QPS_RTS)

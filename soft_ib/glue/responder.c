@@ -82,6 +82,13 @@ void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const str
 		COUNT(slot, drop_length);
 }
 
+bool soft_takes_requests(const struct soft_qp *qp)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	return !qp->rc.refused && (state == IB_QPS_RTR || state == IB_QPS_RTS || state == IB_QPS_SQE);
+}
+
 bool soft_is_established(struct soft_qp *qp)
 {
 	struct soft_connection *rc = &qp->rc;
@@ -168,12 +175,17 @@ void soft_rc_request_arrived(struct soft_slot *slot, struct soft_qp *qp, const s
 	bool established;
 
 	spin_lock_irqsave(&qp->rq_lock, flags);
+	if (!soft_takes_requests(qp)) {
+		spin_unlock_irqrestore(&qp->rq_lock, flags);
+		return;
+	}
 	if (READ_ONCE(qp->rc.killed)) {
 		answer = fabric_responder_nak(&qp->rc.responder, FABRIC_NAK_REMOTE_OPERATION);
 		verdict = FABRIC_REFUSE;
 	} else {
 		verdict = execute(slot, qp, frame, &answer, burst);
 	}
+	qp->rc.refused = verdict == FABRIC_REFUSE;
 	established = soft_is_established(qp);
 	verdict = hold_back(qp, verdict, answer);
 	spin_unlock_irqrestore(&qp->rq_lock, flags);

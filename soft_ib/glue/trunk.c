@@ -22,6 +22,8 @@ enum {
 	SILENCE_MS = 5000,
 	/* More than a link holds: later frames are dropped, as by a switch without credits. */
 	MAX_QUEUED = 4096,
+	/* Packets sent by one run of a trunk's tasklet. */
+	MAX_DRAINED = 64,
 };
 
 enum kind { KIND_HELLO = 1, KIND_FRAME = 2, KIND_MASK = 3 };
@@ -67,12 +69,16 @@ static void send(struct sk_buff *skb)
 		dev_queue_xmit(skb);
 }
 
-static void drain(unsigned long trunk)
+static void drain(unsigned long data)
 {
+	struct trunk *trunk = (struct trunk *)data;
 	struct sk_buff *skb;
+	unsigned int sent = 0;
 
-	while ((skb = skb_dequeue(&((struct trunk *)trunk)->queued)))
+	while (sent++ < MAX_DRAINED && (skb = skb_dequeue(&trunk->queued)))
 		send(skb);
+	if (!skb_queue_empty_lockless(&trunk->queued))
+		tasklet_schedule(&trunk->drainer);
 }
 
 static void queue_frame(struct trunk *trunk, const struct frame *frame)

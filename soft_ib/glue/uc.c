@@ -82,12 +82,17 @@ void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	if (!soft_admit_connected(slot, qp, frame->headers))
 		return;
 	spin_lock_irqsave(&qp->rq_lock, flags);
+	if (!soft_takes_requests(qp)) {
+		spin_unlock_irqrestore(&qp->rq_lock, flags);
+		return;
+	}
 	in_message = responder->in_message;
 	if (fabric_responder_look_unreliable(responder, frame->headers, qp->rc.mtu) == FABRIC_TAKE) {
 		/* A new message ends the one of which the last packet is missing. */
 		if (in_message && fabric_begins(frame->headers->opcode))
 			COUNT(slot, drop_message);
 		works = take(slot, qp, frame, burst);
+		qp->rc.refused = !works;
 	} else if (in_message) {
 		COUNT(slot, drop_message);
 	}

@@ -21,7 +21,7 @@ GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_COMP_CHANNEL, CREATE_CQ, POLL_CQ
     QUERY_QP, MODIFY_QP, POST_SEND, POST_RECV, ATTACH_MCAST = 0, 3, 9, 13, 17, 18, 21, 23, 24, 25, 26, 28, 29, 30
 OPERATIONS = {"write": 0, "write-immediate": 1, "send": 2, "send-immediate": 3, "read": 4}
 # IB_QPT_*
-RC, UD = 2, 4
+RC, UC, UD = 2, 3, 4
 RESET, INIT, RTR, RTS, SQD, ERROR = 0, 1, 2, 3, 4, 6
 # IB_QP_*: bits of attributes.
 PKEY_INDEX, QKEY, PATH_MTU, RNR_TIMER, SQ_PSN = 1 << 4, 1 << 6, 1 << 8, 1 << 15, 1 << 16
@@ -84,15 +84,16 @@ class Region:
 
 
 class Qp:
-    def __init__(self, hca, access, kind=RC):
+    def __init__(self, hca, access, kind=RC, size=32):
         self.hca, self.access = hca, access
-        body = struct.pack("QIIIIIIIIIBBBB", 0, hca.domain, hca.cq, hca.cq, 0, 32, 32, 3, 3, 0, 1, kind, 0, 0)
+        body = struct.pack("QIIIIIIIIIBBBB", 0, hca.domain, hca.cq, hca.cq, 0, size, size, 3, 3, 0, 1, kind, 0, 0)
         self.handle, self.number = struct.unpack_from("II", hca.command(CREATE_QP, body, 32))
 
     def modify(self, state, mask, peer=None, pkey_index=0, path_mtu=4, rnr_timer=12, timeout=15, retries=7,
-               rnr_retries=7):
-        """Without a state (None) only the attributes of the mask."""
-        dest = struct.pack("16xIHHBBBBBBBB", 0, peer.hca.lid if peer else 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
+               rnr_retries=7, group=None):
+        """Without a state (None) only the attributes of the mask. group: the MGID and LID of the peer's path."""
+        mgid, lid = group or (bytes(16), peer.hca.lid if peer else 0)
+        dest = struct.pack("16sIHHBBBBBBBB", mgid, 0, lid, 0, 0, 0, 0, 0, 0, 0, bool(group), 1)
         body = dest + bytes(32) + struct.pack("IIIIIII", self.handle, mask | (state is not None), 0, 0, 0,
                                               peer.number if peer else 0, self.access)
         body += struct.pack("HHBBBBBBBBBBBBBB2x", pkey_index, 0, state or 0, 0, path_mtu, 0, 0, 4, 4, rnr_timer, 1,

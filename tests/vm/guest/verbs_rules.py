@@ -10,13 +10,15 @@ import select
 import struct
 import time
 
-from verbs import CREATE_CQ, CREATE_QP, LOCAL_WRITE, PATH_MTU, PKEY_INDEX, POST_SEND, QKEY, RESET, RNR_TIMER, RTR, \
-    RTS, INIT, SIGNALED, SQ_PSN, SQD, UD, Hca, Qp, Region
+from verbs import ATTACH_MCAST, CREATE_CQ, CREATE_QP, ERROR, INIT, LOCAL_WRITE, PATH_MTU, PKEY_INDEX, POST_SEND, QKEY, \
+    REMOTE_READ, RESET, RNR_TIMER, RTR, RTS, SIGNALED, SQ_PSN, SQD, UC, UD, Hca, Qp, Region
 
 # IB_USER_VERBS_CMD_*
 CREATE_AH, CREATE_SRQ, MODIFY_SRQ = 5, 32, 33
 EXTENDED = 1 << 31
 COMM_EST = 4
+# A group of no subnet manager, with the LID of the broadcast group.
+GROUP, GROUP_LID = bytes([0xff, 0x12] + 13 * [0] + [0x99]), 0xc000
 
 
 def pair():
@@ -30,6 +32,11 @@ def pair():
 def counter(hca, name):
     with open(f"/sys/kernel/debug/soft_ib/{hca}/counters", encoding="ascii") as file:
         return next(int(line.split()[1]) for line in file if line.split()[0] == name)
+
+
+def knob(hca, name, value):
+    with open(f"/sys/kernel/debug/soft_ib/{hca}/{name}", "w", encoding="ascii") as file:
+        file.write(str(value))
 
 
 def await_count(hca, name, least):
@@ -86,6 +93,18 @@ def datagrams(hca):
     return qp
 
 
+def address(qp, lid, group=None, domain=None):
+    """The handle of an address handle."""
+    path = struct.pack("16sIBBBxHBBBBBx", group or bytes(16), 0, 0, 0, 0, lid, 0, 0, 0, bool(group), 1)
+    body = struct.pack("QII", 0, domain or qp.hca.domain, 0) + path
+    return struct.unpack("I", qp.hca.command(CREATE_AH, body, 4))[0]
+
+
+def send_datagram(qp, number, to, qpn=0xffffff):
+    work = struct.pack("QIIII", number, 0, 2, SIGNALED, 0) + struct.pack("IIII16x", to, qpn, 0, 0)
+    qp.post(POST_SEND, work, [])
+
+
 def qkey():
     datagrams(Hca("soft_ib0")).modify(None, QKEY)
 
@@ -96,11 +115,7 @@ def qkey():
 def address_of_another_domain(other):
     near = Hca("soft_ib0")
     qp = datagrams(near)
-    path = struct.pack("16xIBBBxHBBBBBx", 0, 0, 0, 0, near.lid, 0, 0, 0, 0, 1)
-    body = struct.pack("QII", 0, near.new_domain() if other else near.domain, 0) + path
-    handle, = struct.unpack("I", near.command(CREATE_AH, body, 4))
-    work = struct.pack("QIIII", 1, 0, 2, SIGNALED, 0) + struct.pack("IIII16x", handle, qp.number, 0, 0)
-    qp.post(POST_SEND, work, [])
+    send_datagram(qp, 1, address(qp, near.lid, domain=near.new_domain() if other else None), qp.number)
 
 
 def three_send_elements():
@@ -194,6 +209,88 @@ def late_nak():
     return flushed
 
 
+def refused_behind_a_read():
+    """A message that is longer than its receive, behind a read whose response waits for a link without credits: the
+    packets arrive again and again."""
+    mine, theirs = Qp(Hca("soft_ib0"), LOCAL_WRITE), Qp(Hca("soft_ib1"), LOCAL_WRITE | REMOTE_READ)
+    theirs.connect(mine)
+    mine.initialise()
+    mine.hear(theirs)
+    mine.speak(timeout=12)
+    data, place = Region(mine.hca, bytes(4096), LOCAL_WRITE), Region(theirs.hca, bytes(3000), LOCAL_WRITE)
+    for number in (1, 2):
+        theirs.receive(number, [(place.address, 3000, place.key)])
+    before = counter(0, "rc_sent_again")
+    knob(1, "hold_sends", 1)
+    try:
+        mine.send(1, "read", [])
+        mine.send(2, "send", [(data.address, 4096, data.key)])
+        await_count(0, "rc_sent_again", before + 6)
+    finally:
+        knob(1, "hold_sends", 0)
+    return all_done(theirs.hca)
+
+
+def all_done(hca):
+    """Work requests and statuses of all that completes until nothing does for half a second."""
+    done, deadline = [], time.monotonic() + 0.5
+    while time.monotonic() < deadline:
+        for work, how, _ in hca.poll():
+            done.append(f"{work} {how}")
+            deadline = time.monotonic() + 0.5
+    return ", ".join(done)
+
+
+def flushed_in_order():
+    """A queue pair that fails with full queues, each of which is flushed in several bursts of the HCA's."""
+    stranger, _ = pair()
+    failing = Qp(Hca("soft_ib1", 256), LOCAL_WRITE, size=100)
+    # Which does not answer: its peer is another one.
+    failing.connect(stranger)
+    for number in range(100):
+        failing.receive(1000 + number, [])
+        failing.send(number, "send", [])
+    failing.modify(ERROR, 0)
+    done = all_done(failing.hca).split(", ")
+    receives, sends = ([d for d in done if (int(d.split()[0]) >= 1000) == of] for of in (True, False))
+    right = [f"{1000 + number} flushed" for number in range(100)], [f"{number} flushed" for number in range(100)]
+    return "same" if (receives, sends) == right else f"{receives} {sends}"
+
+
+def group_member():
+    """A datagram queue pair with Q_Key 0 that is a member of the group, and its memory for a datagram's GRH."""
+    member = datagrams(Hca("soft_ib1"))
+    member.hca.command(ATTACH_MCAST, GROUP + struct.pack("IHH", member.handle, GROUP_LID, 0), 0)
+    return member, Region(member.hca, bytes(40), LOCAL_WRITE)
+
+
+def connection_to_a_group():
+    """A message of an unreliable connection whose path is that of a group; then a datagram to the group."""
+    (member, place), other = group_member(), datagrams(Hca("soft_ib0"))
+    member.receive(1, [(place.address, 40, place.key)])
+    sender = Qp(Hca("soft_ib0"), LOCAL_WRITE, UC)
+    sender.initialise()
+    sender.modify(RTR, 1 << 7 | PATH_MTU | 1 << 12 | 1 << 20, group=(GROUP, GROUP_LID))
+    sender.modify(RTS, SQ_PSN)
+    sender.send(1, "send", [])
+    results = [status(sender.hca), status(member.hca, 0.3)]
+    send_datagram(other, 2, address(other, GROUP_LID, GROUP))
+    return " ".join([*results, status(member.hca)])
+
+
+def group_without_grh():
+    """Datagrams to the group from all slots of a queue, then from the same slots to its LID without a GRH."""
+    (member, place), sender = group_member(), datagrams(Hca("soft_ib0"))
+    results = []
+    for group in (GROUP, None):
+        member.receive(1, [(place.address, 40, place.key)])
+        for number in range(32):
+            send_datagram(sender, number, address(sender, GROUP_LID, group))
+            status(sender.hca)
+        results.append(status(member.hca, 0.5))
+    return " ".join(results)
+
+
 CASES = {
     "psn-in-rts": lambda: modified_in_rts(SQ_PSN),
     "path-mtu-in-rts": lambda: modified_in_rts(PATH_MTU),
@@ -221,6 +318,10 @@ CASES = {
     "communication-established": communication_established,
     "other-source": other_source,
     "late-nak": late_nak,
+    "refused-behind-a-read": refused_behind_a_read,
+    "flushed-in-order": flushed_in_order,
+    "connection-to-a-group": connection_to_a_group,
+    "group-without-grh": group_without_grh,
 }
 
 

@@ -80,6 +80,17 @@ test_oversized_frames_are_counted_and_dropped() {
     still_works
 }
 
+# ib_mad has 512 receives, and posts no other for one that completes with an error.
+test_management_datagrams_of_other_lengths_are_dropped() {
+    local before lengths=(1 255 257 1024)
+    before=$(counter 2 drop_length)
+    for _ in $(seq 150); do
+        for bytes in "${lengths[@]}"; do knob 2 inject "dqpn=1 sqpn=1 qkey=0x80010000 slid=1 bytes=$bytes"; done
+    done
+    [ $(($(counter 2 drop_length) - before)) -ge 600 ]
+    perfquery "$(lid 2)" >/run/ports || fail "$(cat /run/ports)"
+}
+
 test_random_frames_do_no_harm() {
     local i before
     seen() { echo $(($(statistic 2 rx_packets) + $(all_dropped))); }

@@ -284,6 +284,13 @@ test_packets_from_other_ports_are_dropped() {
     outcome 'no-answer success' other-source
     grew_by 2 drop_source "$dropped" 1
 }
+# A second completion would free a buffer twice.
+test_refused_message_completes_its_receive_once() { outcome '1 length, 2 flushed' refused-behind-a-read; }
+test_full_queues_are_flushed_in_order() { outcome same flushed-in-order; }
+test_groups_receive_datagrams_with_a_grh_only() {
+    outcome 'success - success' connection-to-a-group
+    outcome 'success -' group-without-grh
+}
 test_receives_of_4_gib_take_messages() { outcome 'success same' huge-receive; }
 test_address_handles_of_other_domains_are_refused() {
     outcome accepted address
