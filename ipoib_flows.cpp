@@ -99,8 +99,9 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
         return;
     }
     send_over(*connection, skb, queue, shim_netdev_xmit_more());
-    // The stack had queued it before it knew of the move.
+    // The stack had queued it before it knew of the move; or place() changed the flow's queue at the same time.
     if (moves) {
+        flows->table.set_queue(FlowTable::flow_of(shim_skb_get_hash(skb)), flows->move.to);
         flows->quiet_since = shim_jiffies();
         flows->last_sent = connection->sent.load_relaxed();
     }
@@ -109,14 +110,19 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
 void FlowBalancer::hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, TxQueue& queue)
 {
     const bool over = flows.hold_is_over(shim_jiffies());
-    if (over && to.waiting.length() >= max_held) {
+    if (to.waiting.length() >= (over ? max_held : 2 * max_held)) {
         interface_.paths.dropped.add();
         shim_kfree_skb_reason(skb, SHIM_DROP_NEIGH_QUEUEFULL);
-        return;
+    } else {
+        to.waiting.append(skb);
     }
-    to.waiting.append(skb);
-    if (to.waiting.length() >= max_held && !over && !std::exchange(flows.holds, true))
+    if (to.waiting.length() < max_held || over)
+        return;
+    if (!std::exchange(flows.holds, true))
         queue.hold_stack();
+    else
+        // A poll that had decided to wake the queue before it was held woke it afterwards.
+        shim_netif_tx_stop_queue(interface_.dev(), queue.index());
 }
 
 // Connections

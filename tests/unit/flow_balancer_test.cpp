@@ -62,13 +62,11 @@ protected:
         world.reply(id_);
         second_ = world.qps.back();
         world.moves.clear();
-        for (int i = 0; i < 30; ++i) {
+        for (int i = 0; i < 30 && world.moves.empty(); ++i) {
+            complete_all();
             world.transmit(packet(0, large));
             world.transmit(packet(1, large));
             world.advance(1);
-            if (!world.moves.empty())
-                break;
-            complete_all();
         }
         EXPECT_EQ(world.moves.size(), 1U);
         world.complete_messages(*first_, first_->outstanding.size());
@@ -76,8 +74,7 @@ protected:
     }
     std::size_t last_size() { return world.sent.back().bytes.size() - 4; }
 
-    ib_qp* first_ = nullptr;
-    ib_qp* second_ = nullptr;
+    ib_qp *first_ = nullptr, *second_ = nullptr;
     ib_cm_id* id_ = nullptr;
 };
 
@@ -294,6 +291,40 @@ TEST_F(FlowBalancerTest, queue_is_held_for_half_a_second_at_most)
     world.complete_messages(*first_, 1);
     run_for(5);
     EXPECT_EQ(second_->outstanding.size(), std::size_t{FlowBalancer::max_held});
+    complete_all();
+}
+
+// On another processor wake_stack() decided to wake the queue before it was held.
+TEST_F(FlowBalancerTest, held_queue_that_is_woken_is_stopped_again)
+{
+    const unsigned int flow = begin_move(), to = world.moves[0].to;
+    for (unsigned int i = 0; i < FlowBalancer::max_held; ++i)
+        world.transmit(packet(flow));
+    for (unsigned int i = 0; i < 2 * FlowBalancer::max_held; ++i) {
+        world.dev().transmit_queues[to].stopped = false;
+        world.transmit(packet(flow));
+        EXPECT_TRUE(world.dev().transmit_queues[to].stopped);
+    }
+    EXPECT_EQ(statistics().tx_dropped, std::uint64_t{FlowBalancer::max_held});
+    run_for(5);
+    EXPECT_EQ(second_->outstanding.size(), std::size_t{2 * FlowBalancer::max_held}) << "the pool has space for them";
+    complete_all();
+}
+
+// place() of another processor stores a queue just after the move began.
+TEST_F(FlowBalancerTest, flow_that_was_placed_while_it_is_moved_follows_the_move)
+{
+    const unsigned int flow = begin_move();
+    {
+        PathTable::Guard guard(interface().paths);
+        interface().connections.active.list().front()->flows->table.set_queue(flow, world.moves[0].from);
+    }
+    for (int i = 0; i < 20; ++i) {
+        world.transmit(packet(flow, 101));
+        world.complete_messages(*first_, first_->outstanding.size());
+        run_for(1);
+    }
+    EXPECT_FALSE(second_->outstanding.empty());
     complete_all();
 }
 
