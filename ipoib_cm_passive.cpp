@@ -157,7 +157,8 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     }
     // The high byte is reserved; it is ignored (RFC 4755 section 6).
     const std::uint32_t qpn = theirs.parameters.qpn.value() & 0xffffff;
-    if (qpn == 0 || theirs.parameters.receive_mtu.value() <= sizeof(Encapsulation)) {
+    if (qpn == 0 || theirs.parameters.receive_mtu.value() <= sizeof(Encapsulation) ||
+        message.packet_life_time > Connections::max_timeout) {
         interface_.connections.malformed.add();
         return kernel::invalid;
     }
@@ -244,7 +245,7 @@ kernel::Status PassiveConnections::set_up(PassiveConnection& connection, ib_cm_i
     }
     TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, psn, rnr_timer));
     // The queue pair sends only its drain, which completes in RTS and in ERROR.
-    (void)shim_helper_rc_qp_to_rts(connection.qp.get(), id);
+    (void)shim_helper_rc_qp_to_rts(connection.qp.get(), id, Connections::max_timeout, Connections::max_rnr_retries);
     return {};
 }
 

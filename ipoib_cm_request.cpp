@@ -198,7 +198,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     // No interface has an MTU below min_mtu. A connection for shorter messages would carry no packet; datagrams do.
     constexpr unsigned int min_message = min_mtu + sizeof(Encapsulation);
     if (max_message < min_message) {
-        log_warning(interface_.dev(), "Rejecting connection: mtu %u < %u", max_message, min_message);
+        log_warning(interface_.dev(), "Rejecting connection: mtu %u <= %u", max_message, min_message - 1);
         interface_.connections.malformed.add();
         shim_ib_send_cm_rej(id, SHIM_CM_REJ_CONSUMER_DEFINED);
         report(connection, ActiveLife::Event::failed);
@@ -212,7 +212,7 @@ void ActiveConnections::handle_reply(ActiveConnection& connection, ib_cm_id* id,
     const kernel::Status status = [&]() -> kernel::Status {
         // The queue pair receives nothing: the peer's PSN and the RNR timer do not matter.
         TRY(shim_helper_rc_qp_to_rtr(connection.qp.get(), id, 0, 0));
-        TRY(shim_helper_rc_qp_to_rts(connection.qp.get(), id));
+        TRY(shim_helper_rc_qp_to_rts(connection.qp.get(), id, Connections::max_timeout, Connections::max_rnr_retries));
         // ib_cm refuses an RTU as invalid if the peer has ended the connection since its REP.
         const kernel::Status sent = shim_ib_send_cm_rtu(id);
         return sent.code() == kernel::invalid ? kernel::connection_reset : sent;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Fabric events: the light, normal and heavy flush, each of which reads the port first.
+#include <utility>
+
 #include <ipoib/fabric_events.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/time.hpp>
@@ -9,6 +11,7 @@ namespace ipoib {
 
 void FabricEvents::start()
 {
+    gid_index_ = interface_.identity.gid_index();
     shim_helper_register_event_handler(interface_.ca(), handler_.get(), on_event, this);
     heavy_.queue();
 }
@@ -29,7 +32,6 @@ void FabricEvents::on_event(void* context, unsigned int event, std::uint32_t por
         return;
     switch (event) {
     case SHIM_IB_EVENT_CLIENT_REREGISTER:
-    case SHIM_IB_EVENT_GID_CHANGE:
         self.light_.queue();
         break;
     case SHIM_IB_EVENT_PORT_ERR:
@@ -38,6 +40,7 @@ void FabricEvents::on_event(void* context, unsigned int event, std::uint32_t por
         self.normal_.queue();
         break;
     case SHIM_IB_EVENT_PKEY_CHANGE:
+    case SHIM_IB_EVENT_GID_CHANGE:
         // A repeated reading may be pending with a delay.
         self.heavy_.queue_now();
         break;
@@ -66,6 +69,8 @@ InterfaceLife::Event FabricEvents::read_port(InterfaceLife::Event event)
     unsigned int longest = 0;
     if (!identity.read(longest).ok())
         heavy_.queue(kernel::seconds(identity.next_retry_s()));
+    const int index = identity.gid_index();
+    const bool gid_changed = std::exchange(gid_index_, index) != index || !(gid_before == identity.gid());
 
     if (!identity.has_pkey())
         return Event::pkey_gone;
@@ -74,7 +79,7 @@ InterfaceLife::Event FabricEvents::read_port(InterfaceLife::Event event)
     const bool outgrown = interface_.has_queues() && longest > interface_.rx[0].ring.ib_mtu();
     if (!(pkey_before == identity.pkey()) || index_before != identity.pkey_index() || outgrown)
         return Event::restart;
-    return event == Event::unchanged && !(gid_before == identity.gid()) ? Event::reregister : event;
+    return event == Event::unchanged && gid_changed ? Event::reregister : event;
 }
 
 } // namespace ipoib

@@ -63,11 +63,12 @@ void UdSendRing::empty()
     refused_.store(0);
 }
 
-void UdSendRing::reject(sk_buff* skb, unsigned int frame_bytes)
+void UdSendRing::reject(sk_buff* skb, unsigned int frame_bytes, std::uint32_t qpn)
 {
     const unsigned int max_frame = interface_.mtu.max_frame();
-    // In connected mode the interface's MTU is larger than a datagram.
-    if (!interface_.settings.connected())
+    // In connected mode the interface's MTU is larger than a datagram, and the sender of a unicast packet gets an ICMP
+    // error.
+    if (!interface_.settings.connected() || qpn == HwAddr::multicast_qpn)
         log_warning(interface_.dev(), "packet len %u (> %u) too long to send, dropping", frame_bytes, max_frame);
     interface_.pmtu.reject(skb, ip_mtu(max_frame));
 }
@@ -80,7 +81,7 @@ void UdSendRing::send(sk_buff* skb, ib_ah* ah, std::uint32_t qpn)
     const unsigned int header_bytes = segment_bytes ? shim_skb_tcp_headers(skb) : 0;
     const unsigned int frame_bytes = segment_bytes ? header_bytes + segment_bytes : bytes;
     if (frame_bytes > interface_.mtu.max_frame()) [[unlikely]] {
-        reject(skb, frame_bytes);
+        reject(skb, frame_bytes, qpn);
         return;
     }
     if (interface_.rdma_netdev.present()) [[unlikely]] {

@@ -159,15 +159,9 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
             // then; the interface outlives it, since it is freed several grace periods after leave_all().
             (void)group.membership.release();
             failures.add();
-            const char* const kind = group.join.send_only() ? "sendonly " : "";
-            const bool expected = status == kernel::timed_out || status == kernel::try_again ||
-                                  (status == kernel::invalid && group.join.send_only());
-            if (expected)
-                log_multicast(interface_.dev(), "%smulticast join failed for %pI6, status %d", kind, group.key().bytes,
-                              status);
-            else
-                log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d", kind, group.key().bytes,
-                            status);
+            log_failure(group, status);
+        } else {
+            group.logged_failures = 0;
         }
         ready = finish_join(group, status == 0                   ? GroupJoin::Event::granted
                                    : status == kernel::timed_out ? GroupJoin::Event::unanswered
@@ -175,6 +169,19 @@ int GroupSet::complete_join(Group& group, int status, const shim_mcmember& membe
     }
     interface_.resubmit(ready);
     return status;
+}
+
+void GroupSet::log_failure(Group& group, int status)
+{
+    const char* const kind = group.join.send_only() ? "sendonly " : "";
+    const bool expected = status == kernel::timed_out || status == kernel::try_again ||
+                          (status == kernel::invalid && group.join.send_only());
+    if (expected || group.logged_failures == max_logged_failures) {
+        log_multicast(interface_.dev(), "%smulticast join failed for %pI6, status %d", kind, group.key().bytes, status);
+    } else {
+        ++group.logged_failures;
+        log_warning(interface_.dev(), "%smulticast join failed for %pI6, status %d", kind, group.key().bytes, status);
+    }
 }
 
 kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& member)

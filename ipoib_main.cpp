@@ -157,7 +157,7 @@ void Interface::tx_timed_out(unsigned int queue)
 {
     log_warning(dev_, "transmit timeout: latency %u msecs", shim_tx_queue_idle_ms(dev_, queue));
     if (rdma_netdev.present())
-        rdma_netdev.tx_timed_out();
+        rdma_netdev.tx_timed_out(queue);
     if (has_queues()) {
         // An rdma_netdev may have more queues than there are objects; its packets are in no ring.
         const kernel::RingIndex& ring = tx[rdma_netdev.present() ? 0 : queue].ring.index();

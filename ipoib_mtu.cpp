@@ -10,7 +10,7 @@ void LinkMtu::begin(unsigned int max_frame, unsigned int wanted)
 {
     max_port_frame_ = max_frame;
     max_frame_.store(max_frame);
-    admin_mtu_ = ip_mtu(max_frame);
+    link_mtu_ = admin_mtu_ = ip_mtu(max_frame);
     if (wanted)
         admin_mtu_ = std::clamp(wanted, min_mtu, admin_mtu_);
     shim_netdev_set_mtu(interface_.dev(), admin_mtu_);
@@ -27,6 +27,10 @@ void LinkMtu::set_link(unsigned int frame)
 
 void LinkMtu::apply()
 {
+    // A choice of the link's MTU follows the link.
+    if (admin_mtu_ == link_mtu_)
+        admin_mtu_ = ip_mtu(max_frame());
+    link_mtu_ = ip_mtu(max_frame());
     if (interface_.settings.connected())
         return;
     set_netdev_mtu(datagram_mtu());

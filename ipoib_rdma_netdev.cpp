@@ -39,7 +39,7 @@ kernel::Status RdmaNetdev::change_mtu(unsigned int mtu)
     return shim_helper_rdma_netdev_change_mtu(state_.get(), interface_.dev(), mtu);
 }
 
-void RdmaNetdev::tx_timed_out() { shim_helper_rdma_netdev_tx_timeout(interface_.dev()); }
+void RdmaNetdev::tx_timed_out(unsigned int queue) { shim_helper_rdma_netdev_tx_timeout(interface_.dev(), queue); }
 void RdmaNetdev::add_statistics(shim_stats& stats) const
 {
     shim_helper_rdma_netdev_get_stats(state_.get(), interface_.dev(), &stats);

@@ -16,6 +16,7 @@ static int on_cm_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 		memcpy(&message.peer, &event->param.req_rcvd.primary_path->dgid, sizeof(message.peer));
 		message.peer_lid = be32_to_cpu(sa_path_get_dlid(event->param.req_rcvd.primary_path));
 		message.reliable = event->param.req_rcvd.qp_type == IB_QPT_RC;
+		message.packet_life_time = event->param.req_rcvd.primary_path->packet_life_time;
 		break;
 	case IB_CM_REP_RECEIVED:
 		message.private_data = event->private_data;

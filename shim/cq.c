@@ -38,6 +38,10 @@ SHIM struct shim_wc *shim_wc_at(struct shim_wc *wc, int index)
 SHIM uint64_t shim_wc_id(const struct shim_wc *wc) { return completion(wc)->wr_id; }
 SHIM bool shim_wc_ok(const struct shim_wc *wc) { return completion(wc)->status == IB_WC_SUCCESS; }
 SHIM bool shim_wc_flushed(const struct shim_wc *wc) { return completion(wc)->status == IB_WC_WR_FLUSH_ERR; }
+SHIM bool shim_wc_retries_exceeded(const struct shim_wc *wc)
+{
+	return completion(wc)->status == IB_WC_RETRY_EXC_ERR || completion(wc)->status == IB_WC_RNR_RETRY_EXC_ERR;
+}
 SHIM int shim_wc_status(const struct shim_wc *wc) { return completion(wc)->status; }
 SHIM unsigned int shim_wc_vendor_error(const struct shim_wc *wc) { return completion(wc)->vendor_err; }
 SHIM void *shim_wc_qp_context(const struct shim_wc *wc) { return completion(wc)->qp->qp_context; }

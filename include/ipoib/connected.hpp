@@ -6,6 +6,8 @@
 // CM messages and packets move the state machines of connections under the path table's lock. What may sleep is done by
 // a work item of each side, on the interface's work queue.
 #pragma once
+#include <cstdint>
+
 #include <ipoib/cm_active.hpp>
 #include <ipoib/cm_passive.hpp>
 #include <ipoib/cm_private_data.hpp>
@@ -22,6 +24,10 @@ class Connections {
 public:
     // Interval of checks for connections that end.
     static constexpr unsigned int check_interval_ms = 10;
+    // Limits of what a peer's messages may ask for. Sends of a peer that does not acknowledge them, and ib_cm's record
+    // of a connection that has ended, are kept for times of this order: 4.096 us * 2^21 = 8.6 s (OpenSM's default is
+    // 2^18). Seven RNR retries are unlimited ones (IBA 9.7.5.2.8).
+    static constexpr std::uint8_t max_timeout = 21, max_rnr_retries = 6;
 
     explicit Connections(Interface& interface);
 
@@ -34,7 +40,7 @@ public:
     ActiveConnections active;
     PassiveConnections passive;
     FlowBalancer flows;
-    // REQs and REPs with invalid private data.
+    // REQs and REPs with invalid private data, and REQs with timeouts beyond the limit.
     kernel::SharedCounter malformed;
 
 private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Events of an interface's port. Each queues one of three work items, which read the port and report to the interface's
 // state machine what changed:
-//   light   the subnet manager wants reregistration, or the GID changed
+//   light   the subnet manager wants reregistration
 //   normal  the port went up or down, or has another LID
-//   heavy   the P_Key table changed; also repeats a reading that failed
+//   heavy   the P_Key or GID table changed, perhaps in other entries than the interface's; also repeats a reading that
+//           failed
 #pragma once
 #include <cstdint>
 
@@ -43,6 +44,9 @@ private:
     InterfaceLife::Event read_port(InterfaceLife::Event event) TA_REQUIRES(kernel::rtnl);
 
     Interface& interface_;
+    // Index of the interface's GID in the port's table when it was last read, negative if absent: address handles of
+    // groups contain it.
+    int gid_index_ TA_GUARDED(kernel::rtnl) = -1;
     kernel::Opaque<shim_event_handler> handler_{};
     kernel::RtnlWork<&FabricEvents::run_light> light_{*this, flush_queue};
     kernel::RtnlWork<&FabricEvents::run_normal> normal_{*this, flush_queue};

@@ -43,8 +43,9 @@ private:
 
     Interface& interface_;
     unsigned int max_port_frame_ = 0;
-    // The user's choice.
+    // The user's choice; and the link's at the last apply().
     unsigned int admin_mtu_ TA_GUARDED(kernel::rtnl) = 0;
+    unsigned int link_mtu_ TA_GUARDED(kernel::rtnl) = 0;
     // The driver is changing the MTU: change() does not take it for the user's choice.
     bool setting_ TA_GUARDED(kernel::rtnl) = false;
     kernel::Published<unsigned int> max_frame_;

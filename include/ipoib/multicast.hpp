@@ -53,6 +53,8 @@ public:
     kernel::Owned<AddressHandle> handle;
     bool attached = false;
     std::uint16_t mlid = 0; // host byte order
+    // Failed joins that were logged since the last successful one.
+    unsigned int logged_failures = 0;
     // Read by the transmit path; last_used, in jiffies, is also written by it.
     kernel::Published<ib_ah*> ah;
     kernel::Published<unsigned long> last_used;
@@ -60,6 +62,8 @@ public:
 
 class GroupSet {
 public:
+    // Failures of one group that are logged, as the join of a group that no partition defines is repeated for ever.
+    static constexpr unsigned int max_logged_failures = 20;
     // Packets that wait for one group.
     static constexpr unsigned int max_waiting = 64;
     // Send-only groups: the number of multicast LIDs of a subnet (IBA 4.1.3). Remote hosts choose the IPv6 addresses
@@ -120,6 +124,7 @@ private:
     // to state joining.
     bool should_join(Group& group, unsigned long now) TA_REQUIRES(lock_);
     void send_join(Group& group) TA_REQUIRES(mutex_);
+    void log_failure(Group& group, int status) TA_REQUIRES(mutex_);
     kernel::Status apply_member_record(Group& group, const shim_mcmember& member) TA_REQUIRES(mutex_);
     // Moves the state machine after a response. Returns the packets that can be sent.
     kernel::PacketQueue finish_join(Group& group, GroupJoin::Event event) TA_REQUIRES(mutex_);

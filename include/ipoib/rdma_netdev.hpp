@@ -45,7 +45,7 @@ public:
     void stop() TA_REQUIRES(kernel::rtnl);
     kernel::Status change_mtu(unsigned int mtu) TA_REQUIRES(kernel::rtnl);
     // CONTEXT: any.
-    void tx_timed_out();
+    void tx_timed_out(unsigned int queue);
     // Adds its statistics, errors and drops included. CONTEXT: any.
     void add_statistics(shim_stats& stats) const;
 

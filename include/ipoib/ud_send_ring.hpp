@@ -60,7 +60,7 @@ private:
     void write_request(MappedPacket& slot, std::uint32_t here, ib_ah* ah, std::uint32_t qpn, bool checksum)
         TA_REQUIRES(kernel::transmit_lock);
     // Drops a packet that is longer than a datagram; its sender gets an ICMP error with the MTU.
-    void reject(sk_buff* skb, unsigned int frame_bytes) TA_REQUIRES(kernel::transmit_lock);
+    void reject(sk_buff* skb, unsigned int frame_bytes, std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
     void send_segments(sk_buff* skb, unsigned int header_bytes, unsigned int segment_bytes, ib_ah* ah,
                        std::uint32_t qpn) TA_REQUIRES(kernel::transmit_lock);
     // Maps count segments into the slots from head on. Returns false if one could not be mapped; none is.

@@ -22,6 +22,8 @@ struct shim_cm_message {
 	struct shim_gid peer;
 	uint32_t peer_lid;
 	bool reliable;
+	/* REQ: life time of packets, from the peer's local ACK timeout (IBA 12.7.34): 4.096 us * 2^n. */
+	uint8_t packet_life_time;
 	/* REJ: the reason (IBA 12.6.7.2). */
 	unsigned int reason;
 };

@@ -26,7 +26,8 @@ int shim_rc_qp_to_init(struct ib_qp *qp, uint32_t port, uint16_t pkey_index);
  * -ECONNRESET: the peer has ended the connection meanwhile.
  */
 int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_t psn, uint8_t rnr_timer);
-int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id);
+/* max_timeout (4.096 us * 2^n) and max_rnr_retries limit what the peer's messages ask for. */
+int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id, uint8_t max_timeout, uint8_t max_rnr_retries);
 
 /* A queue pair in ERROR takes no more work requests from the shared receive queue. CONTEXT: any, hard interrupts
  * included. */

@@ -31,7 +31,7 @@ void shim_helper_rdma_netdev_uninit(const struct shim_rdma_netdev *state, struct
 int shim_helper_rdma_netdev_open(const struct shim_rdma_netdev *state, struct net_device *dev, uint16_t pkey_index);
 void shim_helper_rdma_netdev_stop(const struct shim_rdma_netdev *state, struct net_device *dev);
 int shim_helper_rdma_netdev_change_mtu(const struct shim_rdma_netdev *state, struct net_device *dev, unsigned int mtu);
-void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev);
+void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev, unsigned int queue);
 /* Adds the rdma_netdev's statistics to *stats. CONTEXT: any. */
 void shim_helper_rdma_netdev_get_stats(const struct shim_rdma_netdev *state, struct net_device *dev,
 				       struct shim_stats *stats);

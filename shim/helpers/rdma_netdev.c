@@ -102,11 +102,11 @@ SHIM int shim_helper_rdma_netdev_change_mtu(const struct shim_rdma_netdev *state
 }
 
 /* The operation may be missing; on old kernels there is none. */
-SHIM void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev)
+SHIM void shim_helper_rdma_netdev_tx_timeout(struct net_device *dev, unsigned int queue)
 {
 #ifdef SHIM_HAVE_RDMA_NETDEV_TIMEOUT
 	if (shim_rdma_netdev(dev)->tx_timeout)
-		shim_rdma_netdev(dev)->tx_timeout(dev, 0);
+		shim_rdma_netdev(dev)->tx_timeout(dev, queue);
 #endif
 }
 

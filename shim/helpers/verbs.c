@@ -128,12 +128,16 @@ SHIM int shim_helper_rc_qp_to_rtr(struct ib_qp *qp, struct ib_cm_id *id, uint32_
 }
 
 /* ib_cm computes attributes and mask, which belong to kernel structures; it may have none, as above. */
-SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id)
+SHIM int shim_helper_rc_qp_to_rts(struct ib_qp *qp, struct ib_cm_id *id, uint8_t max_timeout, uint8_t max_rnr_retries)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
 	int mask;
 
-	return ib_cm_init_qp_attr(id, &attr, &mask) ? -ECONNRESET : ib_modify_qp(qp, &attr, mask);
+	if (ib_cm_init_qp_attr(id, &attr, &mask))
+		return -ECONNRESET;
+	attr.timeout = min(attr.timeout, max_timeout);
+	attr.rnr_retry = min(attr.rnr_retry, max_rnr_retries);
+	return ib_modify_qp(qp, &attr, mask);
 }
 
 /*

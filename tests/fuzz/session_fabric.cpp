@@ -185,6 +185,7 @@ void Session::request()
     message.peer.raw[15] = kind & 3;
     message.peer_lid = kind >> 3 & 1;
     message.reliable = !(kind & 4);
+    message.packet_life_time = kind == 0xff ? 31 : 18;
     ib_cm_id* const id = world_.new_cm_id(listener->endpoint);
     deliver(id, message);
 }

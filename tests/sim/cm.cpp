@@ -93,6 +93,7 @@ void Cm::tell(ib_cm_id* id, unsigned int event, const Mad* mad)
             message.peer = mad->seems;
             message.peer_lid = static_cast<std::uint32_t>(world->scheduler.random().next());
             message.reliable = !world->scheduler.random().one_in(4);
+            message.packet_life_time = world->scheduler.random().one_in(8) ? 31 : 18;
         }
         message.reason = mad->reason;
         data = mad->data;

@@ -339,7 +339,7 @@ int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_
     qp->state = ib_qp::State::rtr;
     return 0;
 }
-int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id)
+int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id* id, std::uint8_t, std::uint8_t)
 {
     const Verb verb(qp, "ib_modify_qp");
     if (!world->cm.may_get_ready(id))

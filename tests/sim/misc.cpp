@@ -169,7 +169,7 @@ void shim_helper_rdma_netdev_uninit(const shim_rdma_netdev*, net_device*) {}
 int shim_helper_rdma_netdev_open(const shim_rdma_netdev*, net_device*, std::uint16_t) { return -95; }
 void shim_helper_rdma_netdev_stop(const shim_rdma_netdev*, net_device*) {}
 int shim_helper_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device*, unsigned int) { return -95; }
-void shim_helper_rdma_netdev_tx_timeout(net_device*) {}
+void shim_helper_rdma_netdev_tx_timeout(net_device*, unsigned int) {}
 void shim_helper_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats*) {}
 void shim_rdma_netdev_set_mtu(net_device*, unsigned int) {}
 void shim_rdma_netdev_send(net_device*, sk_buff* skb, ib_ah*, std::uint32_t) { skb_free(skb); }

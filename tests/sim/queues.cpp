@@ -143,6 +143,10 @@ shim_wc* shim_wc_at(shim_wc* wc, int index)
 std::uint64_t shim_wc_id(const shim_wc* wc) { return wc->entry.id; }
 bool shim_wc_ok(const shim_wc* wc) { return wc->entry.status == Status::success; }
 bool shim_wc_flushed(const shim_wc* wc) { return wc->entry.status == Status::flushed; }
+bool shim_wc_retries_exceeded(const shim_wc* wc)
+{
+    return wc->entry.status == Status::retry_exceeded || wc->entry.status == Status::rnr_exceeded;
+}
 int shim_wc_status(const shim_wc* wc) { return static_cast<int>(wc->entry.status); }
 unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
 unsigned int shim_wc_bytes(const shim_wc* wc) { return wc->entry.bytes; }

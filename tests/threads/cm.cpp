@@ -160,7 +160,7 @@ int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id* id, std::uint32_t, std::uint8_
     qp->remote.store(id->peer_qpn);
     return 0;
 }
-int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id*, std::uint8_t, std::uint8_t)
 {
     qp->state.store(ib_qp::ready);
     return 0;

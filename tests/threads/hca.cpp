@@ -224,6 +224,7 @@ shim_wc* shim_wc_at(shim_wc* wc, int index) { return wc + index; }
 std::uint64_t shim_wc_id(const shim_wc* wc) { return wc->id; }
 bool shim_wc_ok(const shim_wc* wc) { return wc->status == 0; }
 bool shim_wc_flushed(const shim_wc* wc) { return wc->status == flushed; }
+bool shim_wc_retries_exceeded(const shim_wc*) { return false; }
 int shim_wc_status(const shim_wc* wc) { return wc->status; }
 unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
 void* shim_wc_qp_context(const shim_wc* wc) { return wc->qp->context; }

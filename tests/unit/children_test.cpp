@@ -251,6 +251,8 @@ TEST_F(ChildrenTest, rtnetlink_sets_and_shows_mode_and_umcast)
     ipoib_link_info(child(), &info);
     EXPECT_EQ(info.umcast, 1);
     wanted.mode = wanted.umcast = 0;
+    // A child keeps its P_Key.
+    wanted.pkey = 0x8002;
     world.rtnl = true;
     EXPECT_EQ(ipoib_changelink(child(), &wanted, nullptr), 0);
     wanted.mode = 7;
@@ -259,6 +261,7 @@ TEST_F(ChildrenTest, rtnetlink_sets_and_shows_mode_and_umcast)
     ipoib_link_info(child(), &info);
     EXPECT_EQ(info.mode, 0);
     EXPECT_EQ(info.umcast, 0);
+    EXPECT_EQ(info.pkey, 0x8001);
 }
 
 TEST_F(ChildrenTest, mtu_given_at_creation_is_kept_within_bounds)
@@ -373,7 +376,8 @@ TEST_F(ChildrenTest, work_queued_before_unregister_is_a_no_op)
 {
     EXPECT_EQ(create("0x8001"), 6);
     open();
-    for (const unsigned int event : {SHIM_IB_EVENT_GID_CHANGE, SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE})
+    for (const unsigned int event :
+         {SHIM_IB_EVENT_CLIENT_REREGISTER, SHIM_IB_EVENT_LID_CHANGE, SHIM_IB_EVENT_PKEY_CHANGE})
         world.event(event);
     ipoib_ndo_tx_timeout(child(), 0);
     world.rtnl = true;

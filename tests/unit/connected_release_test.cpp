@@ -25,6 +25,26 @@ TEST_F(ConnectedTest, broken_connection_is_reestablished_and_packets_wait)
     EXPECT_EQ(statistics().tx_errors, 3U);
 }
 
+TEST_F(ConnectedTest, failed_send_is_logged_unless_the_peer_is_silent)
+{
+    ib_qp* qp = connect(capable(1));
+    for (const int silent : {12, 13, 5}) {
+        world.transmit(world.packet(capable(1)));
+        world.complete_messages(*qp, 1, silent);
+        run_for(5);
+        EXPECT_FALSE(logged("failed cm send event (status=%d, wrid=%u vend_err %#x)")) << silent;
+        world.transmit(world.packet(capable(1)));
+        run_for(100);
+        ib_cm_id* const id = world.take_request();
+        ASSERT_NE(id, nullptr);
+        world.reply(id);
+        qp = world.qps.back();
+    }
+    world.transmit(world.packet(capable(1)));
+    world.complete_messages(*qp, 1, 4);
+    EXPECT_TRUE(logged("failed cm send event (status=%d, wrid=%u vend_err %#x)"));
+}
+
 TEST_F(ConnectedTest, dreq_is_answered_and_the_next_packet_reconnects)
 {
     world.reply(ask(capable(1)));

@@ -42,6 +42,24 @@ TEST_F(ConnectedTest, mtu_follows_a_larger_group_after_connected_mode)
     EXPECT_EQ(world.dev().mtu, 4092U);
 }
 
+// Sends of a peer that does not acknowledge them, or has no receive for them, must end.
+TEST_F(ConnectedTest, timeout_and_rnr_retries_of_the_peer_are_limited)
+{
+    const ib_qp* const qp = connect(capable(1));
+    EXPECT_EQ(qp->max_timeout, 21);
+    EXPECT_EQ(qp->max_rnr_retries, 6);
+}
+
+// Senders of unicast get an ICMP error.
+TEST_F(ConnectedTest, long_packet_is_logged_if_it_is_multicast)
+{
+    meet(peer(1));
+    world.transmit(world.packet(peer(1), 0x0800, 2045));
+    EXPECT_FALSE(logged("packet len %u (> %u) too long to send, dropping"));
+    world.transmit(world.packet(HwAddr::from(world.dev().broadcast.data()), 0x0800, 2045));
+    EXPECT_TRUE(logged("packet len %u (> %u) too long to send, dropping"));
+}
+
 TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
 {
     ib_cm_id* id = ask(capable(1), 100);

@@ -224,6 +224,7 @@ TEST_F(DatagramTest, oversized_packet_is_dropped_with_an_icmp_error)
     EXPECT_EQ(world.rejected_mtus, std::vector<unsigned int>{2044});
     EXPECT_EQ(statistics().tx_dropped, 1U);
     EXPECT_EQ(statistics().tx_errors, 1U);
+    EXPECT_TRUE(logged("packet len %u (> %u) too long to send, dropping"));
     world.transmit(world.packet(peer(1), 0x0800, 2044));
     EXPECT_EQ(world.sent.size(), 1U);
 }

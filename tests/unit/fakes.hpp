@@ -198,7 +198,7 @@ struct ib_qp {
     void* context = nullptr;
     ib_srq* srq = nullptr;
     std::uint32_t number = 0x48;
-    std::uint8_t rnr_timer = 0;
+    std::uint8_t rnr_timer = 0, max_timeout = 0, max_rnr_retries = 0;
 };
 
 struct ib_srq {
@@ -264,8 +264,8 @@ struct ib_device {
     int absent_gid = -2;
     bool infiniband = true, omni_path = false;
     unsigned int comp_vectors = 2;
-    // Elements that a send may have.
-    unsigned int send_sges = 18;
+    // Elements that a send may have; capabilities besides those of World::features.
+    unsigned int send_sges = 18, flags = 0, kernel_flags = 0;
     struct Handler {
         void (*on_event)(void*, unsigned int, std::uint32_t);
         void* context;
@@ -342,8 +342,8 @@ public:
     ib_cm_id* request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_t mtu = 65524, bool reliable = true,
                       ipoib::IcrcOffer offer = {});
     unsigned int reject_reason = 0;
-    // Source LID of the REQ.
-    std::uint32_t peer_lid = 9;
+    // Source LID and packet life time of the REQ.
+    std::uint32_t peer_lid = 9, peer_life_time = 18;
     ib_cm_id* new_cm_id(shim_cm_endpoint* endpoint);
     ib_qp* connection(std::size_t n) { return qps.at(n + 1); }
     // Delivers a message on the connection. Returns false if no receive was posted.

@@ -60,6 +60,7 @@ ib_cm_id* World::request(const ipoib::Gid& from, std::uint32_t qpn, std::uint32_
     message.peer = from.native();
     message.peer_lid = peer_lid;
     message.reliable = reliable;
+    message.packet_life_time = static_cast<std::uint8_t>(peer_life_time);
     if (!id->endpoint->handle(id->endpoint, id, &message))
         return id;
     reject_reason = id->reason;
@@ -179,9 +180,11 @@ int shim_helper_rc_qp_to_rtr(ib_qp* qp, ib_cm_id*, std::uint32_t, std::uint8_t r
     qp->rnr_timer = rnr_timer;
     return 0;
 }
-int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id*)
+int shim_helper_rc_qp_to_rts(ib_qp* qp, ib_cm_id*, std::uint8_t max_timeout, std::uint8_t max_rnr_retries)
 {
     EXPECT_EQ(qp->state, "rtr");
+    qp->max_timeout = max_timeout;
+    qp->max_rnr_retries = max_rnr_retries;
     qp->state = "rts";
     return 0;
 }

@@ -380,7 +380,10 @@ int shim_helper_rdma_netdev_change_mtu(const shim_rdma_netdev*, net_device* dev,
     dev->mtu = mtu;
     return 0;
 }
-void shim_helper_rdma_netdev_tx_timeout(net_device* dev) { dev->lower.push_back("timeout"); }
+void shim_helper_rdma_netdev_tx_timeout(net_device* dev, unsigned int queue)
+{
+    dev->lower.push_back("timeout of queue " + std::to_string(queue));
+}
 void shim_helper_rdma_netdev_get_stats(const shim_rdma_netdev*, net_device*, shim_stats* stats)
 {
     stats->tx_packets += 1000;

@@ -116,13 +116,13 @@ static void unmap(std::uint64_t address)
 
 const char* shim_ib_device_name(const ib_device*) { return "fake0"; }
 unsigned int shim_ib_max_send_sge(const ib_device* ca) { return ca->send_sges; }
-std::uint64_t shim_ib_device_cap_flags(const ib_device*)
+std::uint64_t shim_ib_device_cap_flags(const ib_device* ca)
 {
-    return world->features & SHIM_FEATURE_IP_CSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0;
+    return ca->flags | (world->features & SHIM_FEATURE_IP_CSUM ? SHIM_IB_DEVICE_UD_IP_CSUM : 0);
 }
-std::uint64_t shim_ib_kernel_cap_flags(const ib_device*)
+std::uint64_t shim_ib_kernel_cap_flags(const ib_device* ca)
 {
-    return (world->features & SHIM_FEATURE_TSO ? SHIM_IBK_UD_TSO : 0) |
+    return ca->kernel_flags | (world->features & SHIM_FEATURE_TSO ? SHIM_IBK_UD_TSO : 0) |
            (world->features & SHIM_FEATURE_VF ? SHIM_IBK_VIRTUAL_FUNCTION : 0);
 }
 unsigned int shim_ib_num_comp_vectors(const ib_device* ca) { return ca->comp_vectors; }
@@ -235,6 +235,7 @@ shim_wc* shim_wc_at(shim_wc* wc, int index)
 std::uint64_t shim_wc_id(const shim_wc* wc) { return wc->entry.id; }
 bool shim_wc_ok(const shim_wc* wc) { return wc->entry.status == 0; }
 bool shim_wc_flushed(const shim_wc* wc) { return wc->entry.status == flushed; }
+bool shim_wc_retries_exceeded(const shim_wc* wc) { return wc->entry.status == 12 || wc->entry.status == 13; }
 int shim_wc_status(const shim_wc* wc) { return wc->entry.status; }
 unsigned int shim_wc_vendor_error(const shim_wc*) { return 0; }
 unsigned int shim_wc_bytes(const shim_wc* wc) { return wc->entry.bytes; }

@@ -274,6 +274,15 @@ TEST_F(InterfaceTest, queue_pair_is_created_for_the_offloads_of_its_hca)
     world.features = SHIM_FEATURE_IP_CSUM;
     world.start();
     EXPECT_EQ(world.qp().create_flags, 0U);
+    world.stop();
+    world.ca.kernel_flags = SHIM_IBK_BLOCK_MULTICAST_LOOPBACK;
+    world.start();
+    EXPECT_EQ(world.qp().create_flags, std::uint32_t{SHIM_IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK});
+    world.stop();
+    world.ca.kernel_flags = 0;
+    world.ca.flags = SHIM_IB_DEVICE_MANAGED_FLOW_STEERING;
+    world.start();
+    EXPECT_EQ(world.qp().create_flags, std::uint32_t{SHIM_IB_QP_CREATE_NETIF_QP});
 }
 
 TEST_F(InterfaceTest, completion_queues_have_space_for_datagrams_and_connections)

@@ -173,6 +173,26 @@ TEST_F(MulticastTest, refused_broadcast_join_is_retried_with_back_off)
     EXPECT_TRUE(world.dev().carrier);
 }
 
+TEST_F(MulticastTest, first_20_refusals_in_a_row_are_logged)
+{
+    constexpr const char* message = "%smulticast join failed for %pI6, status %d";
+    open_only();
+    const auto refuse = [&](unsigned int times) {
+        for (unsigned int i = 0; i < times; ++i) {
+            world.answer_broadcast(-22);
+            // More than the longest back-off, and than the interval of the log's own limit.
+            world.advance(2500);
+        }
+        return std::count(world.log.begin(), world.log.end(), message);
+    };
+    EXPECT_EQ(refuse(20), 20);
+    EXPECT_EQ(refuse(5), 20);
+    world.answer_broadcast();
+    world.run_work();
+    reregister();
+    EXPECT_EQ(refuse(1), 21);
+}
+
 TEST_F(MulticastTest, join_retries_have_jitter)
 {
     open_only();

@@ -140,6 +140,45 @@ TEST_F(InterfaceTest, new_gid_changes_the_address)
     EXPECT_EQ(HwAddr::from(world.dev().address.data()).gid(), Gid::from(world.ca.gid));
 }
 
+// ib_core reports a change of any entry of the port's table, of which virtual functions have many.
+TEST_F(InterfaceTest, gid_of_somebody_else_changes_nothing)
+{
+    open();
+    const unsigned int joins = world.join_requests;
+    world.ca.gids.push_back({{0xfe, 0x80, 1}});
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.leaves, 0U);
+    EXPECT_EQ(world.join_requests, joins);
+}
+
+// The address handles of groups contain the index of the GID.
+TEST_F(InterfaceTest, gid_at_another_index_joins_the_groups_again)
+{
+    open();
+    const unsigned int joins = world.join_requests;
+    world.ca.gids.push_back(world.ca.gid);
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.join_requests, joins + 1);
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.join_requests, joins + 1);
+    world.answer_broadcast();
+    world.run_work();
+    // GID and index at once, and the index back.
+    world.ca.gid.raw[0] = 0xfd;
+    world.ca.gids.clear();
+    world.event(SHIM_IB_EVENT_GID_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.join_requests, joins + 2);
+    world.answer_broadcast();
+    world.run_work();
+    world.event(SHIM_IB_EVENT_PKEY_CHANGE);
+    world.run_work();
+    EXPECT_EQ(world.join_requests, joins + 2);
+}
+
 // Changes that an HCA does not report are read at the events that it does report.
 class UnreportedChangeTest : public InterfaceTest, public testing::WithParamInterface<unsigned int> {};
 INSTANTIATE_TEST_SUITE_P(Events, UnreportedChangeTest,

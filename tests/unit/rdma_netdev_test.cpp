@@ -86,7 +86,7 @@ TEST_F(RdmaNetdevTest, connected_mode_moderation_and_rings_are_refused)
     EXPECT_EQ(world.dev().mtu, 1000U);
     world.rtnl = false;
     ipoib_ndo_tx_timeout(&world.dev(), 0);
-    EXPECT_TRUE(told("timeout"));
+    EXPECT_TRUE(told("timeout of queue 0"));
     world.run_work();
 }
 
@@ -370,6 +370,7 @@ TEST_F(RdmaNetdevFilterTest, number_of_queues_is_the_rdma_netdevs)
     // An HCA may have more queues than the interface has.
     ipoib_ndo_tx_timeout(&world.dev(), 12);
     world.run_work();
+    EXPECT_TRUE(told("timeout of queue 12"));
     EXPECT_TRUE(told("open"));
 }
 

@@ -45,6 +45,21 @@ TEST_F(InterfaceTest, mtu_follows_a_larger_group)
     EXPECT_EQ(world.dev().mtu, 4092U);
 }
 
+TEST_F(InterfaceTest, mtu_set_to_that_of_the_group_follows_a_larger_one)
+{
+    open();
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 2044), 0);
+    reregister();
+    world.answer_broadcast(0, 5);
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 4092U);
+    EXPECT_EQ(ipoib_ndo_change_mtu(&world.dev(), 2044), 0);
+    reregister();
+    world.answer_broadcast(0, 5);
+    world.run_work();
+    EXPECT_EQ(world.dev().mtu, 2044U);
+}
+
 TEST_F(InterfaceTest, mode_accepts_its_values_with_and_without_newline)
 {
     net_device* dev = &world.dev();

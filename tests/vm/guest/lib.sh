@@ -23,7 +23,7 @@ debug=/sys/kernel/debug/soft_ib
 
 # Messages that the in-tree driver may log in any test: its transmit poll may return a full budget after completion; its
 # files in debugfs have the interface's name without its namespace; it logs each path that it cannot query while no
-# subnet manager is known, and each connection that ends by an error, which this driver logs for debugging only.
+# subnet manager is known, and failed sends of connections whose peer has ended them.
 if [ "$DRIVER" = stock ]; then
     KNOWN_FAULTS='Budget exhausted after napi|debugfs: File .* in directory .ipoib. already present|ib_sa_path_rec_get failed: -11'
     KNOWN_FAULTS+='|failed cm send event'

@@ -40,6 +40,11 @@ test_invalid_input_gets_an_errno() {
     refused_with 'Name not unique' create_child 0x8001
     echo 0x8001 | write_in_one delete_child
     wait_for 10 no_children
+    # The child's name is another interface's.
+    on 1 ip link add ib0.8001 type dummy
+    refused_with 'File exists' create_child 0x8001
+    on 1 ip link del ib0.8001
+    no_children
 }
 
 test_megabyte_of_input_is_refused() {
