@@ -88,7 +88,7 @@ test_management_datagrams_of_other_lengths_are_dropped() {
         for bytes in "${lengths[@]}"; do knob 2 inject "dqpn=1 sqpn=1 qkey=0x80010000 slid=1 bytes=$bytes"; done
     done
     [ $(($(counter 2 drop_length) - before)) -ge 600 ]
-    perfquery "$(lid 2)" >/run/ports || fail "$(cat /run/ports)"
+    perfquery "$(lid 2)" 1 >/run/ports || fail "$(cat /run/ports)"
 }
 
 test_random_frames_do_no_harm() {
