@@ -212,8 +212,12 @@ static int poll_cq(struct ib_cq *ib, int entries, struct ib_wc *wc)
 
 	COUNT(to_hca(ib->device)->slot, poll);
 	spin_lock_irqsave(&cq->lock, flags);
-	while (n < entries && cq->head != cq->tail)
-		wc[n++] = cq->ring[cq->tail++ % cq->size];
+	for (; n < entries && cq->head != cq->tail; n++) {
+		wc[n] = cq->ring[cq->tail++ % cq->size];
+		/* Once the lock is dropped, another thread may destroy the queue pair. */
+		if (ib->uobject)
+			wc[n].qp = soft_numbered(to_hca(ib->device), wc[n].qp->qp_num);
+	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
 }

@@ -361,6 +361,7 @@ int soft_plug(struct soft_slot *slot)
 		return -ENOMEM;
 	hca->slot = slot;
 	xa_init_flags(&hca->qps, XA_FLAGS_ALLOC);
+	xa_init(&hca->numbers);
 	hca->next_qpn = 0x100;
 	hca->next_netdev_qpn = SOFT_FIRST_NETDEV_QPN;
 	xa_init_flags(&hca->regions, XA_FLAGS_ALLOC);
@@ -411,6 +412,7 @@ void soft_unplug(struct soft_slot *slot)
 	synchronize_rcu();
 	soft_engine_stop(hca);
 	xa_destroy(&hca->qps);
+	soft_drop_numbers(hca);
 	xa_destroy(&hca->regions);
 	ib_dealloc_device(&hca->ib);
 }

@@ -356,24 +356,6 @@ void soft_arrive_by_trunk(unsigned int trunk, const struct fabric_headers *heade
 	soft_burst_end(&burst);
 }
 
-bool soft_flush_receives(struct soft_qp *qp, struct burst *burst)
-{
-	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
-	unsigned long flags;
-	bool more;
-	int i;
-
-	spin_lock_irqsave(&qp->rq_lock, flags);
-	for (i = 0; i < SOFT_BURST && qp->rq_head != qp->rq_tail; i++) {
-		wc.wr_id = qp->rq[qp->rq_tail++ % qp->rq_size].wr_id;
-		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, false, &burst->due);
-	}
-	more = qp->rq_head != qp->rq_tail;
-	spin_unlock_irqrestore(&qp->rq_lock, flags);
-	burst->frames += i;
-	return more;
-}
-
 static bool completion_is_lost(struct soft_qp *qp, enum ib_wc_status status)
 {
 	u32 left = READ_ONCE(qp->hca->slot->lose_completions);

@@ -301,6 +301,8 @@ struct soft_hca {
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
 	u32 next_qpn, next_netdev_qpn;
+	/* Of programs' queue pairs: numbers.c. */
+	struct xarray numbers;
 	/* Memory regions, by the index in their keys. The lock guards those of fast registration. */
 	struct xarray regions;
 	rwlock_t regions_lock;
@@ -400,6 +402,12 @@ void soft_cq_push(struct soft_cq *cq, const struct ib_wc *wc, bool solicited, st
 void soft_cq_raise(struct list_head *due);
 /* Removes the QP's entries: it is being reset, or destroyed while user space may still poll them. */
 void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);
+
+/* numbers.c */
+int soft_keep_number(struct soft_hca *hca, u32 number);
+/* Returns a structure of which qp_num alone may be read, until the HCA ends. The number was kept. CONTEXT: any. */
+struct ib_qp *soft_numbered(struct soft_hca *hca, u32 number);
+void soft_drop_numbers(struct soft_hca *hca);
 
 /* queues.c */
 extern const struct ib_device_ops soft_queue_ops;

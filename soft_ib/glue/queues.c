@@ -28,6 +28,7 @@ static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 static int number_qp(struct soft_qp *qp, const struct ib_qp_init_attr *attr)
 {
 	struct soft_hca *hca = qp->hca;
+	int ret, kept;
 
 	if (attr->qp_type == IB_QPT_SMI) {
 		qp->ib.qp_num = 0;
@@ -43,8 +44,16 @@ static int number_qp(struct soft_qp *qp, const struct ib_qp_init_attr *attr)
 		return xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp,
 				       XA_LIMIT(SOFT_FIRST_NETDEV_QPN, SOFT_LAST_NETDEV_QPN), &hca->next_netdev_qpn,
 				       GFP_KERNEL);
-	return xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1),
-			       &hca->next_qpn, GFP_KERNEL);
+	ret = xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1), &hca->next_qpn,
+			      GFP_KERNEL);
+	kept = ret >= 0 && qp->user ? soft_keep_number(hca, qp->ib.qp_num) : 0;
+	if (kept) {
+		xa_erase(&hca->qps, qp->ib.qp_num);
+		/* A packet may have found it. */
+		soft_wait_for_bursts();
+		return kept;
+	}
+	return ret;
 }
 
 static enum fabric_transport transport_of(enum ib_qp_type type)

@@ -282,6 +282,24 @@ void soft_flush_message(struct soft_qp *qp, struct burst *burst)
 		soft_rc_raise(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
+bool soft_flush_receives(struct soft_qp *qp, struct burst *burst)
+{
+	struct ib_wc wc = { .status = IB_WC_WR_FLUSH_ERR, .opcode = IB_WC_RECV, .qp = &qp->ib };
+	unsigned long flags;
+	bool more;
+	int i;
+
+	spin_lock_irqsave(&qp->rq_lock, flags);
+	for (i = 0; i < SOFT_BURST && qp->rq_head != qp->rq_tail; i++) {
+		wc.wr_id = qp->rq[qp->rq_tail++ % qp->rq_size].wr_id;
+		soft_cq_push(to_cq(qp->ib.recv_cq), &wc, false, &burst->due);
+	}
+	more = qp->rq_head != qp->rq_tail;
+	spin_unlock_irqrestore(&qp->rq_lock, flags);
+	burst->frames += i;
+	return more;
+}
+
 /* The next send to be executed, or NULL. Under sq_lock. */
 static struct soft_send *choose_send(struct soft_qp *qp, u32 *index, struct burst *burst)
 {

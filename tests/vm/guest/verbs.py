@@ -18,7 +18,8 @@ STATUS = {0: "success", 1: "length", 4: "protection", 5: "flushed", 9: "invalid-
 REFUSALS = {"invalid-request", "remote-access", "remote-operation"}
 # IB_USER_VERBS_CMD_*, IB_WR_*, IB_QPS_*
 GET_CONTEXT, ALLOC_PD, REG_MR, DEREG_MR, CREATE_COMP_CHANNEL, CREATE_CQ, POLL_CQ, REQ_NOTIFY_CQ, CREATE_QP, \
-    QUERY_QP, MODIFY_QP, POST_SEND, POST_RECV, ATTACH_MCAST = 0, 3, 9, 13, 17, 18, 21, 23, 24, 25, 26, 28, 29, 30
+    QUERY_QP, MODIFY_QP, DESTROY_QP, POST_SEND, POST_RECV, ATTACH_MCAST = \
+    0, 3, 9, 13, 17, 18, 21, 23, 24, 25, 26, 27, 28, 29, 30
 OPERATIONS = {"write": 0, "write-immediate": 1, "send": 2, "send-immediate": 3, "read": 4}
 # IB_QPT_*
 RC, UC, UD = 2, 3, 4
@@ -88,6 +89,9 @@ class Qp:
         self.hca, self.access = hca, access
         body = struct.pack("QIIIIIIIIIBBBB", 0, hca.domain, hca.cq, hca.cq, 0, size, size, 3, 3, 0, 1, kind, 0, 0)
         self.handle, self.number = struct.unpack_from("II", hca.command(CREATE_QP, body, 32))
+
+    def destroy(self):
+        self.hca.command(DESTROY_QP, struct.pack("II", self.handle, 0), 4)
 
     def modify(self, state, mask, peer=None, pkey_index=0, path_mtu=4, rnr_timer=12, timeout=15, retries=7,
                rnr_retries=7, group=None):

@@ -10,8 +10,8 @@ import select
 import struct
 import time
 
-from verbs import ATTACH_MCAST, CREATE_CQ, CREATE_QP, ERROR, INIT, LOCAL_WRITE, PATH_MTU, PKEY_INDEX, POST_SEND, QKEY, \
-    REMOTE_READ, RESET, RNR_TIMER, RTR, RTS, SIGNALED, SQ_PSN, SQD, UC, UD, Hca, Qp, Region
+from verbs import ATTACH_MCAST, CREATE_CQ, CREATE_QP, ERROR, INIT, LOCAL_WRITE, PATH_MTU, PKEY_INDEX, POLL_CQ, POST_SEND, \
+    QKEY, REMOTE_READ, RESET, RNR_TIMER, RTR, RTS, SIGNALED, SQ_PSN, SQD, UC, UD, Hca, Qp, Region
 
 # IB_USER_VERBS_CMD_*
 CREATE_AH, CREATE_SRQ, MODIFY_SRQ = 5, 32, 33
@@ -257,6 +257,23 @@ def flushed_in_order():
     return "same" if (receives, sends) == right else f"{receives} {sends}"
 
 
+def numbers_of_completions():
+    """Queue pairs of a thousand, whose numbers cross a page of them, and the number that each one's completion has."""
+    hca, wrong = Hca("soft_ib0"), []
+    for _ in range(1100):
+        failing = Qp(hca, LOCAL_WRITE, size=1)
+        failing.initialise()
+        failing.modify(ERROR, 0)
+        failing.receive(1, [])
+        answer = hca.command(POLL_CQ, struct.pack("II", hca.cq, 1), 8 + 48)
+        while not struct.unpack_from("I", answer)[0]:
+            answer = hca.command(POLL_CQ, struct.pack("II", hca.cq, 1), 8 + 48)
+        if struct.unpack_from("I", answer, 8 + 28)[0] != failing.number:
+            wrong.append(failing.number)
+        failing.destroy()
+    return f"wrong: {wrong}" if wrong else "right"
+
+
 def group_member():
     """A datagram queue pair with Q_Key 0 that is a member of the group, and its memory for a datagram's GRH."""
     member = datagrams(Hca("soft_ib1"))
@@ -320,6 +337,7 @@ CASES = {
     "late-nak": late_nak,
     "refused-behind-a-read": refused_behind_a_read,
     "flushed-in-order": flushed_in_order,
+    "numbers-of-completions": numbers_of_completions,
     "connection-to-a-group": connection_to_a_group,
     "group-without-grh": group_without_grh,
 }

@@ -287,6 +287,7 @@ test_packets_from_other_ports_are_dropped() {
 # A second completion would free a buffer twice.
 test_refused_message_completes_its_receive_once() { outcome '1 length, 2 flushed' refused-behind-a-read; }
 test_full_queues_are_flushed_in_order() { outcome same flushed-in-order; }
+test_completions_have_the_numbers_of_their_queue_pairs() { outcome right numbers-of-completions; }
 test_groups_receive_datagrams_with_a_grh_only() {
     outcome 'success - success' connection-to-a-group
     outcome 'success -' group-without-grh
