@@ -56,6 +56,9 @@ expect_in_log() { # PATTERN
 # ports must reregister repeatedly, or are unplugged.
 expect_missing_gids() { expect_in_log 'ib_address_create failed.* -?(61|ENODATA)|failed to read the GID table of port ., error -2'; }
 
+# With kill_rc the HCA of a peer refuses what is sent over connections (IB_WC_REM_OP_ERR).
+expect_refused_sends() { expect_in_log 'failed cm send event \(status=11'; }
+
 # A command that must fail, with a message that is given as a regular expression.
 refused() { # MESSAGE COMMAND...
     ! "${@:2}" >/run/refusal 2>&1 || fail "was accepted: ${*:2}" || return 1

@@ -41,6 +41,7 @@ test_invalid_input_gets_an_errno() {
     echo 0x8001 | write_in_one delete_child
     wait_for 10 no_children
     # The child's name is another interface's.
+    expect_in_log 'failed to create child ib0.8001, error -17'
     on 1 ip link add ib0.8001 type dummy
     refused_with 'File exists' create_child 0x8001
     on 1 ip link del ib0.8001

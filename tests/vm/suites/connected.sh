@@ -150,6 +150,7 @@ test_broken_connection_is_reestablished() {
     local before
     # Numbers of its queue pairs.
     connections() { rdma resource show qp | sed -nE 's/.* lqpn ([0-9]+) .*type RC .*/\1/p' | sort; }
+    expect_refused_sends
     ping_ok 1 10.0.0.2
     for _ in 1 2 3; do
         before=$(connections)

@@ -68,6 +68,7 @@ test_500_mode_switches_under_traffic() {
 }
 
 stream_while_connections_die() {
+    expect_refused_sends
     start_stream 1 2
     for _ in $(seq 60); do
         knob $((RANDOM % 2 + 1)) kill_rc 1
@@ -112,6 +113,7 @@ test_tcp_survives_an_rnr_storm() { without_leak rnr_storm; }
 
 test_retransmission_recovers_lost_packets() {
     local again
+    expect_refused_sends
     # New connections retry.
     knob 1 min_retries 7
     knob 2 min_retries 7

@@ -272,7 +272,7 @@ pass_through() { # FIRST-BYTE
     mapfile -t frames < <(yes "$1$lrh$bth$deth$mad" | head -n 40)
     before=$(left_bytes)
     say 0 $hello "${frames[@]}"
-    pause 0.5
+    pause "$patience"
     echo $(($(left_bytes) - before))
 }
 left_bytes() { cat /sys/class/net/far1/statistics/rx_bytes; }

@@ -26,6 +26,7 @@ seed=${SEED:-$RANDOM}
 before_each() {
     expect_missing_gids
     expect_in_log 'failed send event'
+    expect_refused_sends
 }
 
 # Configuration at the beginning and the end.
