@@ -157,11 +157,12 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     }
     // The high byte is reserved; it is ignored (RFC 4755 section 6).
     const std::uint32_t qpn = theirs.parameters.qpn.value() & 0xffffff;
-    if (qpn == 0 || theirs.parameters.receive_mtu.value() <= sizeof(Encapsulation) ||
-        message.packet_life_time > Connections::max_timeout) {
+    if (qpn == 0 || theirs.parameters.receive_mtu.value() <= sizeof(Encapsulation)) {
         interface_.connections.malformed.add();
         return kernel::invalid;
     }
+    if (message.packet_life_time > Connections::max_packet_life_time)
+        return kernel::invalid;
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
     {
         PathTable::Guard guard(interface_.paths);

@@ -134,7 +134,8 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
     if (!ok) [[unlikely]] {
         queue_.errors.add();
         if (shim_wc_retries_exceeded(wc))
-            log_debug(interface_.dev(), "connection ended by the peer's silence (status=%d)", shim_wc_status(wc));
+            log_debug(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
+                      index, shim_wc_vendor_error(wc));
         else if (!shim_wc_flushed(wc))
             log_warning(interface_.dev(), "failed cm send event (status=%d, wrid=%u vend_err %#x)", shim_wc_status(wc),
                         index, shim_wc_vendor_error(wc));

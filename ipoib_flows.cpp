@@ -121,7 +121,7 @@ void FlowBalancer::hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, Tx
     if (!std::exchange(flows.holds, true))
         queue.hold_stack();
     else
-        // A poll that had decided to wake the queue before it was held woke it afterwards.
+        // A poll may have decided to wake the queue just before it was held.
         shim_netif_tx_stop_queue(interface_.dev(), queue.index());
 }
 

@@ -186,6 +186,10 @@ void GroupSet::log_failure(Group& group, int status)
 
 kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& member)
 {
+    const int gid_index = interface_.identity.gid_index();
+    // ib_core is changing its table.
+    if (gid_index < 0)
+        return kernel::try_again;
     const bool broadcast = group.kind == Group::Kind::broadcast;
     if (broadcast)
         TRY(interface_.link.apply(member));
@@ -208,7 +212,7 @@ kernel::Status GroupSet::apply_member_record(Group& group, const shim_mcmember& 
         .traffic_class = member.traffic_class,
         .hop_limit = member.hop_limit,
         .flow_label = member.flow_label,
-        .sgid_index = static_cast<std::uint8_t>(std::max(interface_.identity.gid_index(), 0)),
+        .sgid_index = static_cast<std::uint8_t>(gid_index),
         .dgid = group.key().native(),
     };
     auto made = AddressHandle::own(shim_helper_create_ah(interface_.queues.pd(), &attributes));

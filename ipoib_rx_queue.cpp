@@ -13,13 +13,13 @@ namespace ipoib {
 RxQueue::RxQueue(Interface& interface, unsigned int index)
     : ring(interface, *this), srq(interface, *this), interface_(interface), index_(index)
 {
-    shim_dim_init(
-        dim_.get(),
-        [](void* context, unsigned int usecs, unsigned int frames) {
-            auto& self = *static_cast<RxQueue*>(context);
-            self.interface_.further_queues.adapt_moderation(self, {usecs, frames});
-        },
-        this);
+    shim_dim_init(dim_.get(), moderation_chosen, this);
+}
+
+void RxQueue::moderation_chosen(void* context, unsigned int usecs, unsigned int frames)
+{
+    auto& self = *static_cast<RxQueue*>(context);
+    self.interface_.further_queues.adapt_moderation(self, {usecs, frames});
 }
 
 kernel::Status RxQueue::create(unsigned int datagrams, unsigned int messages, unsigned int vector)

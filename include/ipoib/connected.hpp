@@ -24,10 +24,12 @@ class Connections {
 public:
     // Interval of checks for connections that end.
     static constexpr unsigned int check_interval_ms = 10;
-    // Limits of what a peer's messages may ask for. Sends of a peer that does not acknowledge them, and ib_cm's record
-    // of a connection that has ended, are kept for times of this order: 4.096 us * 2^21 = 8.6 s (OpenSM's default is
-    // 2^18). Seven RNR retries are unlimited ones (IBA 9.7.5.2.8).
+    // Limits of what a peer's REP may ask for, so that sends that the peer does not acknowledge end: an ACK timeout of
+    // 4.096 us * 2^21 = 8.6 s; seven RNR retries would be unlimited ones (IBA 9.7.5.2.8).
     static constexpr std::uint8_t max_timeout = 21, max_rnr_retries = 6;
+    // Limit of the packet life time that a REQ asks for. ib_cm keeps its record of a connection that has ended for
+    // twice as long (TIMEWAIT): 2 * 4.096 us * 2^23 = 69 s. OpenSM's default is 2^18.
+    static constexpr std::uint8_t max_packet_life_time = 23;
 
     explicit Connections(Interface& interface);
 
@@ -40,7 +42,7 @@ public:
     ActiveConnections active;
     PassiveConnections passive;
     FlowBalancer flows;
-    // REQs and REPs with invalid private data, and REQs with timeouts beyond the limit.
+    // REQs and REPs with invalid private data.
     kernel::SharedCounter malformed;
 
 private:

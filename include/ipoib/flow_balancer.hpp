@@ -58,7 +58,7 @@ public:
     // Time to wait for the qdisc of the former queue.
     static constexpr unsigned int max_drain_ms = 500;
     // Packets that are held back, of all flows of a move. More wait in the stack for max_hold_ms after the move began,
-    // and are dropped later; in any case beyond twice the number.
+    // and are dropped later. At most twice as many are held.
     static constexpr unsigned int max_held = 64;
     static constexpr unsigned int max_hold_ms = 500;
     // Interval of checks of peers with further connections, if there is no traffic.

@@ -22,7 +22,7 @@ public:
         deferred,     // opened without that P_Key; or the start failed, and is tried again
         closed,       // by the user
         joined,       // the broadcast group, with the port active
-        reregister,   // light flush: the SM requests reregistration; or the port has another GID
+        reregister,   // light flush: the SM requests reregistration; or heavy flush: another GID, or GID index
         port_changed, // normal flush: port up or down, or another LID
         restart,      // any flush: another P_Key, index or larger MTU; a stalled queue; the start failed before
         pkey_gone,    // heavy flush: the P_Key was removed from the port's table

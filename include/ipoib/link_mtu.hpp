@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // An interface's MTU (RFC 4391 section 7, RFC 4755 section 5). In datagram mode it is the user's choice, up to the MTU
-// of the broadcast group's link. Connected mode starts with the largest MTU of connections, which the user can lower;
-// on return to datagram mode the current MTU becomes the user's choice. MTUs are bytes of IP, frames bytes with the
-// encapsulation.
+// of the broadcast group's link; a choice of the link's MTU follows the link. Connected mode starts with the largest
+// MTU of connections, which the user can lower; on return to datagram mode the current MTU becomes the user's choice.
+// MTUs are bytes of IP, frames bytes with the encapsulation.
 #pragma once
 #include <algorithm>
 

@@ -89,6 +89,9 @@ public:
     kernel::Counter events;
 
 private:
+    // DIM chose a moderation. CONTEXT: process.
+    static void moderation_chosen(void* context, unsigned int usecs, unsigned int frames);
+
     Interface& interface_;
     const unsigned int index_;
     kernel::Handle<ib_cq, shim_ib_destroy_cq> cq_;

@@ -120,7 +120,8 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 		wc.ex.imm_data = cpu_to_be32(h->immediate);
 	}
 	spin_lock_irqsave(&qp->rq_lock, flags);
-	if (qp->rq_head != qp->rq_tail)
+	/* The state may have changed since the datagram was admitted, and a flush may have begun. */
+	if (READ_ONCE(qp->state) != IB_QPS_ERR && qp->rq_head != qp->rq_tail)
 		recv = &qp->rq[qp->rq_tail % qp->rq_size];
 	if (recv) {
 		wc.wr_id = recv->wr_id;
@@ -431,6 +432,16 @@ static struct soft_qp *next_active(struct soft_hca *hca, bool any)
 	return qp;
 }
 
+static void schedule_run(struct soft_hca *hca)
+{
+	u32 delay_us = READ_ONCE(hca->slot->delay_us);
+
+	if (!delay_us)
+		tasklet_schedule(&hca->engine);
+	else if (!hrtimer_is_queued(&hca->delay))
+		hrtimer_start(&hca->delay, ns_to_ktime((u64)delay_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
+}
+
 static void engine_run(unsigned long data)
 {
 	struct soft_hca *hca = (struct soft_hca *)data;
@@ -450,9 +461,9 @@ static void engine_run(unsigned long data)
 			soft_engine_kick(qp);
 	}
 	soft_burst_end(&burst);
-	/* The last queue pair may have needed the rest of the burst without having more to do. */
+	/* The burst has ended, and other queue pairs have work. */
 	if (burst.frames >= limit && !list_empty_careful(&hca->active))
-		tasklet_schedule(&hca->engine);
+		schedule_run(hca);
 	else if (unlikely(wait_ns) && !list_empty_careful(&hca->active))
 		hrtimer_start(&hca->delay, ns_to_ktime(wait_ns), HRTIMER_MODE_REL_SOFT);
 }
@@ -466,17 +477,13 @@ static enum hrtimer_restart delay_over(struct hrtimer *timer)
 void soft_engine_kick(struct soft_qp *qp)
 {
 	struct soft_hca *hca = qp->hca;
-	u32 delay_us = READ_ONCE(hca->slot->delay_us);
 	unsigned long flags;
 
 	spin_lock_irqsave(&hca->active_lock, flags);
 	if (!qp->dying && list_empty(&qp->active))
 		list_add_tail(&qp->active, &hca->active);
 	spin_unlock_irqrestore(&hca->active_lock, flags);
-	if (!delay_us)
-		tasklet_schedule(&hca->engine);
-	else if (!hrtimer_is_queued(&hca->delay))
-		hrtimer_start(&hca->delay, ns_to_ktime((u64)delay_us * NSEC_PER_USEC), HRTIMER_MODE_REL_SOFT);
+	schedule_run(hca);
 }
 
 void soft_engine_init(struct soft_hca *hca)

@@ -167,7 +167,7 @@ void soft_uc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 /* responder.c: parts of both kinds of connections, under rq_lock. */
 /*
  * Returns true if an arriving request may be executed: the state may have changed since the packet was admitted, and a
- * flush of the receives have begun. Under rq_lock.
+ * flush may have begun. Under rq_lock.
  */
 bool soft_takes_requests(const struct soft_qp *qp);
 bool soft_take_receive(struct soft_qp *qp);

@@ -234,11 +234,13 @@ struct soft_connection {
 	struct hrtimer timer;
 	/* Status that the oldest send fails with, and the queue pair with it. */
 	enum ib_wc_status failure;
+	/* A flush has begun: all sends that are left complete as flushed. */
+	bool flushing;
 	/* Under rq_lock. */
 	struct fabric_responder responder;
 	struct soft_recv recv;
 	bool recv_taken, killed, last_told, established_told;
-	/* A request was refused, or failed: the queue pair is going to ERROR, and executes no more of them. */
+	/* A request was refused, or failed: no more are executed, and the queue pair goes to ERROR. */
 	bool refused;
 	/* Message in progress, if it is an RDMA WRITE: the peer's view of this memory. */
 	struct ib_sge written;

@@ -16,7 +16,7 @@ int soft_keep_number(struct soft_hca *hca, u32 number)
 
 	if (xa_load(&hca->numbers, index))
 		return 0;
-	page = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	page = kmalloc(PAGE_SIZE, GFP_KERNEL);
 	if (!page)
 		return -ENOMEM;
 	for (i = 0; i < NUMBERS; i++)

@@ -174,8 +174,7 @@ static void complete_acknowledged(struct soft_qp *qp, struct burst *burst)
 	u32 before = qp->rc.requester.unacknowledged;
 	struct soft_send *send;
 
-	/* All that is left is flushed. */
-	if (unlikely(READ_ONCE(qp->state) == IB_QPS_ERR))
+	if (unlikely(qp->rc.flushing))
 		return;
 	while (qp->sq_tail != qp->sq_head && !(qp->rc.carrying && qp->sq_tail == qp->rc.carried)) {
 		send = send_at(qp, qp->sq_tail);
@@ -242,12 +241,15 @@ static enum hrtimer_restart timer_over(struct hrtimer *timer)
  */
 static bool flush_sends(struct soft_qp *qp, struct burst *burst)
 {
-	enum ib_wc_status status = qp->rc.failure ?: IB_WC_WR_FLUSH_ERR;
+	enum ib_wc_status status = IB_WC_WR_FLUSH_ERR;
 	unsigned long flags;
 	bool more;
 	int i;
 
 	spin_lock_irqsave(&qp->sq_lock, flags);
+	if (qp->rc.failure && !qp->rc.flushing)
+		status = qp->rc.failure;
+	qp->rc.flushing = true;
 	for (i = 0; i < SOFT_BURST && qp->sq_tail != qp->sq_head; i++) {
 		soft_complete_send(qp, send_at(qp, qp->sq_tail), status, burst);
 		WRITE_ONCE(qp->sq_tail, qp->sq_tail + 1);

@@ -56,7 +56,7 @@ void soft_rc_stop(struct soft_qp *qp)
 	hrtimer_cancel(&rc->timer);
 	rc->sq_next = 0;
 	rc->waiting = rc->blocked = rc->executed = rc->recv_taken = rc->killed = rc->last_told = rc->answering = false;
-	rc->established_told = rc->refused = false;
+	rc->established_told = rc->refused = rc->flushing = false;
 	rc->reading_count = 0;
 	rc->late = FABRIC_DISCARD;
 	rc->failure = IB_WC_SUCCESS;

@@ -142,6 +142,9 @@ bool soft_rdma_answer(struct soft_qp *qp, struct burst *burst)
 	burst->frames++;
 	if (!soft_carry_mapped(qp, qp->ib.pd, &frame, IB_ACCESS_REMOTE_READ, burst)) {
 		/* The region was removed during the read. */
+		spin_lock_irqsave(&qp->rq_lock, flags);
+		rc->refused = true;
+		spin_unlock_irqrestore(&qp->rq_lock, flags);
 		answer = fabric_responder_nak(&rc->responder, FABRIC_NAK_REMOTE_ACCESS);
 		answer.psn = h.psn;
 		soft_rc_reply(qp, FABRIC_REFUSE, answer, burst);

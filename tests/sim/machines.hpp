@@ -30,11 +30,14 @@ private:
     struct Stay {
         unsigned int state;
         Time since;
+        // Stays of the interface when this one began.
+        std::size_t before;
     };
     using Key = std::tuple<const net_device*, unsigned int, std::string>;
 
     // By interface, machine and peer: the bounded states of its connections, the longest stay first.
     std::map<Key, std::vector<Stay>> stays_;
+    std::map<const net_device*, std::size_t> stays_of_;
     std::array<std::uint64_t, 5> moves_{};
     std::array<std::string, 5> last_move_;
 };

@@ -45,9 +45,9 @@ test_invalid_input_gets_an_errno() {
 xfail_stock_child_with_another_interfaces_name_is_refused='it creates the child in the first network namespace'
 test_child_with_another_interfaces_name_is_refused() {
     expect_in_log 'failed to create child ib0.8001, error -17'
+    trap 'on 1 ip link del ib0.8001; ip link del ib0.8001 2>/dev/null || true' EXIT
     on 1 ip link add ib0.8001 type dummy
     refused_with 'File exists' create_child 0x8001
-    on 1 ip link del ib0.8001
     no_children
 }
 
