@@ -303,7 +303,7 @@ struct soft_hca {
 	struct soft_qp __rcu *smi, *gsi;
 	struct xarray qps;
 	u32 next_qpn, next_netdev_qpn;
-	/* Of programs' queue pairs: numbers.c. */
+	/* Numbers of programs' queue pairs: numbers.c. */
 	struct xarray numbers;
 	/* Memory regions, by the index in their keys. The lock guards those of fast registration. */
 	struct xarray regions;

@@ -83,7 +83,7 @@ TEST_P(PageSizeTest, datagrams_are_charged_for_their_piece_of_a_page)
 {
     // Ring of 256, and the page that the next buffer is cut from.
     EXPECT_LE(page_bytes(), 256 * 4096U + GetParam());
-    // What is kept for reuse is no more.
+    // Nor are more kept for reuse.
     for (const page_pool* pool : world.pools)
         EXPECT_LE(std::size_t{pool->size} << pool->order, 256 * 4096U / GetParam());
     for (std::size_t bytes = 300; bytes < 2044; bytes += 3) {

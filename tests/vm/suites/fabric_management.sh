@@ -267,12 +267,13 @@ test_interface_of_a_trunk_can_be_removed() {
 # bytes that leave; there are few hellos of 19 bytes among them, one in 200 ms.
 pass_through() { # FIRST-BYTE
     local lrh=f002ffff0048ffff bth=6400ffff0000000000000000 deth=0000000000000000 mad before frames
-    say 1 $hello
     mad=$(printf '0181010100000102%016d0011000000000000%016dffffffff%0184d000103%0250d' 0 0 0 0)
     mapfile -t frames < <(yes "$1$lrh$bth$deth$mad" | head -n 40)
     before=$(left_bytes)
+    # A trunk is down a second after the last hello.
+    say 1 $hello
     say 0 $hello "${frames[@]}"
-    pause "$patience"
+    pause 0.5
     echo $(($(left_bytes) - before))
 }
 left_bytes() { cat /sys/class/net/far1/statistics/rx_bytes; }
