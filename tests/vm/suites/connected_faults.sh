@@ -78,6 +78,12 @@ stream_while_connections_die() {
 }
 test_tcp_survives_60_broken_connections() { without_leak stream_while_connections_die; }
 
+end_connections() { # HOST
+    on "$1" ip link set "$(interface_of "$1")" down
+    on "$1" ip link set "$(interface_of "$1")" up
+    wait_for 30 carrier "$1"
+}
+
 # The HCA of host 3 drops what host 1 sends, acknowledgements included: the sends complete when the HCA of host 1 gives up.
 pings_beside_a_silent_peer() { # SENDERS BYTES
     local slowest
@@ -99,6 +105,8 @@ test_silent_peer_does_not_delay_the_others() {
     pings_beside_a_silent_peer 10 4000
     pings_beside_a_silent_peer 10 1000
     wait_for 20 reaches 1 10.0.0.3
+    # Later tests compare the numbers of connections before and after.
+    end_connections 3
 }
 
 rnr_storm() {
@@ -172,11 +180,6 @@ all_are_seen() { # COUNT
 request() { # FIRST COUNT
     /test/cm_requests.py --first "$1" --count "$2" --from "$(lid 1)" --to "$(lid 2)" --address "$(lladdr 2)"
 }
-forget_connections() {
-    on 2 ip link set ib1 down
-    on 2 ip link set ib1 up
-    wait_for 30 carrier 2
-}
 # More requests than the rate limit allows in this time. A busy machine takes longer, and is given another try.
 request_more_than_is_accepted() {
     local attempt started accepted rejected seen accepted_before rejected_before most
@@ -193,14 +196,14 @@ request_more_than_is_accepted() {
         [ $accepted -le $most ]
         [ $accepted -ge 1024 ]
         [ $rejected = 0 ] || return 0
-        forget_connections
+        end_connections 2
     done
     return 77
 }
 flood_of_requests() {
     if [ "$DRIVER" = ours ]; then request_more_than_is_accepted; else request 1 4000; fi
     # The requester does not exist; earlier connections still work, or work again.
-    forget_connections
+    end_connections 2
 }
 skippable_request_flood_is_limited='the machine is too slow to ask for more than is accepted'
 test_request_flood_is_limited() { without_leak flood_of_requests; }
