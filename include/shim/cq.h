@@ -31,7 +31,7 @@ uint64_t shim_wc_id(const struct shim_wc *wc);
 bool shim_wc_ok(const struct shim_wc *wc);
 /* Returns true if the queue pair was in ERROR (IB_WC_WR_FLUSH_ERR). */
 bool shim_wc_flushed(const struct shim_wc *wc);
-/* Returns true if the peer did not acknowledge, or had no receive posted (IB_WC_RETRY_EXC_ERR, IB_WC_RNR_RETRY_EXC_ERR). */
+/* Returns true if the peer did not acknowledge (IB_WC_RETRY_EXC_ERR) or had no receive (IB_WC_RNR_RETRY_EXC_ERR). */
 bool shim_wc_retries_exceeded(const struct shim_wc *wc);
 int shim_wc_status(const struct shim_wc *wc);
 unsigned int shim_wc_vendor_error(const struct shim_wc *wc);
