@@ -26,47 +26,6 @@ void soft_complete_send(struct soft_qp *qp, const struct soft_send *send, enum i
 
 /* Receiving */
 
-static int pkey_index_of(const struct fabric_port *port, u16 pkey)
-{
-	int i;
-
-	for (i = 0; i < FABRIC_PKEYS; i++)
-		if (fabric_pkeys_match(port->pkeys[i], pkey))
-			return i;
-	return -1;
-}
-
-int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
-{
-	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot->index);
-	enum ib_qp_state state = READ_ONCE(qp->state);
-	int index = 0;
-
-	if (state != IB_QPS_RTR && state != IB_QPS_RTS && state != IB_QPS_SQE) {
-		COUNT(slot, drop_no_qp);
-		return -1;
-	}
-	if (qp->ib.qp_type == IB_QPT_SMI)
-		return 0;
-	if (qp->ib.qp_type == IB_QPT_GSI)
-		index = pkey_index_of(port, h->pkey);
-	else if (fabric_pkeys_match(port->pkeys[qp->pkey_index], h->pkey))
-		index = qp->pkey_index;
-	else
-		index = -1;
-	if (index < 0) {
-		COUNT(slot, drop_pkey);
-		return -1;
-	}
-	if (READ_ONCE(qp->qkey) != h->qkey) {
-		COUNT(slot, drop_qkey);
-		return -1;
-	}
-	return index;
-}
-
-bool soft_every(u32 every, atomic_t *counter) { return every && atomic_inc_return(counter) % every == 0; }
-
 /* Checksum results of a datagram's content. The payload of a possible IPv4 packet is in one piece. */
 static bool checksums_hold(const struct soft_qp *qp, const struct frame *frame)
 {
@@ -99,19 +58,10 @@ static void receive(struct soft_slot *slot, struct soft_qp *qp, const struct fra
 	bool corrupt = qp->ib.qp_type == IB_QPT_UD && soft_every(READ_ONCE(slot->corrupt_every), &slot->corrupted_of);
 	const struct soft_recv *recv = NULL;
 	unsigned long flags;
-	int pkey_index = soft_admit(slot, qp, h);
+	int pkey_index = soft_admit_datagram(slot, qp, h);
 
 	if (pkey_index < 0)
 		return;
-	/* All MADs are of one size. ib_mad posts no other receive for one that fails. */
-	if (qp->ib.qp_type != IB_QPT_UD && h->payload_bytes != FABRIC_MAD_BYTES) {
-		COUNT(slot, drop_length);
-		return;
-	}
-	if (qp->ib.qp_type == IB_QPT_UD && soft_every(READ_ONCE(slot->drop_every), &slot->dropped_of)) {
-		COUNT(slot, drop_fault);
-		return;
-	}
 	wc.pkey_index = pkey_index;
 	if (!corrupt && checksums_hold(qp, frame))
 		wc.wc_flags |= IB_WC_IP_CSUM_OK;

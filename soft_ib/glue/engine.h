@@ -42,8 +42,6 @@ struct frame {
 
 /* Sends a frame of the slot's HCA: to the switch, to other HCAs, to its own queue pairs. */
 void soft_carry(struct soft_slot *slot, const struct frame *frame, struct burst *burst);
-/* Checks the queue pair's state, P_Key and Q_Key. Returns the index of the P_Key, or -1, and counts the drop. */
-int soft_admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h);
 /* Writes the frame's payload to elements at kernel addresses, from their offset on. */
 void soft_place(const struct elements *to, const struct frame *frame);
 /*
@@ -68,6 +66,14 @@ static inline const struct ib_pd *soft_recv_pd(const struct soft_qp *qp)
 {
 	return (qp->srq ? qp->srq->ib.pd : qp->ib.pd);
 }
+
+/*
+ * admit.c: checks the queue pair's state, P_Key and Q_Key, the length of a MAD, and the fault knobs that drop packets.
+ * Returns the index of the P_Key, or -1, and counts the drop.
+ */
+int soft_admit_datagram(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h);
+/* The same for a packet of a connection, which must come from the peer's port. Returns false for a drop. */
+bool soft_admit_connected(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h);
 /* True once in this many calls, for a fault knob. */
 bool soft_every(u32 every, atomic_t *counter);
 
@@ -115,8 +121,6 @@ bool soft_place_mapped(struct soft_qp *qp, const struct ib_pd *pd, const struct 
 /* rc.c: sends one packet of a connection's queue pair, or ends it. Returns false if nothing is left to do. */
 bool soft_rc_step(struct soft_qp *qp, struct burst *burst);
 void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst);
-/* soft_admit() for a packet of a connection, which must come from the peer's port; and the fault knob that drops it. */
-bool soft_admit_connected(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h);
 /* Header fields common to all of the connection's packets. */
 static inline struct fabric_headers soft_rc_packet(const struct soft_qp *qp, u8 opcode, u32 psn)
 {

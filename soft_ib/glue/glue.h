@@ -405,9 +405,8 @@ void soft_cq_raise(struct list_head *due);
 /* Removes the QP's entries: it is being reset, or destroyed while user space may still poll them. */
 void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp);
 
-/* numbers.c */
+/* numbers.c. soft_numbered() returns a structure of which qp_num alone may be read, until the HCA ends. */
 int soft_keep_number(struct soft_hca *hca, u32 number);
-/* Returns a structure of which qp_num alone may be read, until the HCA ends. The number was kept. CONTEXT: any. */
 struct ib_qp *soft_numbered(struct soft_hca *hca, u32 number);
 void soft_drop_numbers(struct soft_hca *hca);
 

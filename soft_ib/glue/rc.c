@@ -452,21 +452,6 @@ static void answer_arrived(struct soft_qp *qp, const struct frame *frame, struct
 
 /* Arriving packets */
 
-bool soft_admit_connected(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
-{
-	if (soft_admit(slot, qp, h) < 0)
-		return false;
-	if (!fabric_is_from_peer(h, &qp->rc.path, fabric_hca_port(soft_fabric, slot->index)->lmc)) {
-		COUNT(slot, drop_source);
-		return false;
-	}
-	if (soft_every(READ_ONCE(slot->drop_rc_every), &slot->rc_dropped_of)) {
-		COUNT(slot, drop_fault);
-		return false;
-	}
-	return true;
-}
-
 void soft_rc_arrive(struct soft_slot *slot, struct soft_qp *qp, const struct frame *frame, struct burst *burst)
 {
 	const struct fabric_headers *h = frame->headers;
