@@ -382,7 +382,8 @@ void Stack::watch_queue(net_device* dev, unsigned int number, bool works)
               dev->name.c_str(), queue.stopped, queue.limited);
     SIM_CHECK(now - queue.forgotten_since < max_oblivion, "%s: %zu packets wait in a queue that is not run",
               dev->name.c_str(), queue.packets.size());
-    if (!works || !queue.xoff() || now - queue.last_sent < watchdog)
+    // A packet that is being transmitted may have stopped the queue; last_sent becomes its time afterwards.
+    if (!works || !queue.xoff() || queue.transmitter || now - queue.last_sent < watchdog)
         return;
     SIM_CHECK(now < dev->ca->excused_until, "%s: a transmit timeout without a fault", dev->name.c_str());
     queue.last_sent = now;

@@ -266,15 +266,22 @@ test_interface_of_a_trunk_can_be_removed() {
 # second. Their first byte has the number of trunks that they have passed in the upper six bits. Prints the number of
 # bytes that leave; there are few hellos of 19 bytes among them, one in 200 ms.
 pass_through() { # FIRST-BYTE
-    local lrh=f002ffff0048ffff bth=6400ffff0000000000000000 deth=0000000000000000 mad before frames
+    local lrh=f002ffff0048ffff bth=6400ffff0000000000000000 deth=0000000000000000 mad before frames trunk
     mad=$(printf '0181010100000102%016d0011000000000000%016dffffffff%0184d000103%0250d' 0 0 0 0)
     mapfile -t frames < <(yes "$1$lrh$bth$deth$mad" | head -n 40)
+    # A trunk is down after five seconds without a hello, and up again some time after the next.
+    for trunk in 0 1; do say $trunk $hello; done
+    wait_for 10 trunks_are_up
     before=$(left_bytes)
-    # A trunk is down a second after the last hello.
-    say 1 $hello
-    say 0 $hello "${frames[@]}"
+    say 0 "${frames[@]}"
     pause 0.5
     echo $(($(left_bytes) - before))
+}
+trunks_are_up() {
+    local trunk
+    for trunk in 0 1; do
+        [[ $(log_since_mark | grep "the trunk over trunk$trunk is" | tail -n 1) == *up ]] || return 1
+    done
 }
 left_bytes() { cat /sys/class/net/far1/statistics/rx_bytes; }
 test_frame_does_not_circle_between_machines() {
