@@ -106,14 +106,15 @@ void Machines::step(const net_device* dev, unsigned int machine, const std::uint
 
 void Machines::check() const
 {
-    // An interface takes its connections one after the other, each for up to this time on a busy processor. Later ones
-    // may come first.
-    constexpr Time turn = 100 * millisecond;
+    // An interface takes its connections one after the other, each for up to this time on a busy processor, and walks
+    // the list of all for each, where it may be interrupted at every step. Later ones may come first.
+    constexpr Time turn = 100 * millisecond, walk_of_one = 100 * microsecond;
     for (const auto& [key, stays] : stays_) {
         const auto& [dev, machine, gid] = key;
         for (const Stay& stay : stays) {
             const char* const state = state_names[machine][stay.state];
-            const Time limit = max_stay(machine, state) + std::max(stay.before + 1, stays_of_.at(dev)) * turn;
+            const std::size_t stays_then = std::max(stay.before + 1, stays_of_.at(dev));
+            const Time limit = max_stay(machine, state) + stays_then * (turn + stays_then * walk_of_one);
             SIM_CHECK(world->scheduler.now() - stay.since < limit,
                       "%s: a connection (%s, peer ..%02x%02x) stays in state %s for %llu s", dev->name.c_str(),
                       machine_names[machine], static_cast<std::uint8_t>(gid[14]), static_cast<std::uint8_t>(gid[15]),
