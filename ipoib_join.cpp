@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Joins of multicast groups (RFC 4391 sections 4 and 5), and what the join of the broadcast group gives an interface:
 // its parameters, and carrier.
-#include <algorithm>
 #include <utility>
 
 #include <ipoib/interface.hpp>
