@@ -15,10 +15,9 @@ static int pkey_index_of(const struct fabric_port *port, u16 pkey)
 static int admit(struct soft_slot *slot, struct soft_qp *qp, const struct fabric_headers *h)
 {
 	const struct fabric_port *port = fabric_hca_port(soft_fabric, slot->index);
-	enum ib_qp_state state = READ_ONCE(qp->state);
 	int index = 0;
 
-	if (state != IB_QPS_RTR && state != IB_QPS_RTS && state != IB_QPS_SQE) {
+	if (!soft_receives(qp)) {
 		COUNT(slot, drop_no_qp);
 		return -1;
 	}

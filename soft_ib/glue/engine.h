@@ -67,6 +67,13 @@ static inline const struct ib_pd *soft_recv_pd(const struct soft_qp *qp)
 	return (qp->srq ? qp->srq->ib.pd : qp->ib.pd);
 }
 
+/* True in the states in which packets are received. */
+static inline bool soft_receives(const struct soft_qp *qp)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+
+	return state == IB_QPS_RTR || state == IB_QPS_RTS || state == IB_QPS_SQE;
+}
 /*
  * admit.c: checks the queue pair's state, P_Key and Q_Key, the length of a MAD, and the fault knobs that drop packets.
  * Returns the index of the P_Key, or -1, and counts the drop.

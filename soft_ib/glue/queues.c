@@ -28,7 +28,7 @@ static int check_qp(const struct ib_qp_init_attr *attr, bool user)
 static int number_qp(struct soft_qp *qp, const struct ib_qp_init_attr *attr)
 {
 	struct soft_hca *hca = qp->hca;
-	int ret, kept;
+	int ret, kept = 0;
 
 	if (attr->qp_type == IB_QPT_SMI) {
 		qp->ib.qp_num = 0;
@@ -44,16 +44,16 @@ static int number_qp(struct soft_qp *qp, const struct ib_qp_init_attr *attr)
 		return xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp,
 				       XA_LIMIT(SOFT_FIRST_NETDEV_QPN, SOFT_LAST_NETDEV_QPN), &hca->next_netdev_qpn,
 				       GFP_KERNEL);
-	ret = xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, qp, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1), &hca->next_qpn,
-			      GFP_KERNEL);
-	kept = ret >= 0 && qp->user ? soft_keep_number(hca, qp->ib.qp_num) : 0;
-	if (kept) {
+	/* Reserves an entry, so that storing the queue pair cannot fail. */
+	ret = xa_alloc_cyclic(&hca->qps, &qp->ib.qp_num, NULL, XA_LIMIT(0x100, SOFT_FIRST_NETDEV_QPN - 1),
+			      &hca->next_qpn, GFP_KERNEL);
+	if (ret >= 0 && qp->user)
+		kept = soft_keep_number(hca, qp->ib.qp_num);
+	if (kept)
 		xa_erase(&hca->qps, qp->ib.qp_num);
-		/* A packet may have found it. */
-		soft_wait_for_bursts();
-		return kept;
-	}
-	return ret;
+	else if (ret >= 0)
+		xa_store(&hca->qps, qp->ib.qp_num, qp, GFP_KERNEL);
+	return kept ?: ret;
 }
 
 static enum fabric_transport transport_of(enum ib_qp_type type)

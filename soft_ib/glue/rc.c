@@ -320,19 +320,20 @@ static struct soft_send *choose_send(struct soft_qp *qp, u32 *index, struct burs
 	return NULL;
 }
 
-/* Flushes a queue pair that has failed; false: it has not. more: not all is flushed. */
-static bool flush_failed(struct soft_qp *qp, struct burst *burst, bool *more)
+static bool has_failed(struct soft_qp *qp)
 {
 	if (READ_ONCE(qp->rc.failure))
 		WRITE_ONCE(qp->state, IB_QPS_ERR);
-	if (READ_ONCE(qp->state) != IB_QPS_ERR)
-		return false;
-	*more = flush_sends(qp, burst);
-	if (*more)
+	return READ_ONCE(qp->state) == IB_QPS_ERR;
+}
+
+/* Flushes a queue pair. Returns true if not all is flushed. */
+static bool flush(struct soft_qp *qp, struct burst *burst)
+{
+	if (flush_sends(qp, burst))
 		return true;
 	soft_flush_message(qp, burst);
-	*more = soft_flush_receives(qp, burst);
-	return true;
+	return soft_flush_receives(qp, burst);
 }
 
 /*
@@ -365,11 +366,11 @@ bool soft_rc_step(struct soft_qp *qp, struct burst *burst)
 	struct fabric_headers h;
 	struct soft_send *send;
 	unsigned long flags;
-	bool again, more;
+	bool again;
 	u32 index;
 
-	if (flush_failed(qp, burst, &more))
-		return more;
+	if (has_failed(qp))
+		return flush(qp, burst);
 	if (READ_ONCE(qp->rc.reading_count) && soft_rdma_answer(qp, burst))
 		return true;
 	if (READ_ONCE(qp->state) != IB_QPS_RTS)

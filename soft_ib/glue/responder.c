@@ -82,12 +82,7 @@ void soft_complete_receive(struct soft_slot *slot, struct soft_qp *qp, const str
 		COUNT(slot, drop_length);
 }
 
-bool soft_takes_requests(const struct soft_qp *qp)
-{
-	enum ib_qp_state state = READ_ONCE(qp->state);
-
-	return !qp->rc.refused && (state == IB_QPS_RTR || state == IB_QPS_RTS || state == IB_QPS_SQE);
-}
+bool soft_takes_requests(const struct soft_qp *qp) { return !qp->rc.refused && soft_receives(qp); }
 
 bool soft_is_established(struct soft_qp *qp)
 {
