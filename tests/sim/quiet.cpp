@@ -147,14 +147,14 @@ void judge_quiet()
              static_cast<unsigned long long>(world->cm.starved - starved));
 }
 
-// Connections may change if an HCA broke one since its receiver had no buffers.
+// Connections may change if an HCA broke one since its receiver had no buffers: until the next packet for the peer.
 void check_nothing_moves()
 {
+    const std::uint64_t broken_off = world->broken_off;
     // Further connections to a peer end when they are not used.
     run_for((ipoib::FlowTable::max_unused_s + 2 * ipoib::FlowBalancer::check_interval_s) * second);
     const Machines& machines = world->machines;
     const Machines before = machines;
-    const std::uint64_t broken_off = world->broken_off;
     run_for(calm);
     for (const unsigned int machine : {Machines::path, Machines::active, Machines::interface}) {
         const std::uint64_t moves = machines.moves(machine) - before.moves(machine);
