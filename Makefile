@@ -104,7 +104,7 @@ fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlin
 	@$(MAKE) --no-print-directory -j$(jobs) -C tests/fuzz
 	@tests/fuzz/run $(MINUTES) $(jobs) $(TESTS)
 
-test-vm: vm-modules ## the VM suites; KERNEL=6.1|6.12|7|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
+test-vm: vm-modules ## the VM suites; KERNEL=5.10|6.1|6.12|7|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
 program-suites = $(basename $(notdir $(shell grep -l ^PACKAGES= tests/vm/suites/*.sh)))
