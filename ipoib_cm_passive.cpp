@@ -101,10 +101,11 @@ int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, con
     return status.code();
 }
 
-// Returns true if a REQ is accepted. Anyone can send a REQ in the name of a peer, so it ends no connection that is in
-// use.
-bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reason& reason)
+// Returns true if a REQ is accepted, and the receive queues, as bits, of the peer's other connections. Anyone can send
+// a REQ in the name of a peer, so it ends no connection that is in use.
+bool PassiveConnections::admit(const PassiveConnection::Peer& peer, unsigned int& queues, shim_cm_reason& reason)
 {
+    queues = 0;
     reason = SHIM_CM_REJ_NO_RESOURCES;
     if (!accepting_)
         return false;
@@ -127,7 +128,10 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
     for (PassiveConnection& connection : list_) {
         if (connection.life.ending())
             continue;
-        another |= connection.peer == peer && connection.used() && !idle(connection);
+        if (connection.peer == peer) {
+            queues |= 1U << connection.queue.index();
+            another |= connection.used() && !idle(connection);
+        }
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
@@ -164,9 +168,10 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     if (message.packet_life_time > Connections::max_packet_life_time)
         return kernel::invalid;
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
+    unsigned int others;
     {
         PathTable::Guard guard(interface_.paths);
-        if (!admit(peer, reason))
+        if (!admit(peer, others, reason))
             return kernel::try_again;
         ++count_;
     }
@@ -174,7 +179,7 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     const std::uint32_t psn = shim_get_random_u32() & 0xffffff;
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
-        RxQueue& queue = interface_.further_queues.choose_receive();
+        RxQueue& queue = interface_.further_queues.choose_receive(others);
         TRY(queue.srq.fill());
         connection =
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);

@@ -69,8 +69,9 @@ void FlowBalancer::place(ActiveConnection& first, unsigned int flow)
     FlowTable& table = first.flows->table;
     const unsigned int queue = table.queue(flow);
     const ActiveConnection* const connection = at(first, queue);
-    // Packets of a flow that seems idle may wait in the stack.
-    if (!connection || (!connection->moving.load() && !shim_netif_xmit_stopped(interface_.dev(), queue)))
+    // Packets of a flow that seems idle may wait in the stack, or for the peer's acknowledgement.
+    if (!connection || (!connection->moving.load() && connection->outstanding() == 0 &&
+                        !shim_netif_xmit_stopped(interface_.dev(), queue)))
         table.set_queue(flow, table.emptiest(open(first)));
 }
 

@@ -52,7 +52,7 @@ void PathTable::send(sk_buff* skb, const HwAddr& to, TxQueue& queue)
     send_slowly(skb, to, true, queue);
 }
 
-unsigned int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
+int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
 {
     // Several queues send datagrams: datagram mode, without connections.
     if (interface_.queues.senders() != 1)
@@ -61,7 +61,7 @@ unsigned int PathTable::select_queue(const HwAddr& to, sk_buff* skb)
     Neighbour* const neighbour = neighbours_.find(rcu, to);
     ActiveConnection* const connection = neighbour && !neighbour->ah.load() ? neighbour->connection.load() : nullptr;
     // Datagrams, and what sets a path or a connection up, go by the first queue.
-    return connection ? interface_.connections.flows.select_queue(*connection, skb) : 0;
+    return connection ? static_cast<int>(interface_.connections.flows.select_queue(*connection, skb)) : 0;
 }
 
 void PathTable::send_address_resolution(sk_buff* skb, const HwAddr& to)

@@ -63,7 +63,7 @@ int Interface::select_queue(sk_buff* skb)
     const HardHeader& header = header_of(skb);
     if (destination_of(header) != Destination::neighbour)
         return 0;
-    return static_cast<int>(paths.select_queue(header.destination, skb));
+    return paths.select_queue(header.destination, skb);
 }
 
 void Interface::resubmit(kernel::PacketQueue& packets)

@@ -96,9 +96,12 @@ kernel::Status UdQueues::create_sender(TxQueue& queue)
     return shim_qp_to_rts(qp.get());
 }
 
-unsigned int UdQueues::select_sender(sk_buff* skb) const
+int UdQueues::select_sender(sk_buff* skb) const
 {
-    return static_cast<unsigned int>(std::uint64_t{shim_skb_get_hash(skb)} * senders() >> 32);
+    const unsigned int count = senders();
+    if (count == shim_netdev_real_num_tx_queues(interface_.dev()))
+        return -1;
+    return static_cast<int>(std::uint64_t{shim_skb_get_hash(skb)} * count >> 32);
 }
 
 kernel::Status UdQueues::set_qkey(std::uint32_t qkey)

@@ -21,7 +21,7 @@ public:
     static constexpr unsigned int busy_units = 64;
     // Another connection is wanted if it would have helped in that many consecutive intervals.
     static constexpr unsigned int min_crowded_intervals = 5;
-    // A flow that did not send for this long changes its connection at once: nothing of it is on the way.
+    // A flow that did not send for this long changes its connection at once, unless sends of it may be on the way.
     static constexpr unsigned int max_idle_ms = 1000;
     // A connection whose flows did not send for this long is not needed.
     static constexpr unsigned int max_unused_s = 30;

@@ -86,8 +86,8 @@ public:
     // Sends the packet, which begins with its hard header, to a unicast address; consumes it. queue: the transmit queue
     // that it is on.
     void send(sk_buff* skb, const HwAddr& to, TxQueue& queue) TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
-    // Returns the number of the transmit queue for a packet to this address. CONTEXT: any.
-    unsigned int select_queue(const HwAddr& to, sk_buff* skb);
+    // Returns the number of the transmit queue for a packet to this address; -1: any. CONTEXT: any.
+    int select_queue(const HwAddr& to, sk_buff* skb);
     // The same as send() for ARP and RARP, which create no neighbour. CONTEXT: the first transmit queue.
     void send_address_resolution(sk_buff* skb, const HwAddr& to) TA_REQUIRES(kernel::transmit_lock)
         TA_EXCLUDES(path_lock);

@@ -57,9 +57,9 @@ public:
     kernel::Status replace(RingSizes sizes) TA_REQUIRES(kernel::rtnl);
     // Transmit queues that send datagrams: the first ones. CONTEXT: any.
     unsigned int senders() const { return senders_.load(); }
-    // Returns the number of the transmit queue for a datagram to a neighbour: the same for all packets of a flow.
-    // CONTEXT: any.
-    unsigned int select_sender(sk_buff* skb) const;
+    // Returns the number of the transmit queue for a datagram to a neighbour: the same for all packets of a flow; -1:
+    // the core may choose any, by XPS or by the packet's flow. CONTEXT: any.
+    int select_sender(sk_buff* skb) const;
     // Sets the Q_Key of the queue pairs; a failure of a further one is logged only. CONTEXT: process, in service.
     kernel::Status set_qkey(std::uint32_t qkey);
     // Moves queue pairs from SQE to RTS, from the work queue. CONTEXT: any.

@@ -245,10 +245,10 @@ void Stack::lose(sk_buff* skb)
 unsigned int Stack::enqueue(net_device* dev, sk_buff* skb)
 {
     const int selected = dev->real_queues > 1 ? ipoib_ndo_select_queue(skb, dev) : 0;
-    // The core uses the first queue for a number that is not in use any more.
-    const unsigned int queue = selected < 0 || static_cast<unsigned int>(selected) >= dev->real_queues
-                                   ? 0
-                                   : static_cast<unsigned int>(selected);
+    // The core chooses by the packet's flow, and uses the first queue for a number that is not in use any more.
+    unsigned int queue = selected < 0 ? shim_skb_get_hash(skb) % dev->real_queues : static_cast<unsigned int>(selected);
+    if (queue >= dev->real_queues)
+        queue = 0;
     if (!dev->active || dev->queues[queue].packets.size() >= dev->queue_length)
         lose(skb);
     else

@@ -153,7 +153,10 @@ bool transmit(sk_buff* skb, bool more)
     net_device& dev = *skb->dev;
     if (batch == none) {
         shim_local_bh_disable();
-        batch = dev.real_queues.load() > 1 ? std::max(ipoib_ndo_select_queue(skb, &dev), 0) : 0;
+        const unsigned int queues = dev.real_queues.load();
+        batch = queues > 1 ? ipoib_ndo_select_queue(skb, &dev) : 0;
+        if (batch < 0)
+            batch = static_cast<int>(shim_skb_get_hash(skb) % queues);
         dev.queues[batch].lock.lock();
     }
     const auto number = static_cast<unsigned int>(batch);

@@ -63,6 +63,18 @@ TEST_F(DatagramQueuesTest, flows_are_spread_over_queue_pairs_that_only_send)
     EXPECT_EQ(statistics().tx_dropped, 0U);
 }
 
+TEST_F(DatagramQueuesTest, queue_is_the_cores_choice_unless_fewer_queue_pairs_send)
+{
+    sk_buff* const skb = packet(3);
+    EXPECT_EQ(ipoib_ndo_select_queue(skb, &world.dev()), -1);
+    world.dev().tx_queues = count + 1;
+    EXPECT_EQ(ipoib_ndo_select_queue(skb, &world.dev()), 3);
+    world.dev().tx_queues = count;
+    world.transmit(skb);
+    EXPECT_EQ(outstanding(), (std::vector<std::size_t>{0, 0, 0, 1}));
+    complete_all();
+}
+
 TEST_F(DatagramQueuesTest, address_resolution_and_groups_are_sent_by_the_queue_pair_of_the_address)
 {
     set_groups({1});
@@ -147,7 +159,7 @@ TEST_F(DatagramQueuesTest, queue_pairs_exist_while_the_interface_is_open_in_data
 TEST_F(DatagramQueuesTest, packet_whose_queue_was_selected_before_the_mode_changed_is_sent)
 {
     sk_buff* const skb = packet(3);
-    EXPECT_EQ(ipoib_ndo_select_queue(skb, &world.dev()), 3);
+    EXPECT_EQ(ipoib_ndo_select_queue(skb, &world.dev()), -1);
     EXPECT_EQ(world.store(&world.dev(), IPOIB_ATTRIBUTE_MODE, "connected", 9), 9);
     world.run_work();
     meet(peer(1));

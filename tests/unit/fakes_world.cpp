@@ -175,8 +175,12 @@ sk_buff* World::packet(const ipoib::HwAddr& to, std::uint16_t type, std::size_t 
 
 void World::transmit(sk_buff* skb, bool more_follow)
 {
-    const int queue = skb->dev->tx_queues > 1 ? ipoib_ndo_select_queue(skb, skb->dev) : 0;
-    transmit_on(queue < 0 ? 0 : static_cast<unsigned int>(queue), skb, more_follow);
+    const unsigned int queues = skb->dev->tx_queues;
+    const int queue = queues > 1 ? ipoib_ndo_select_queue(skb, skb->dev) : 0;
+    // The core chooses by the packet's flow.
+    transmit_on(queue < 0 ? static_cast<unsigned int>(std::uint64_t{skb->hash} * queues >> 32)
+                          : static_cast<unsigned int>(queue),
+                skb, more_follow);
 }
 
 void World::transmit_on(unsigned int queue, sk_buff* skb, bool more_follow)

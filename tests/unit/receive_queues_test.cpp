@@ -70,6 +70,25 @@ TEST_F(ReceiveQueuesTest, connection_is_assigned_to_the_queue_with_the_fewest)
     EXPECT_EQ(accept(5, 0x100)->recv_cq, queues[2]);
 }
 
+TEST_F(ReceiveQueuesTest, connections_of_a_peer_use_queues_of_their_own)
+{
+    std::vector<ib_cm_id*> ids;
+    for (std::uint8_t i = 1; i <= 8; ++i) {
+        ASSERT_NE(accept(i, 0x100), nullptr);
+        ids.push_back(id);
+    }
+    // The last queue has no connection then.
+    for (const unsigned int ended : {3, 7})
+        world.message(ids[ended], SHIM_IB_CM_DREQ_RECEIVED);
+    run_for(200);
+    std::set<ib_cq*> queues;
+    for (int i = 0; i < 4; ++i)
+        queues.insert(accept(9, 0x100)->recv_cq);
+    EXPECT_EQ(queues.size(), 4U);
+    // A further one shares a queue.
+    EXPECT_NE(accept(9, 0x100), nullptr);
+}
+
 TEST_F(ReceiveQueuesTest, messages_arrive_with_the_number_of_their_queue)
 {
     for (std::uint8_t i = 1; i <= 4; ++i) {

@@ -231,6 +231,18 @@ test_datagrams_are_sent_by_several_queues() {
     [ "$(statistic 1 tx_dropped)" = "$dropped" ]
 }
 
+xfail_stock_datagrams_follow_xps='the in-tree driver has one queue'
+test_datagrams_follow_xps() {
+    local queue before
+    use_four_queues_of_datagram_mode
+    for queue in 0 1 2 3; do on 1 bash -c "echo $([ "$queue" = 2 ] && echo 3 || echo 0) >/sys/class/net/ib0/queues/tx-$queue/xps_cpus"; done
+    before=$(statistic_of 1 tx2_packets)
+    # Each packet is a flow.
+    on 1 bash -c 'for i in {1..100}; do echo >/dev/udp/10.0.0.2/9; done'
+    for queue in 0 1 2 3; do on 1 bash -c "echo 0 >/sys/class/net/ib0/queues/tx-$queue/xps_cpus"; done
+    [ "$(statistic_of 1 tx2_packets)" -ge $((before + 100)) ]
+}
+
 # Hosts recognise their own multicast packets by LID and QPN.
 xfail_stock_groups_are_sent_by_the_first_queue='the in-tree driver has one queue'
 test_groups_are_sent_by_the_first_queue() {
