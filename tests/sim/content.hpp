@@ -75,6 +75,8 @@ struct Sent {
     // Bit n: node n received it. Nodes from 64 on are not recorded.
     std::uint64_t came = 0;
     bool by_connection = false;
+    // Its place among the packets of the flow that were put into transmit queues.
+    std::uint64_t place = 0;
     ipoib::HwAddr to;
     std::uint8_t header[64];
 
@@ -92,16 +94,19 @@ public:
     // nullptr: too old.
     Sent* find(unsigned int from, unsigned int to, std::uint16_t port, std::uint16_t identification);
 
-private:
-    static constexpr std::size_t longest = 256;
     struct Flow {
         std::uint64_t count = 0;
         std::vector<Sent> ring;
+        // Packets that were put into transmit queues, and the last place of one that came by a connection.
+        std::uint64_t queued = 0, came = 0;
     };
     Flow& flow(unsigned int from, unsigned int to, std::uint16_t port)
     {
         return flows_[std::uint64_t(from) << 32 | std::uint64_t(to) << 16 | port];
     }
+
+private:
+    static constexpr std::size_t longest = 256;
     std::unordered_map<std::uint64_t, Flow> flows_;
 };
 

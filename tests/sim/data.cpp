@@ -323,14 +323,51 @@ void Stack::take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& 
     check_checksum(dev, skb, bytes);
     compare(skb, bytes, self);
     const unsigned int count = skb->merged;
-    if (const Sent* sent = sent_as(bytes.data()); sent && sent->by_connection)
+    if (const Sent* sent = sent_as(bytes.data()); sent && sent->by_connection) {
         connected_.of(index(from), self) += count;
+        check_order(dev, *sent, ip);
+    }
     if (to_group) {
         ++world->group_packets.of(index(from), self);
         return;
     }
     received_.of(index(from), self) += count;
     delivered += count;
+}
+
+void Stack::connection_changed(const net_device* dev, const std::uint8_t* gid, std::string_view before,
+                               std::string_view after)
+{
+    Connections& connections = connections_[index(dev->party)];
+    unsigned int& to_peer = connections.to[std::string(gid, gid + 16)];
+    to_peer -= before == "established";
+    const bool further = to_peer > 0 && (after == "wanted" || after == "requested" || after == "established");
+    to_peer += after == "established";
+    if (!further)
+        connections.changed = world->scheduler.now();
+}
+
+void Stack::note_order(const sk_buff* skb)
+{
+    constexpr std::size_t before = sizeof(ipoib::HardHeader);
+    if (skb->headlen < before + ip_and_udp || skb->data[before] != 0x45)
+        return;
+    const Ip ip(skb->data + before);
+    if (Sent* sent = sent_as(skb->data + before))
+        sent->place = ++ledger.flow(index(skb->dev->party), flow_of(ip), ip.udp().source.value()).queued;
+}
+
+void Stack::check_order(const net_device* dev, const Sent& sent, const Ip& ip)
+{
+    const unsigned int from = index(party_at(ip.header().source.value()));
+    Ledger::Flow& flow = ledger.flow(from, flow_of(ip), ip.udp().source.value());
+    // A stalled HCA has packets of former connections.
+    const Time settled = world->scheduler.now() < dev->ca->excused_until ? settled_after : switched_after;
+    SIM_CHECK(sent.place > flow.came || world->scheduler.now() - connections_[from].changed < settled,
+              "packet %llu of a flow from %u to %u comes after packet %llu",
+              static_cast<unsigned long long>(sent.place), from, flow_of(ip),
+              static_cast<unsigned long long>(flow.came));
+    flow.came = std::max(flow.came, sent.place);
 }
 
 void Stack::check_own_may_come(net_device* dev)

@@ -235,6 +235,8 @@ void Faults::perform_on_interface(const Planned& planned)
     case Fault::burst:
     case Fault::groups_burst:
         return burst(planned);
+    case Fault::busy_flows:
+        return send_busy_flows(planned);
     case Fault::reads:
         return read_everything(planned.node);
     default:

@@ -50,6 +50,8 @@ private:
     void delete_child(unsigned int node);
     void change_memberships(Party party);
     void burst(const Planned& planned);
+    // For some seconds three flows to one peer keep several connections to it busy, in connected mode.
+    void send_busy_flows(const Planned& planned);
     // Changes by ethtool: LRO and receive checksums; interrupt moderation.
     void switch_offloads(Party party, std::uint64_t number);
     void moderate(Party party, std::uint64_t number);

@@ -149,6 +149,8 @@ void shim_trace_step(const net_device* dev, shim_trace_machine machine, const st
                      const char* after)
 {
     world->machines.step(dev, machine, gid, before, after);
+    if (machine == SHIM_TRACE_ACTIVE)
+        world->stack.connection_changed(dev, gid, before, after);
     SIM_NOTE("%s: %s ..%02x%02x: %s -> %s", dev->name.c_str(), machine_names[machine], gid[14], gid[15], before, after);
 }
 void shim_trace_interface(const net_device* dev, const char* before, const char* after)

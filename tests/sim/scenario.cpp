@@ -53,6 +53,7 @@ constexpr const char* fault_names[] = {
     "umcast",
     "icrc_as_checksum",
     "burst",
+    "busy_flows",
     "groups_burst",
     "reads",
     "reload",

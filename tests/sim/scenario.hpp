@@ -47,6 +47,7 @@ enum class Fault {
     umcast,
     icrc_as_checksum,
     burst,
+    busy_flows,
     groups_burst,
     reads,
     reload,

@@ -249,10 +249,12 @@ unsigned int Stack::enqueue(net_device* dev, sk_buff* skb)
     unsigned int queue = selected < 0 ? shim_skb_get_hash(skb) % dev->real_queues : static_cast<unsigned int>(selected);
     if (queue >= dev->real_queues)
         queue = 0;
-    if (!dev->active || dev->queues[queue].packets.size() >= dev->queue_length)
+    if (!dev->active || dev->queues[queue].packets.size() >= dev->queue_length) {
         lose(skb);
-    else
+    } else {
+        note_order(skb);
         dev->queues[queue].packets.push_back(skb);
+    }
     return queue;
 }
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "content.hpp"
@@ -66,6 +68,9 @@ public:
     void send_group(net_device* dev, unsigned int group, unsigned int bytes);
     // An HCA sends the IP packet on a connection.
     void went_by_connection(const std::uint8_t* packet, std::size_t bytes);
+    // A connection that the interface made, or wants, changes its state.
+    void connection_changed(const net_device* dev, const std::uint8_t* gid, std::string_view before,
+                            std::string_view after);
     // Repeats ARP requests to silent neighbours. CONTEXT: process.
     void look_at_neighbours(net_device* dev);
     // Once a second: stalled queues, transmit timeouts.
@@ -127,6 +132,9 @@ private:
     Sent* follower(const Sent& before, const Ip& ip, std::uint16_t port);
     static void add_merged(const Ip& model, const Sent& before, const Sent& next, unsigned int segment_bytes);
     void compare(const sk_buff* skb, std::vector<std::uint8_t>& bytes, unsigned int self);
+    // Packets of a flow arrive in the order in which they were put into the queue, unless a connection ended.
+    void note_order(const sk_buff* skb);
+    void check_order(const net_device* dev, const Sent& sent, const Ip& ip);
     void check_checksum(const net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes);
     static void check_own_may_come(net_device* dev);
     void take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& bytes);
@@ -134,6 +142,12 @@ private:
     std::unordered_map<unsigned int, net_device*> by_party_;
     Pairs<std::uint64_t> received_, sent_, connected_, lost_;
     Pairs<std::array<Stream, 2>> streams_;
+    // Of each party: connections by their peer's GID, and when it made the first one to a peer, or ended one.
+    struct Connections {
+        std::map<std::string, unsigned int> to;
+        Time changed = 0;
+    };
+    std::unordered_map<unsigned int, Connections> connections_;
     struct PathMtu {
         unsigned int bytes = 0;
         Time since = 0;

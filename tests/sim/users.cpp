@@ -200,6 +200,17 @@ void Faults::burst(const Planned& planned)
     }
 }
 
+void Faults::send_busy_flows(const Planned& planned)
+{
+    const auto peer = static_cast<unsigned int>((planned.node + 1 + planned.number % 3) % world->node_count);
+    change_mode({planned.node, 0}, true, planned.number & 1);
+    for (std::uint64_t left = 400 + planned.number % 1600; left > 0 && !world->quiet; --left) {
+        if (net_device* dev = world->stack.find({planned.node, 0}))
+            world->stack.send_data(dev, {peer, 0}, static_cast<unsigned int>(dice().between(8000, 12000)));
+        wait_for(dice().between(2, 6) * millisecond);
+    }
+}
+
 void Faults::pester(unsigned int node)
 {
     world->scheduler.spawn("pester", Fiber::Kind::process, [node] {
