@@ -72,7 +72,7 @@ test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fu
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
 	    tests/scripts/test-checks tests/scripts/test-sums tests/scripts/test-report tests/scripts/test-pages \
 	    tests/monitoring/run tests/install/test-check-tools tests/install/test-dkms tests/install/test-nfs-top \
-	    soft_ib/unit/test-topology soft_ib/unit/test-draw
+	    soft_ib/unit/test-topology soft_ib/unit/test-draw soft_ib/unit/test-cluster
 
 test-threads: ## the driver on real threads, under ThreadSanitizer; ARCH=arm64: emulated, without it
 	@tests/vm/need g++ libgtest-dev $(if $(ARCH),g++-12-aarch64-linux-gnu googletest qemu-user-static)

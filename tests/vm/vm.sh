@@ -46,7 +46,8 @@ prepare_vm() {
     done
 }
 
-# Further files that are copied beside the suites.
+# Files that each VM has in /test, and further ones of some.
+test_files=("$here"/guest/* "$here/suites" "$here/splat" "$top"/soft_ib/{topology,draw} "$top/monitoring" "$top/scripts/ipoib-report")
 guest_programs=()
 # make_initrd FILE NAME=VALUE...: joins the images and the files that differ between runs.
 make_initrd() {
@@ -56,9 +57,7 @@ make_initrd() {
     # The VM's root directory must be accessible to daemons that are not root.
     chmod 755 "$tree"
     mkdir -p "$tree/test"
-    cp -r "$here/guest/." "$here/suites" "$here/splat" "$top"/soft_ib/{topology,draw} "$top/monitoring" \
-        "$top/scripts/ipoib-report" "$tree/test/"
-    cp -r "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
+    cp -r "${test_files[@]}" "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
     [ "$driver" != ours ] || cp "$modules/ib_ipoib.ko" "$tree/test/"
     printf '%q\n' "DRIVER=$driver" "TERMINAL=/dev/ttyS$first_line" "CAPTURES=/dev/ttyS$((first_line + 1))" "$@" >"$tree/test/config"
     ln -s test/init "$tree/init"
