@@ -17,8 +17,8 @@ inline constexpr std::uint64_t default_subnet_prefix = 0xfe80000000000000;
 // Counters of one port, in frames and in 4-byte words (IBA 16.1.3.5).
 struct PortCounters {
     std::uint64_t sent_words, received_words, sent_frames, received_frames;
-    std::uint64_t sent_multicast, received_multicast;
-    std::uint32_t link_downed;
+    std::uint64_t sent_unicast, received_unicast, sent_multicast, received_multicast;
+    std::uint64_t link_downed;
 };
 
 struct Port : fabric_port {

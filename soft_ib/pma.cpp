@@ -28,7 +28,7 @@ std::uint32_t saturated(std::uint64_t value)
 void write_counters(const PortCounters& counters, std::uint8_t* data)
 {
     std::memset(data + 4, 0, data_bytes - 4);
-    data[7] = static_cast<std::uint8_t>(std::min<std::uint32_t>(counters.link_downed, 0xff));
+    data[7] = static_cast<std::uint8_t>(std::min<std::uint64_t>(counters.link_downed, 0xff));
     store(data + 24, saturated(counters.sent_words));
     store(data + 28, saturated(counters.received_words));
     store(data + 32, saturated(counters.sent_frames));
@@ -42,10 +42,34 @@ void write_extended(const PortCounters& counters, std::uint8_t* data)
     store(data + 16, counters.received_words);
     store(data + 24, counters.sent_frames);
     store(data + 32, counters.received_frames);
-    store(data + 40, counters.sent_frames - counters.sent_multicast);
-    store(data + 48, counters.received_frames - counters.received_multicast);
+    store(data + 40, counters.sent_unicast);
+    store(data + 48, counters.received_unicast);
     store(data + 56, counters.sent_multicast);
     store(data + 64, counters.received_multicast);
+}
+
+// Counters that a Set clears, by their bits in CounterSelect (IBA 16.1.3.5, 16.1.4.11). Both attributes show the same
+// counters of data and packets.
+struct Selectable {
+    unsigned int bit;
+    std::uint64_t PortCounters::*counter;
+};
+constexpr Selectable in_counters[] = {{2, &PortCounters::link_downed},
+                                      {12, &PortCounters::sent_words},
+                                      {13, &PortCounters::received_words},
+                                      {14, &PortCounters::sent_frames},
+                                      {15, &PortCounters::received_frames}};
+constexpr Selectable in_extended[] = {{0, &PortCounters::sent_words},     {1, &PortCounters::received_words},
+                                      {2, &PortCounters::sent_frames},    {3, &PortCounters::received_frames},
+                                      {4, &PortCounters::sent_unicast},   {5, &PortCounters::received_unicast},
+                                      {6, &PortCounters::sent_multicast}, {7, &PortCounters::received_multicast}};
+
+template <std::size_t count>
+void clear(PortCounters& counters, const Selectable (&all)[count], std::uint16_t select)
+{
+    for (const Selectable& each : all)
+        if (select >> each.bit & 1)
+            counters.*each.counter = 0;
 }
 
 // A tick is ten times the time of a bit at 2.5 Gb/s, 4 ns, times this value and one: a microsecond.
@@ -141,10 +165,17 @@ std::uint16_t access_counters(const Agent& agent, Mad mad, bool set)
         return Mad::invalid_value;
     PortCounters& counters = agent.port(number).counters;
     if (set) {
+        const bool sampled = agent.sampling.status == SampleStatus::running && agent.sampling.port == number;
+        const auto select = load<std::uint16_t>(mad.data() + 2);
         // A sample in progress goes on.
-        if (agent.sampling.status == SampleStatus::running && agent.sampling.port == number)
+        if (sampled)
             add(agent.sampling, counters);
-        counters = {};
+        if (mad.attribute() == port_counters)
+            clear(counters, in_counters, select);
+        else
+            clear(counters, in_extended, select);
+        if (sampled)
+            subtract(agent.sampling, counters);
     }
     if (mad.attribute() == port_counters)
         write_counters(counters, mad.data());

@@ -27,8 +27,7 @@ unsigned int count_sent(PortCounters& counters, const fabric_headers& h)
     const unsigned int sent = words(h);
     add(counters.sent_words, sent);
     add(counters.sent_frames, 1);
-    if (multicast(h.dlid))
-        add(counters.sent_multicast, 1);
+    add(multicast(h.dlid) ? counters.sent_multicast : counters.sent_unicast, 1);
     return sent;
 }
 
@@ -36,8 +35,7 @@ void count_received(PortCounters& counters, const fabric_headers& h)
 {
     add(counters.received_words, words(h));
     add(counters.received_frames, 1);
-    if (multicast(h.dlid))
-        add(counters.received_multicast, 1);
+    add(multicast(h.dlid) ? counters.received_multicast : counters.received_unicast, 1);
 }
 
 // The enumeration of PortInfo begins with 256 bytes, 1.

@@ -117,9 +117,12 @@ TEST_F(SamplingTest, sample_in_progress_is_not_interrupted)
     mad = control(0, 900);
     ASSERT_EQ(ask(mad), 0);
     EXPECT_EQ(load<std::uint32_t>(mad.data() + 64 + 32), 200U);
-    // Nor by cleared counters.
-    mad = performance(Method::set, port_counters, 1);
-    ASSERT_EQ(ask(mad), 0);
+    // Nor by a cleared counter, nor by one that is not.
+    for (const std::uint16_t select : {1 << 14, 1 << 15}) {
+        mad = performance(Method::set, port_counters, 1);
+        store(mad.data() + 64 + 2, select);
+        ASSERT_EQ(ask(mad), 0);
+    }
     send(1);
     fabric_sample(f(), us(1200));
     EXPECT_EQ(status(), 0U);
