@@ -404,6 +404,7 @@ void soft_debugfs_start(void)
 	soft_capture_start(root);
 	soft_topology_debugfs(root);
 	soft_view_debugfs(root);
+	soft_trunks_debugfs(root);
 	for (i = 0; i < soft_hca_count; i++) {
 		struct soft_slot *slot = &soft_slots[i];
 		char name[8];

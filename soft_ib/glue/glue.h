@@ -430,6 +430,7 @@ bool soft_srq_take(struct soft_srq *srq, struct soft_recv *recv);
 /* trunk.c: connections to other machines, over network interfaces of these names. */
 int soft_trunks_start(char *const *names, unsigned int count);
 void soft_trunks_stop(void);
+void soft_trunks_debugfs(struct dentry *root);
 
 /* vf.c */
 extern const struct ib_device_ops soft_vf_ops;

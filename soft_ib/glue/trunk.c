@@ -12,6 +12,7 @@
 #include <linux/if_ether.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/seq_file.h>
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -30,6 +31,9 @@ enum kind { KIND_HELLO = 1, KIND_FRAME = 2, KIND_MASK = 3 };
 /* The largest number that a frame carries: it passes one trunk more. Tables that form a loop of machines end there. */
 enum { PASSED_SHIFT = 2, MAX_PASSED = 63 };
 
+/* Why a frame that was routed to a trunk is dropped. */
+enum loss { LOSS_QUEUE_FULL, LOSS_TRUNKS_PASSED, LOSS_NO_MEMORY, LOSSES };
+
 struct trunk {
 	/* NULL once the interface was unregistered. Under RTNL, but for the trunk's own packets. */
 	struct net_device *dev;
@@ -40,6 +44,7 @@ struct trunk {
 	/* When the last hello came, in jiffies; 0: never. */
 	unsigned long heard;
 	bool up;
+	atomic64_t lost[LOSSES];
 };
 
 static struct trunk trunks[FABRIC_MAX_TRUNKS];
@@ -87,12 +92,20 @@ static void queue_frame(struct trunk *trunk, const struct frame *frame)
 	unsigned int bytes = fabric_build_headers(frame->headers, wire);
 	struct sk_buff *skb;
 
-	if (skb_queue_len_lockless(&trunk->queued) >= MAX_QUEUED || frame->trunks_passed > MAX_PASSED)
+	if (frame->trunks_passed > MAX_PASSED) {
+		atomic64_inc(&trunk->lost[LOSS_TRUNKS_PASSED]);
 		return;
+	}
+	if (skb_queue_len_lockless(&trunk->queued) >= MAX_QUEUED) {
+		atomic64_inc(&trunk->lost[LOSS_QUEUE_FULL]);
+		return;
+	}
 	skb = packet(trunk, KIND_FRAME | frame->trunks_passed << PASSED_SHIFT, bytes + frame->headers->payload_bytes,
 		     GFP_ATOMIC);
-	if (!skb)
+	if (!skb) {
+		atomic64_inc(&trunk->lost[LOSS_NO_MEMORY]);
 		return;
+	}
 	skb_put_data(skb, wire, bytes);
 	soft_gather(frame, skb_put(skb, frame->headers->payload_bytes));
 	skb_queue_tail(&trunk->queued, skb);
@@ -243,3 +256,20 @@ void soft_trunks_stop(void)
 	unregister_netdevice_notifier(&notifier);
 	trunk_count = 0;
 }
+
+static int trunks_show(struct seq_file *file, void *unused)
+{
+	unsigned int i, loss;
+
+	seq_puts(file, "trunk        queue_full  trunks_passed      no_memory\n");
+	for (i = 0; i < trunk_count; i++) {
+		seq_printf(file, "trunk%u  ", i);
+		for (loss = 0; loss < LOSSES; loss++)
+			seq_printf(file, " %14lld", atomic64_read(&trunks[i].lost[loss]));
+		seq_putc(file, '\n');
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(trunks);
+
+void soft_trunks_debugfs(struct dentry *root) { debugfs_create_file("trunks", 0444, root, NULL, &trunks_fops); }

@@ -182,6 +182,23 @@ test_perfquery_shows_the_control_of_samples() {
     ! perfquery -E "$(lid 2)" 1 2>/run/refusal || fail "PortRcvErrorDetails was answered" || return 1
 }
 
+test_chosen_counters_are_cleared() {
+    local lid sent received
+    lid=$(lid 2)
+    field() { perfquery "$lid" 1 | sed -nE "s/^$1:\\.*([0-9]+)/\\1/p"; }
+    # Each query is a packet, so that a counter that was cleared is much smaller.
+    for _ in 1 2 3 4 5 6 7 8 9 10; do perfquery "$lid" 1 >/dev/null; done
+    sent=$(field PortXmitPkts) received=$(field PortRcvPkts)
+    # Errors only, then the packets sent only, then those received.
+    perfquery -R "$lid" 1 0x0fff
+    [ "$(field PortXmitPkts)" -gt "$sent" ]
+    perfquery -R "$lid" 1 0x4000
+    [ "$(field PortXmitPkts)" -le 5 ]
+    [ "$(field PortRcvPkts)" -gt "$received" ]
+    perfquery -x -R "$lid" 1 0x8
+    [ "$(field PortRcvPkts)" -le 5 ]
+}
+
 # Agents of other classes
 
 status_of() { /test/gmp.py 0 "$@" | cut -d' ' -f1; }
@@ -286,12 +303,16 @@ trunks_are_up() {
 left_bytes() { cat /sys/class/net/far1/statistics/rx_bytes; }
 test_frame_does_not_circle_between_machines() {
     local bytes
+    # Frames that the second trunk did not take since they had passed 64.
+    dropped() { awk '$1 == "trunk1" { print $3 }' "$debug/trunks"; }
     trap end_of_trunks EXIT
     two_trunks
     bytes=$(pass_through fa)
     [ "$bytes" -ge 12000 ] || fail "$bytes bytes pass the 64th trunk" || return 1
+    [ "$(dropped)" = 0 ]
     bytes=$(pass_through fe)
     [ "$bytes" -lt 6000 ] || fail "$bytes bytes pass the 65th trunk" || return 1
+    [ "$(dropped)" = 40 ] || fail "$(cat "$debug/trunks")" || return 1
     bytes=$(pass_through fa)
     [ "$bytes" -ge 12000 ] || fail "the trunks are down"
 }
