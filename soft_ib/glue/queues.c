@@ -180,6 +180,12 @@ static bool attributes_fit(const struct soft_qp *qp, const struct ib_qp_attr *at
 	       !((mask & IB_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > FABRIC_MAX_READS);
 }
 
+/* There are no alternate paths, so the path has always migrated. */
+static bool needs_alternate_path(const struct ib_qp_attr *attr, int mask)
+{
+	return (mask & IB_QP_ALT_PATH) || ((mask & IB_QP_PATH_MIG_STATE) && attr->path_mig_state != IB_MIG_MIGRATED);
+}
+
 /* Attributes that only query_qp() tells. */
 static void record_path(struct ib_qp_attr *to, const struct ib_qp_attr *from, int mask)
 {
@@ -243,7 +249,7 @@ static int modify(struct soft_qp *qp, const struct ib_qp_attr *attr, int mask)
 
 	if ((mask & IB_QP_CUR_STATE) && attr->cur_qp_state != now)
 		return -EINVAL;
-	if (next == IB_QPS_SQD)
+	if (next == IB_QPS_SQD || needs_alternate_path(attr, mask))
 		return -EOPNOTSUPP;
 	/* Without a new state, only what may change in the present one (IBA 11.2.5.2). */
 	if (!ib_modify_qp_is_ok(now, next, qp->ib.qp_type, mask))
@@ -280,7 +286,6 @@ static int query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct 
 	attr->sq_psn = soft_is_connected(qp) ? qp->rc.requester.next : qp->psn & FABRIC_PSN_MASK;
 	attr->rq_psn = qp->rc.responder.expected;
 	mutex_unlock(&qp->modify_lock);
-	/* There are no alternate paths. */
 	attr->path_mig_state = IB_MIG_MIGRATED;
 	attr->port_num = 1;
 	attr->cap = init->cap = qp->cap;

@@ -94,14 +94,15 @@ class Qp:
         self.hca.command(DESTROY_QP, struct.pack("II", self.handle, 0), 4)
 
     def modify(self, state, mask, peer=None, pkey_index=0, path_mtu=4, rnr_timer=12, timeout=15, retries=7,
-               rnr_retries=7, group=None):
+               rnr_retries=7, migration=0, group=None):
         """Without a state (None) only the attributes of the mask. group: the MGID and LID of the peer's path."""
         mgid, lid = group or (bytes(16), peer.hca.lid if peer else 0)
         dest = struct.pack("16sIHHBBBBBBBB", mgid, 0, lid, 0, 0, 0, 0, 0, 0, 0, bool(group), 1)
-        body = dest + bytes(32) + struct.pack("IIIIIII", self.handle, mask | (state is not None), 0, 0, 0,
+        alternate = bytes(31) + b"\1"
+        body = dest + alternate + struct.pack("IIIIIII", self.handle, mask | (state is not None), 0, 0, 0,
                                               peer.number if peer else 0, self.access)
-        body += struct.pack("HHBBBBBBBBBBBBBB2x", pkey_index, 0, state or 0, 0, path_mtu, 0, 0, 4, 4, rnr_timer, 1,
-                            timeout, retries, rnr_retries, 0, 0)
+        body += struct.pack("HHBBBBBBBBBBBBBB2x", pkey_index, 0, state or 0, 0, path_mtu, migration, 0, 4, 4, rnr_timer,
+                            1, timeout, retries, rnr_retries, 1, 0)
         self.hca.command(MODIFY_QP, body, 0)
 
     def initialise(self, **attributes):

@@ -17,6 +17,9 @@ from verbs import ATTACH_MCAST, CREATE_CQ, CREATE_QP, ERROR, INIT, LOCAL_WRITE, 
 CREATE_AH, CREATE_SRQ, MODIFY_SRQ = 5, 32, 33
 EXTENDED = 1 << 31
 COMM_EST = 4
+# IB_QP_*, and states of migration
+ALT_PATH, PATH_MIG_STATE = 1 << 14, 1 << 18
+MIGRATED, REARM = 0, 1
 # A group of no subnet manager, with the LID of the broadcast group.
 GROUP, GROUP_LID = bytes([0xff, 0x12] + 13 * [0] + [0x99]), 0xc000
 
@@ -66,9 +69,9 @@ def extended(hca, number, body, response):
 # Attributes
 
 
-def modified_in_rts(mask):
+def modified_in_rts(mask, **attributes):
     mine, _ = pair()
-    mine.modify(None, mask)
+    mine.modify(None, mask, **attributes)
 
 
 def attribute(name, value, step):
@@ -275,6 +278,21 @@ def numbers_of_completions():
     return f"wrong: {wrong}" if wrong else "right"
 
 
+def completions_of_a_destroyed_qp():
+    """Completions that are left when one of two queue pairs of a queue is destroyed."""
+    hca = Hca("soft_ib0")
+    first, second = (Qp(hca, LOCAL_WRITE) for _ in range(2))
+    for qp in (first, second):
+        qp.initialise()
+        qp.modify(ERROR, 0)
+    # One after the other, so that the completions of both alternate.
+    for number, qp in enumerate([second, first, second, first, first, second]):
+        qp.receive(number, [])
+        time.sleep(0.05)
+    first.destroy()
+    return all_done(hca, 3)
+
+
 def group_member():
     """A datagram queue pair with Q_Key 0 that is a member of the group, and its memory for a datagram's GRH."""
     member = datagrams(Hca("soft_ib1"))
@@ -314,6 +332,9 @@ CASES = {
     "psn-in-rts": lambda: modified_in_rts(SQ_PSN),
     "path-mtu-in-rts": lambda: modified_in_rts(PATH_MTU),
     "rnr-timer-in-rts": lambda: modified_in_rts(RNR_TIMER),
+    "migrated": lambda: modified_in_rts(PATH_MIG_STATE, migration=MIGRATED),
+    "rearm": lambda: modified_in_rts(PATH_MIG_STATE, migration=REARM),
+    "alternate-path": lambda: modified_in_rts(ALT_PATH),
     "qkey-in-rts": qkey,
     "timeout-31": lambda: attribute("timeout", 31, RTS),
     "timeout-32": lambda: attribute("timeout", 32, RTS),
@@ -340,6 +361,7 @@ CASES = {
     "refused-behind-a-read": refused_behind_a_read,
     "flushed-in-order": flushed_in_order,
     "numbers-of-completions": numbers_of_completions,
+    "completions-of-a-destroyed-qp": completions_of_a_destroyed_qp,
     "connection-to-a-group": connection_to_a_group,
     "group-without-grh": group_without_grh,
 }

@@ -268,9 +268,9 @@ outcome() { # EXPECTED CASE...
     ! grep -v " : $1\$" /run/rules | sed 's/^/# /' | grep . || fail "expected: $1"
 }
 test_attributes_change_only_in_their_states() {
-    outcome accepted qkey-in-rts rnr-timer-in-rts
+    outcome accepted qkey-in-rts rnr-timer-in-rts migrated
     outcome EINVAL psn-in-rts path-mtu-in-rts
-    outcome ENOTSUP drained
+    outcome ENOTSUP drained rearm alternate-path
 }
 test_communication_is_established_once() { outcome 1 communication-established; }
 test_attributes_out_of_range_are_refused() {
@@ -288,6 +288,9 @@ test_packets_from_other_ports_are_dropped() {
 test_refused_message_completes_its_receive_once() { outcome '1 length, 2 flushed' refused-behind-a-read; }
 test_full_queues_are_flushed_in_order() { outcome same flushed-in-order; }
 test_completions_have_the_numbers_of_their_queue_pairs() { outcome right numbers-of-completions; }
+test_destroyed_queue_pairs_leave_no_completions() {
+    outcome '0 flushed, 2 flushed, 5 flushed' completions-of-a-destroyed-qp
+}
 test_groups_receive_datagrams_with_a_grh_only() {
     outcome 'success - success' connection-to-a-group
     outcome 'success -' group-without-grh
