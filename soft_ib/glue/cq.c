@@ -244,7 +244,10 @@ void soft_cq_purge(struct ib_cq *ib, struct soft_qp *qp)
 	u32 from, to;
 
 	spin_lock_irq(&cq->lock);
-	for (from = to = cq->tail; from != cq->head; from++)
+	/* Entries before the first one of the queue pair, in most queues all, stay where they are. */
+	for (from = cq->tail; from != cq->head && cq->ring[from % cq->size].qp != &qp->ib; from++)
+		;
+	for (to = from; from != cq->head; from++)
 		if (cq->ring[from % cq->size].qp != &qp->ib)
 			cq->ring[to++ % cq->size] = cq->ring[from % cq->size];
 	cq->head = to;

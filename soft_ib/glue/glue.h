@@ -29,7 +29,7 @@ enum {
 	/* Pieces of a packet, with elements that cross pages. */
 	SOFT_MAX_PIECES = 40,
 	SOFT_MAX_QUEUE = 1 << 14,
-	SOFT_MAX_CQES = 1 << 20,
+	SOFT_MAX_CQES = 1 << 17,
 	SOFT_BURST = 32,
 	SOFT_MAX_LSO_HEADER = 128,
 	/* Bytes of inline data, which are kept in the place of an LSO's header. */
@@ -337,7 +337,7 @@ extern unsigned int soft_send_sges;
 extern unsigned int soft_vectors;
 /* Maximum number of an HCA's objects of each kind, but of address handles. */
 extern unsigned int soft_max_objects;
-enum { SOFT_MAX_OBJECTS = 1 << 16, SOFT_MAX_AHS = 1 << 20 };
+enum { SOFT_MAX_OBJECTS = 1 << 16, SOFT_MAX_AHS = 1 << 16 };
 /* Whether checksum and segmentation offload are supported. */
 extern bool soft_have_offloads;
 /* Virtual functions of each HCA. */

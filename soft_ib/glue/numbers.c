@@ -2,7 +2,7 @@
 /*
  * Numbers of programs' queue pairs, which outlive them: uverbs reads wc->qp->qp_num after poll_cq() has returned, when
  * another thread may have destroyed the queue pair. Pages of consecutive numbers, kept until the HCA ends: 33 MB if all
- * 2^23 numbers are used.
+ * 2^23 numbers are used. The process that first uses a number of a page is charged for it.
  */
 #include "glue.h"
 
@@ -16,7 +16,7 @@ int soft_keep_number(struct soft_hca *hca, u32 number)
 
 	if (xa_load(&hca->numbers, index))
 		return 0;
-	page = kmalloc(PAGE_SIZE, GFP_KERNEL);
+	page = kmalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
 	if (!page)
 		return -ENOMEM;
 	for (i = 0; i < NUMBERS; i++)

@@ -120,6 +120,13 @@ static void qp_retire(struct soft_qp *qp)
 	soft_rc_stop(qp);
 }
 
+static void purge_completions(struct soft_qp *qp)
+{
+	soft_cq_purge(qp->ib.send_cq, qp);
+	if (qp->ib.recv_cq != qp->ib.send_cq)
+		soft_cq_purge(qp->ib.recv_cq, qp);
+}
+
 static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct soft_qp *qp = to_qp(ib);
@@ -133,10 +140,8 @@ static int destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	else
 		xa_erase(&hca->qps, ib->qp_num);
 	qp_retire(qp);
-	if (qp->user) {
-		soft_cq_purge(ib->send_cq, qp);
-		soft_cq_purge(ib->recv_cq, qp);
-	}
+	if (qp->user)
+		purge_completions(qp);
 	atomic64_sub(qp->queue_bytes, &hca->slot->counters.queue_bytes);
 	vfree(qp->sq);
 	vfree(qp->rq);
@@ -148,8 +153,7 @@ static void qp_reset(struct soft_qp *qp)
 {
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	qp_retire(qp);
-	soft_cq_purge(qp->ib.send_cq, qp);
-	soft_cq_purge(qp->ib.recv_cq, qp);
+	purge_completions(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	/* Posting checks the state and counts under these locks. */
 	spin_lock_irq(&qp->rq_lock);
