@@ -13,6 +13,30 @@ port_field() { # PORT FIELD [Peer]
         in_it && index($0, name ":") == 1 { sub(/^[^:]*:\.*/, ""); print; exit }'
 }
 
+test_tools_show_nodes_and_tables() {
+    local lid i
+    lid=$(switch_lid)
+    ibstatus soft_ib1 | says -E "base lid:.*$(printf '0x%x' "$(lid 2)")$"
+    [ "$(ibaddr -l "$(lid 2)")" = "LID start 0x$(printf '%x' "$(lid 2)") end 0x$(printf '%x' "$(lid 2)")" ] ||
+        fail "$(ibaddr -l "$(lid 2)")" || return 1
+    # LID and subnet manager's LID in PortInfo.
+    smpdump "$(lid 2)" 0x15 1 >/run/portinfo
+    grep -q "^$(printf '%04x %04x' "$(lid 2)" "$(lid 1)") " /run/portinfo || fail "$(cat /run/portinfo)" || return 1
+    # Ports of the LIDs, by two programs.
+    dump_fts >/run/tables
+    ibroute "$lid" >/run/table
+    for i in 1 2 3; do
+        grep -qE "^0x$(printf '%04x' "$(lid $i)") 0*$i " /run/tables || fail "$(cat /run/tables)" || return 1
+        grep -qE "^0x$(printf '%04x' "$(lid $i)") 0*$i " /run/table || fail "$(cat /run/table)" || return 1
+    done
+    smpquery pkeys "$(lid 2)" | says '^ *0: 0xffff 0x0000'
+    # One lane, for all service levels.
+    smpquery sl2vl "$(lid 2)" | says -E 'in +0, out +0: \|( 0\|){16}'
+    [ "$(smpquery vlarb "$(lid 2)" | grep -c '^WEIGHT: |0x0')" = 2 ]
+    perfquery -a "$lid" 2>/dev/null | says '^PortSelect:\.*255$'
+    ibqueryerrors | says ' 4 nodes checked, 0 bad nodes found'
+}
+
 test_both_ends_of_each_switch_port_are_queried_by_lid() {
     local port
     for port in 1 2 3; do

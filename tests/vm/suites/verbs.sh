@@ -31,6 +31,11 @@ test_tools_show_the_hcas() {
     done
 }
 
+test_ibroute_shows_the_groups_of_ipoib() {
+    ibroute -M "$(ibswitches | sed -nE 's/.* lid ([0-9]+) lmc.*/\1/p')" >/run/groups
+    # Ports 1 and 2 have the broadcast group.
+    grep -qE '^0xc000 +x x' /run/groups || fail "$(cat /run/groups)"
+}
 test_rc_bandwidth() {
     local before
     before=$(counter 1 rc_sent)
@@ -90,7 +95,15 @@ pingpong() { # PROGRAM ARGUMENT...
     timeout $((60 * patience)) "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 || both_failed
     wait $server || both_failed
 }
-test_uc_pingpong() { pingpong ibv_uc_pingpong -s 100000 -n 100; }
+# With completion events; the data are compared.
+test_pingpongs() {
+    pingpong ibv_rc_pingpong -e -c -s 100000 -n 100
+    pingpong ibv_uc_pingpong -c -s 100000 -n 100
+    pingpong ibv_ud_pingpong -e -c -n 100
+    pingpong ibv_srq_pingpong -e -c -s 4096 -n 100
+    # By GID.
+    pingpong ibv_rc_pingpong -g 0 -n 100
+}
 
 # The RDMA CM: addresses are those of the driver's interfaces, in the hosts' namespaces
 
@@ -159,6 +172,26 @@ test_udaddy() {
     between_hosts udaddy -b 10.0.0.1 -- udaddy -s 10.0.0.1
     grep -q 'return status 0' /run/client.out || both_failed
 }
+test_ucmatose() {
+    between_hosts ucmatose -b 10.0.0.1 -c 20 -C 10 -S 1000 -- ucmatose -s 10.0.0.1 -c 20 -C 10 -S 1000
+    grep -q 'return status 0' /run/client.out || both_failed
+}
+# Programs whose server does not end by itself.
+with_lasting_server() { # PROGRAM CONDITION ARGUMENT...
+    local server
+    rdma_cm
+    on 1 "$1" -b 10.0.0.1 "${@:3}" >/run/server.out 2>&1 &
+    server=$!
+    wait_for 10 "$2"
+    on 2 timeout $((60 * patience)) "$1" -s 10.0.0.1 "${@:3}" >/run/client.out 2>&1 || both_failed
+    xargs </run/client.out | sed 's/^/# /'
+    pkill -x "$1"
+    wait $server || true
+}
+test_cmtime() { with_lasting_server cmtime has_listener -c 50; }
+# Datagrams of rsockets: a UDP socket leads to the queue pair.
+has_udp_socket() { on 1 ss -Hlun 'sport = 7174' | says .; }
+test_udpong() { with_lasting_server udpong has_udp_socket -S 1000 -C 100; }
 # Both send inline data.
 test_rdma_client_and_server() {
     between_hosts rdma_server -s 10.0.0.1 -- rdma_client -s 10.0.0.1
@@ -166,6 +199,7 @@ test_rdma_client_and_server() {
     grep -q 'end 0' /run/server.out || both_failed
 }
 test_rsockets() { between_hosts rstream -T v -b 10.0.0.1 -S 65536 -C 100 -- rstream -T v -s 10.0.0.1 -S 65536 -C 100; }
+test_rsockets_of_vectors() { between_hosts riostream -b 10.0.0.1 -S 4096 -C 100 -- riostream -s 10.0.0.1 -S 4096 -C 100; }
 # Groups of the RDMA CM have their own signature, 4001.
 mckey_joined() { [ "$(members_of ff12:4001:ffff::f01:203)" -ge 1 ]; }
 test_multicast_by_the_rdma_cm() {
