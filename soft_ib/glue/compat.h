@@ -122,6 +122,15 @@ static inline void soft_hrtimer_setup(struct hrtimer *timer, enum hrtimer_restar
 #define SOFT_SET_TX_TIMEOUT(rn, report) ((void)(report))
 #endif
 
+/* Parameters of get_ringparam() and set_ringparam() in ethtool_ops. */
+#ifdef SHIM_HAVE_RINGPARAM_EXTACK
+#define SOFT_RINGPARAM_ARGS                                                                                            \
+	struct net_device *dev, struct ethtool_ringparam *ring, struct kernel_ethtool_ringparam *kernel_ring,          \
+		struct netlink_ext_ack *extack
+#else
+#define SOFT_RINGPARAM_ARGS struct net_device *dev, struct ethtool_ringparam *ring
+#endif
+
 /*
  * Statistics of a netdev that leaves them to the core, as Omni-Path's driver does. The core keeps counters of each CPU,
  * or it has only those of the netdev, in which two CPUs may lose a count.

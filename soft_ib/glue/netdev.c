@@ -4,33 +4,11 @@
  * its own. Its client, ib_ipoib, does joins, paths, neighbours and the interface's life, and calls here to send, to
  * attach groups and for the net_device_ops that this replaces. Datagrams only, without offloads.
  */
+#include "netdev.h"
 #include "compat.h"
 #include "glue.h"
 #include <linux/module.h>
 #include <linux/netdevice.h>
-
-enum { SENDS = 128, RECEIVES = 256 };
-
-/* Layout of netdev_priv(). The client knows the first member only; its own memory is at clnt_priv. */
-struct soft_netdev {
-	struct rdma_netdev rn;
-	struct net_device *dev;
-	struct soft_slot *slot;
-	struct ib_pd *pd;
-	struct ib_cq *send_cq, *recv_cq;
-	struct ib_qp *qp;
-	struct napi_struct napi;
-	u32 qkey;
-	u16 pkey_index;
-	/* Under the transmit lock. */
-	bool open;
-	struct sk_buff **sends;
-	u32 send_head, send_tail;
-	u64 tx_packets, tx_bytes, tx_dropped, tx_errors;
-	/* Used by NAPI while open. */
-	struct sk_buff **receives;
-	u64 rx_packets, rx_bytes, rx_multicast, rx_dropped, rx_errors;
-};
 
 static const struct fabric_port *port_of(const struct soft_netdev *nd)
 {
@@ -56,6 +34,9 @@ static int send_datagram(struct soft_netdev *nd, struct sk_buff *skb, struct ib_
 	return ib_post_send(nd->qp, &ud.wr, NULL);
 }
 
+/* CONTEXT: under the transmit lock. */
+static bool is_full(const struct soft_netdev *nd) { return nd->send_head - nd->send_tail >= nd->ring; }
+
 /*
  * Returns the ring position that the client expects: 0 lets it free the address handle at any time, since that is not
  * accessed any more. CONTEXT: under the transmit lock.
@@ -64,8 +45,7 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
-	if (!nd->open || nd->send_head - nd->send_tail == SENDS || skb->len > nd->rn.mtu + SOFT_ENCAPSULATION_BYTES ||
-	    skb_linearize(skb)) {
+	if (!nd->open || is_full(nd) || skb->len > nd->rn.mtu + SOFT_ENCAPSULATION_BYTES || skb_linearize(skb)) {
 		nd->tx_dropped++;
 		dev_kfree_skb_any(skb);
 		return 0;
@@ -80,9 +60,11 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 	COUNT(nd->slot, accelerated_sends);
 	nd->tx_packets++;
 	nd->tx_bytes += skb->len;
-	nd->sends[nd->send_head++ % SENDS] = skb;
-	if (nd->send_head - nd->send_tail == SENDS)
+	nd->sends[nd->send_head++ % SOFT_SENDS] = skb;
+	if (is_full(nd)) {
+		nd->tx_queue_stopped++;
 		netif_stop_queue(dev);
+	}
 	return 0;
 }
 
@@ -94,9 +76,9 @@ static void reap_sends(struct soft_netdev *nd)
 	while (ib_poll_cq(nd->send_cq, 1, &wc) > 0) {
 		if (wc.status != IB_WC_SUCCESS)
 			nd->tx_errors++;
-		dev_kfree_skb_any(nd->sends[nd->send_tail++ % SENDS]);
+		dev_kfree_skb_any(nd->sends[nd->send_tail++ % SOFT_SENDS]);
 	}
-	if (nd->send_head - nd->send_tail < SENDS / 2 && netif_queue_stopped(nd->dev))
+	if (nd->send_head - nd->send_tail < nd->ring / 2 && netif_queue_stopped(nd->dev))
 		netif_wake_queue(nd->dev);
 	netif_tx_unlock(nd->dev);
 }
@@ -238,7 +220,7 @@ static void tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
-	netdev_warn(dev, "the rdma_netdev's sends are stuck: %u of %u\n", nd->send_head - nd->send_tail, SENDS);
+	netdev_warn(dev, "the rdma_netdev's sends are stuck: %u of %u\n", nd->send_head - nd->send_tail, nd->ring);
 }
 
 /* Open and closed */
@@ -267,12 +249,12 @@ static void reset_qp(struct soft_netdev *nd)
 
 	if (ib_modify_qp(nd->qp, &attr, IB_QP_STATE))
 		netdev_warn(nd->dev, "the queue pair cannot be reset\n");
-	for (i = 0; i < RECEIVES; i++) {
+	for (i = 0; i < SOFT_RECEIVES; i++) {
 		dev_kfree_skb(nd->receives[i]);
 		nd->receives[i] = NULL;
 	}
 	for (; nd->send_tail != nd->send_head; nd->send_tail++)
-		dev_kfree_skb(nd->sends[nd->send_tail % SENDS]);
+		dev_kfree_skb(nd->sends[nd->send_tail % SOFT_SENDS]);
 }
 
 static int fill_receives(struct soft_netdev *nd)
@@ -280,7 +262,7 @@ static int fill_receives(struct soft_netdev *nd)
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < RECEIVES && !ret; i++) {
+	for (i = 0; i < SOFT_RECEIVES && !ret; i++) {
 		nd->receives[i] = new_buffer(nd);
 		ret = nd->receives[i] ? post_receive(nd, i) : -ENOMEM;
 	}
@@ -370,7 +352,10 @@ static int make_qp(struct soft_netdev *nd)
 	struct ib_qp_init_attr attr = {
 		.send_cq = nd->send_cq,
 		.recv_cq = nd->recv_cq,
-		.cap = { .max_send_wr = SENDS, .max_recv_wr = RECEIVES, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = SOFT_SENDS,
+			 .max_recv_wr = SOFT_RECEIVES,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
 		.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.qp_type = IB_QPT_UD,
 	};
@@ -396,11 +381,11 @@ static int lower_init(struct net_device *dev)
 	nd->pd = ib_alloc_pd(nd->rn.hca, 0);
 	if (IS_ERR(nd->pd))
 		return PTR_ERR(nd->pd);
-	nd->send_cq = make_cq(nd, SENDS);
+	nd->send_cq = make_cq(nd, SOFT_SENDS);
 	ret = PTR_ERR_OR_ZERO(nd->send_cq);
 	if (ret)
 		goto no_send_cq;
-	nd->recv_cq = make_cq(nd, RECEIVES);
+	nd->recv_cq = make_cq(nd, SOFT_RECEIVES);
 	ret = PTR_ERR_OR_ZERO(nd->recv_cq);
 	if (ret)
 		goto no_recv_cq;
@@ -450,15 +435,16 @@ static void destroy(struct net_device *dev)
 	atomic64_dec(&nd->slot->counters.accelerated_devices);
 }
 
-/* The client replaces these operations by its own, and keeps them; likewise the destructor. */
+/* The client replaces the net_device_ops by its own, and keeps them; likewise the destructor. */
 static int initialize(struct ib_device *ib, soft_port_number port, struct net_device *dev, void *param)
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
 	nd->dev = dev;
 	nd->slot = to_hca(ib)->slot;
-	nd->sends = kcalloc(SENDS, sizeof(*nd->sends), GFP_KERNEL);
-	nd->receives = kcalloc(RECEIVES, sizeof(*nd->receives), GFP_KERNEL);
+	nd->ring = SOFT_SENDS;
+	nd->sends = kcalloc(SOFT_SENDS, sizeof(*nd->sends), GFP_KERNEL);
+	nd->receives = kcalloc(SOFT_RECEIVES, sizeof(*nd->receives), GFP_KERNEL);
 	if (!nd->sends || !nd->receives) {
 		kfree(nd->sends);
 		kfree(nd->receives);
@@ -473,6 +459,7 @@ static int initialize(struct ib_device *ib, soft_port_number port, struct net_de
 	nd->rn.set_id = set_id;
 	SOFT_SET_TX_TIMEOUT(&nd->rn, tx_timeout);
 	dev->netdev_ops = &lower_ops;
+	soft_netdev_set_ethtool_ops(nd);
 	dev->priv_destructor = destroy;
 	soft_request_ops_lock(dev);
 	return 0;

@@ -10,7 +10,8 @@ filters() { true; }
 skippable_time_stamps_are_set_by_the_rdma_netdevs_ioctl='its rdma_netdev has no such ioctl'
 skippable_address_of_a_virtual_function_cannot_be_set='the HCA has no virtual functions'
 skippable_address_has_no_connected_flag='its queue pair has connected mode'
-skippable_moderation_is_refused='moderation applies to its queue pair'
+skippable_counters_and_ring_of_ethtool_are_the_rdma_netdevs='it has no ethtool operations'
+skippable_settings_that_the_rdma_netdev_has_not_are_refused='it has no ethtool operations'
 # hfi1 leaves its statistics to the core if the core supports that (net_device.pcpu_stat_type).
 xfail_stock_statistics_add_rdma_netdev_and_queue_pair="the in-tree driver shows the queue pair's alone"
 xfail_stock_statistics_include_the_rdma_netdevs="the in-tree driver shows the queue pair's alone"
@@ -93,11 +94,13 @@ test_moderation_applies_to_the_queue_pair() {
     on 2 ethtool -C ib1 rx-usecs 0 rx-frames 0
 }
 
-# The rdma_netdev knows the queue pair by its number.
-test_ring_changes_are_refused() {
+# The driver's ethtool operations stay. The rdma_netdev knows the queue pair by its number, and has its own queues.
+test_ring_and_queue_changes_are_refused() {
     local before
     before=$(lladdr 1 ib0)
+    on 1 ethtool -S ib0 | says -E '^ *multicast: [0-9]'
     refused 'not supported' on 1 ethtool -G ib0 rx 1024
+    refused 'not supported' on 1 ethtool -L ib0 tx 1
     [ "$(lladdr 1 ib0)" = "$before" ]
     ping_ok 1 10.0.0.2
 }

@@ -1,0 +1,1 @@
+../../shim/probes/ringparam_extack.c
