@@ -93,7 +93,7 @@ test_report_has_no_ip_addresses_or_host_names() {
 test_report_names_missing_programs() {
     local name path=/run/few
     mkdir -p $path
-    for name in bash sh cat sed grep tr head wc timeout id date uname ip awk sort uniq paste tail cut; do
+    for name in bash sh cat sed grep tr head wc timeout id date uname ip awk sort uniq paste tail cut mktemp rm; do
         ln -sf "$(command -v $name)" "$path/$name"
     done
     # Directories that the script itself adds are hidden.
