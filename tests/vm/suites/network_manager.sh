@@ -145,18 +145,34 @@ test_down_removes_addresses() {
     ! reaches 1 10.0.0.2 || return 1
 }
 
-test_address_is_obtained_by_dhcp() {
-    on 1 ip addr add 10.5.0.1/24 dev ib0
-    on 1 dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --port=0 --log-facility=- \
-        --interface=ib0 --bind-interfaces --dhcp-range=10.5.0.10,10.5.0.19,2m --dhcp-leasefile=/run/leases >/run/dnsmasq 2>&1 &
+serve_dhcp() { # [ARGUMENT OF DNSMASQ...]
+    on 1 ip addr replace 10.5.0.1/24 dev ib0
+    on 1 dnsmasq --keep-in-foreground --conf-file=/dev/null --user=root --port=0 --log-facility=- --interface=ib0 \
+        --bind-interfaces --dhcp-range=10.5.0.10,10.5.0.19,2m --dhcp-leasefile=/run/leases "$@" >/run/dnsmasq 2>&1 &
     wait_for 10 grep -q 'sockets bound' /run/dnsmasq
+}
+# The identifier of a ConnectX's network boot, by which a server knows the host: with the port's GUID.
+test_network_boot_identifier_has_a_reservation() {
+    local id
+    id=ff:00:00:00:00:00:02:00:00:02:c9:00:$(cut -d: -f13-20 /sys/class/net/ib1/address)
+    serve_dhcp "--dhcp-host=id:$id,10.5.0.77"
+    connection boot ib1 auto '' transport-mode=datagram '[ipv4]' "dhcp-client-id=$id"
+    nmcli connection reload
+    up boot
+    wait_for 30 has_address ib1 10.5.0.77
+    wait_for 20 here_reaches 10.5.0.1
+    end_program dnsmasq 10
+    down boot
+}
+test_address_is_obtained_by_dhcp() {
+    serve_dhcp
     connection dhcp ib1 auto '' transport-mode=datagram
     nmcli connection reload
     up dhcp
     wait_for 30 has_address ib1 10.5.0.1
     wait_for 20 here_reaches 10.5.0.1
     grep -q 'DHCPACK(ib0)' /run/dnsmasq
-    pkill -x dnsmasq
+    end_program dnsmasq 10
     down dhcp
     stop_network_manager
 }
