@@ -58,6 +58,24 @@ test_ibping_by_guid() {
     pkill -x ibping
 }
 
+# Documentation/operations.md, "Rollback". modprobe -r would remove ib_cm too, without which insmod fails.
+test_in_tree_driver_is_used_for_a_moment() {
+    local others module
+    [ "$DRIVER" = ours ] || return 77
+    module=$(modinfo -n ib_ipoib)
+    # Users of ib_cm that another test has loaded.
+    for others in rdma_ucm rdma_cm ib_umad; do [ ! -e "/sys/module/$others" ] || rmmod "$others" || true; done
+    rmmod ib_ipoib
+    insmod "$module"
+    [ ! -e /sys/module/ib_ipoib/version ]
+    add_hosts
+    wait_for 20 reaches 2 10.0.0.1
+    rmmod ib_ipoib
+    load_driver
+    [ -e /sys/module/ib_ipoib/version ]
+    add_hosts
+}
+
 # The ioctl by which lshw asks for the address has 14 of its 20 bytes.
 test_lshw_shows_the_interface() {
     local address

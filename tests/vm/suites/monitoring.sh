@@ -121,3 +121,24 @@ test_health_commands_show_a_working_host() {
     on 1 ethtool -S ib0 | says -E '^ *tx_errors: 0$'
     [ "$DRIVER" = stock ] || cat /sys/module/ib_ipoib/version
 }
+
+health_counters() { ethtool -S ib0 | grep -E 'errors|dropped|too_long|fail|reject|disconnected|limit|malformed'; }
+health_of_host_1() { on 1 bash -c "$(declare -f health_counters); health_counters" | sed 's/[: ]\+/ /g' >"/run/health.$1"; } # NAME
+# Prints the counters that have grown between two runs, and by how much.
+grown() { paste "/run/health.$1" "/run/health.$2" | awk '$4 != $2 { print $1, $4 - $2 }'; } # BEFORE AFTER
+# The page's exception. Host 2's address has no connected-mode flag: longer packets are refused.
+test_health_counters_grow_with_path_mtus_alone() {
+    local count
+    [ "$DRIVER" = ours ] || return 77
+    set_mode 1 connected
+    wait_for 20 reaches 1 10.0.0.2
+    on 1 ip neigh replace 10.0.0.2 lladdr "00:$(lladdr 2 | cut -d: -f2-)" dev ib0
+    health_of_host_1 before
+    [ "$(learned_pmtu 1 10.0.0.2)" = 2044 ] || fail "$(cat /run/tracepath)" || return 1
+    health_of_host_1 after
+    on 1 ip neigh del 10.0.0.2 dev ib0
+    set_mode 1 datagram
+    count=$(statistic_of 1 tx_too_long)
+    [ "$count" -gt 0 ]
+    [ "$(grown before after | sort)" = "$(printf "%s $count\n" tx_dropped tx_errors tx_too_long)" ] || fail "$(grown before after)"
+}
