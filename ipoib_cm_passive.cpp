@@ -101,11 +101,10 @@ int PassiveConnections::on_request(shim_cm_endpoint* endpoint, ib_cm_id* id, con
     return status.code();
 }
 
-// Returns true if a REQ is accepted, and the receive queues, as bits, of the peer's other connections. Anyone can send
-// a REQ in the name of a peer, so it ends no connection that is in use.
-bool PassiveConnections::admit(const PassiveConnection::Peer& peer, unsigned int& queues, shim_cm_reason& reason)
+// Returns true if a REQ is accepted. Anyone can send a REQ in the name of a peer, so it ends no connection that is in
+// use.
+bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reason& reason)
 {
-    queues = 0;
     reason = SHIM_CM_REJ_NO_RESOURCES;
     if (!accepting_)
         return false;
@@ -128,10 +127,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, unsigned int
     for (PassiveConnection& connection : list_) {
         if (connection.life.ending())
             continue;
-        if (connection.peer == peer) {
-            queues |= 1U << connection.queue.index();
-            another |= connection.used() && !idle(connection);
-        }
+        another |= connection.peer == peer && connection.used() && !idle(connection);
         if (!oldest || kernel::before(connection.last_used.load(), oldest->last_used.load()))
             oldest = &connection;
     }
@@ -148,6 +144,18 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, unsigned int
     if (oldest && idle(*oldest))
         step(*oldest, PassiveLife::Event::ended);
     return false;
+}
+
+unsigned int PassiveConnections::most_used_queues(const PassiveConnection::Peer& peer)
+{
+    unsigned int connections[SHIM_MAX_RX_QUEUES]{}, most_used = 0;
+    for (const PassiveConnection& connection : list_)
+        if (connection.peer == peer && !connection.life.ending())
+            ++connections[connection.queue.index()];
+    const unsigned int fewest = *std::min_element(connections, connections + interface_.rx.count());
+    for (unsigned int queue = 0; queue < interface_.rx.count(); ++queue)
+        most_used |= (connections[queue] > fewest ? 1U : 0U) << queue;
+    return most_used;
 }
 
 kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
@@ -171,8 +179,9 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     unsigned int others;
     {
         PathTable::Guard guard(interface_.paths);
-        if (!admit(peer, others, reason))
+        if (!admit(peer, reason))
             return kernel::try_again;
+        others = most_used_queues(peer);
         ++count_;
     }
     kernel::Owned<PassiveConnection> connection;

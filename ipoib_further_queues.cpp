@@ -69,12 +69,7 @@ auto& FurtherQueues::choose(Queues& queues, unsigned int others, const char* dir
     return *fewest;
 }
 
-RxQueue& FurtherQueues::choose_receive(unsigned int others)
-{
-    const unsigned int all = (1U << interface_.rx.count()) - 1;
-    return choose(interface_.rx, (others & all) == all ? 0 : others, "receive");
-}
-
+RxQueue& FurtherQueues::choose_receive(unsigned int others) { return choose(interface_.rx, others, "receive"); }
 TxQueue& FurtherQueues::choose_transmit(unsigned int others) { return choose(interface_.tx, others, "transmit"); }
 
 kernel::Status FurtherQueues::use(RxQueue& queue)

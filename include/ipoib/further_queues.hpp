@@ -34,9 +34,8 @@ public:
     unsigned int receive_vector(unsigned int queue) const;
     unsigned int transmit_vector(unsigned int queue) const;
     // Return the queue with the fewest connections; the first queue if it cannot be created, or there is none. others:
-    // queues, as bits, of the peer's other connections. A transmit queue has one connection to a peer at most; a
-    // receive queue may have several if each has one. CONTEXT: process, one at a time, while connections are accepted
-    // or made.
+    // queues, as bits, that are not to be returned. CONTEXT: process, one at a time, while connections are accepted or
+    // made.
     RxQueue& choose_receive(unsigned int others) TA_EXCLUDES(lock_, path_lock);
     TxQueue& choose_transmit(unsigned int others) TA_EXCLUDES(lock_, path_lock);
     // Sets the moderation of the receive queues from first to before end, and whether DIM adjusts it. CONTEXT: process.

@@ -70,21 +70,21 @@ protected:
         complete_all();
         world.transmit(packet(2));
         for (int i = 0; i < 6; ++i) {
-            if (peer_acknowledges)
-                complete_all();
             world.transmit(packet(busy, large));
             run_for(21);
+            if (peer_acknowledges)
+                complete_all();
         }
-        if (peer_acknowledges)
-            complete_all();
+        // The busy flow always has a packet on the way.
+        world.transmit(packet(busy));
         ASSERT_TRUE(second_->outstanding.empty());
-        world.transmit(packet(2));
     }
 };
 
 TEST_F(IdleFlowTest, changes_to_the_connection_with_the_fewest_busy_flows)
 {
     let_flow_be_idle(true);
+    world.transmit(packet(2));
     EXPECT_EQ(second_->outstanding.size(), 1U);
     complete_all();
 }
@@ -92,6 +92,17 @@ TEST_F(IdleFlowTest, changes_to_the_connection_with_the_fewest_busy_flows)
 TEST_F(IdleFlowTest, keeps_its_connection_until_the_peer_has_its_last_packet)
 {
     let_flow_be_idle(false);
+    world.transmit(packet(2));
+    EXPECT_TRUE(second_->outstanding.empty());
+    complete_all();
+}
+
+// The peer was not served meanwhile.
+TEST_F(IdleFlowTest, keeps_its_connection_if_all_flows_were_idle_and_sends_are_on_the_way)
+{
+    let_flow_be_idle(true);
+    run_for(101);
+    world.transmit(packet(2));
     EXPECT_TRUE(second_->outstanding.empty());
     complete_all();
 }
