@@ -57,13 +57,12 @@ c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fma
 arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
 # On riscv the C library's headers, which the C++ library's include, are there for another ABI than the kernel's.
 c++-only  := $(if $(filter riscv,$(SRCARCH)),-U__riscv_float_abi_soft -D__riscv_float_abi_double)
-# Warnings are no errors, as a user's compiler may have others than ours; scripts/build-for-vm and try-kernel refuse them.
-# Warnings are no errors, as a user's compiler may have others than ours; scripts/build-for-vm and try-kernel refuse them.
 # gcc's plugins are for C, but for the one that changes functions in the end, which is at the link (STACKLEAK).
 plugin-flags = $(filter %/stackleak_plugin.so -fplugin-arg-stackleak_plugin%,$(c_flags))
+# Warnings are no errors for users, whose compilers may have others than ours: CXX_WERROR=1 is the tests'.
 cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) $(c++-only) $(plugin-flags) -Wp,-MMD,$(depfile) -I$(src)/include -I$(obj)/include -I$(src) \
 	     -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti -fno-threadsafe-statics \
-	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra -Wframe-larger-than=2048
+	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra $(if $(CXX_WERROR),-Werror) -Wframe-larger-than=2048
 shim-flags = $(c_flags)
 lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
 # The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
