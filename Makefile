@@ -70,7 +70,7 @@ test: ## all tests: unit tests, threads, simulator, then the VM suites
 test-unit: ## unit tests of driver, fabric and harness, under sanitizers; the fuzzers' kept inputs
 	@tests/vm/need g++ libgtest-dev python3 tidy
 	@scripts/sum-tests --at-once "$(MAKE) --no-print-directory -j$$(nproc) -C tests/unit" tests/vm/test-splat tests/vm/test-run \
-	    tests/scripts/test-checks tests/scripts/test-sums tests/scripts/test-report tests/scripts/test-pages \
+	    tests/scripts/test-checks tests/scripts/test-sums tests/scripts/test-matrix tests/scripts/test-report tests/scripts/test-pages \
 	    tests/monitoring/run tests/install/test-check-tools tests/install/test-dkms tests/install/test-nfs-top \
 	    soft_ib/unit/test-topology soft_ib/unit/test-draw soft_ib/unit/test-cluster
 
@@ -139,17 +139,12 @@ profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=
 	@scripts/build-for-vm $(KERNEL)
 	tests/vm/profile $(vm-args)
 
-# Suites that the matrix runs on arm64: both modes, children, life cycle, recovery, security, senders on two processors.
-# The others have not been tried there.
-arm64-suites := datagram connected children lifecycle recovery security smp_races
-matrix-amd64  = "$(MAKE) --no-print-directory test-threads ARCH=arm64" $(foreach series,7 6.12 6.1,$(foreach lto,1 0,"env LOGS=matrix-$(series)-lto$(lto) \
-    $(MAKE) --no-print-directory test-vm KERNEL=$(series) SHIM_LTO=$(lto)"))
-# 6.12-16k: series 6.12, FLAVOUR=16k.
-matrix-arm64  = $(foreach kernel,6.1- 6.12- 7- 6.12-16k 6.12-64k,"env LOGS=matrix-arm64-$(kernel:-=) \
-    $(MAKE) --no-print-directory test-vm KERNEL=$(firstword $(subst -, ,$(kernel))) FLAVOUR=$(word 2,$(subst -, ,$(kernel)))")
-matrix-rt     = $(foreach series,7 6.12 6.1,"env LOGS=matrix-$(series)-rt $(MAKE) --no-print-directory test-vm KERNEL=$(series)")
-test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, each with and without LTO, and threads on arm64; FLAVOUR=rt: with PREEMPT_RT; ARCH=arm64: seven of them on arm64; TESTS, JOBS as above
-	@$(if $(filter arm64,$(ARCH)),TESTS="$(or $(TESTS),$(arm64-suites))") scripts/sum-tests $(matrix-$(if $(filter rt,$(FLAVOUR)),rt,$(or $(ARCH),$(shell dpkg --print-architecture))))
+# KERNEL has a default, which chooses no row.
+matrix-kernel = $(if $(filter file,$(origin KERNEL)),,$(KERNEL))
+matrix-chosen = $(matrix-kernel)$(FLAVOUR)$(filter-out amd64,$(or $(ARCH),$(shell dpkg --print-architecture)))
+test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, with and without LTO, and threads on arm64, and a table; KERNEL="name..." FLAVOUR=rt|16k|64k ARCH=arm64 choose; TESTS, JOBS as above
+	@KERNEL="$(matrix-kernel)" scripts/sum-tests $(if $(matrix-chosen),,"$(MAKE) --no-print-directory test-threads ARCH=arm64") \
+	    "env MAKE=$(MAKE) scripts/test-matrix"
 
 test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, for another ib_core, and of the fabric's package
 	@scripts/check-probes
