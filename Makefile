@@ -161,7 +161,7 @@ pin-kernels: ## set the VMs' kernels (tests/vm/kernels) to the newest of the mir
 vm-modules: # both modules for the VM's kernel, in build/modules/
 	@scripts/build-for-vm $(KERNEL) SHIM_LTO=$(SHIM_LTO)
 
-test-install: deb ## packages and DKMS in a Debian in a VM, the RPM with a compiled module, root on NFS over ib0, Secure Boot; TESTS="run test-..."
+test-install: deb ## packages and DKMS in a Debian in a VM, the RPMs, root on NFS over ib0, Secure Boot; TESTS="run test-..."
 	@scripts/sum-tests $(addprefix tests/install/,$(or $(TESTS),run test-kmod-rpm test-nfs-root test-secure-boot))
 
 lint: ## formatting, clang-tidy, thread-safety, sparse, shellcheck and the project's own rules
