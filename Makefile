@@ -146,10 +146,11 @@ test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, with and witho
 	@KERNEL="$(matrix-kernel)" scripts/sum-tests $(if $(matrix-chosen),,"$(MAKE) --no-print-directory test-threads ARCH=arm64") \
 	    "env MAKE=$(MAKE) scripts/test-matrix"
 
-test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, for another ib_core, and of the fabric's package
+test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, for another ib_core, of the fabric's package, and by gcc 11
 	@scripts/check-probes
 	@tests/install/test-ofed
 	@tests/install/test-soft-ib
+	@tests/install/test-gcc-11
 
 # Suites that use memory and locks most, on a kernel that checks both.
 test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak, which is built first, in 15 minutes

@@ -74,6 +74,9 @@ check      = if $(OBJDUMP) -h $@ | grep -E ' \.($(if $(CONFIG_CONSTRUCTORS),,ini
 	     echo "$@: C++ static construction, exceptions or thread-locals" >&2; rm -f $@; exit 1; fi
 # cmd_objtool begins or ends with a semicolon, depending on the kernel.
 objtool-run = $(if $(strip $(cmd_objtool)),; $(patsubst %;,%,$(filter-out ;,$(cmd_objtool))))
+# Kbuild's program that lists the calls of the function tracer, in kernels for which neither compiler nor objtool does
+# (recordmcount). The command ends with a semicolon.
+mcount-run  = $(if $(strip $(cmd_record_mcount)),; { $(cmd_record_mcount) })
 # C++ DWARF breaks pahole where the kernel's headers bring vmlinux (6.12+): keep it beside the module.
 strip      = cp $@ $(@:.o=.dbg) && $(OBJCOPY) --strip-debug $@
 
@@ -93,12 +96,12 @@ ifneq ($(lto),)
       cmd_cxx  = $(CXX) $(cxx-flags) $(lto-flags) -c -o $@ $<
       cmd_shim = $(CC) $(shim-flags) $(lto-flags) -c -o $@ $<
 quiet_cmd_core = LTO [M]  $@
-      cmd_core = $(CXX) $(link-flags) -o $@ $(filter-out FORCE,$^) ; $(check) ; $(strip) $(objtool-run)
+      cmd_core = $(CXX) $(link-flags) -o $@ $(filter-out FORCE,$^) ; $(check) ; $(strip) $(objtool-run)$(mcount-run)
 $(obj)/$(core): $(core-paths) FORCE
 	$(call if_changed,core)
 else
-      cmd_cxx  = $(CXX) $(cxx-flags) -c -o $@ $< ; $(check) ; $(strip) $(objtool-run)
-      cmd_shim = $(CC) $(shim-flags) -c -o $@ $< $(objtool-run)
+      cmd_cxx  = $(CXX) $(cxx-flags) -c -o $@ $< ; $(check) ; $(strip) $(objtool-run)$(mcount-run)
+      cmd_shim = $(CC) $(shim-flags) -c -o $@ $< $(objtool-run)$(mcount-run)
 quiet_cmd_unity = GEN      $@
       cmd_unity = printf '\#include <%s>\n' $(cxx-srcs) > $@
 $(obj)/$(unity).cpp: FORCE
