@@ -50,8 +50,7 @@ test_1056_connections_take_the_documented_memory() {
     each_pings_each
     wait_for 10 all_are_connected || fail "$(connection_ends) ends"
     taken=$((before - $(free_kib))) queues=$(($(queues_kib) - queues))
-    echo "# $made more connections: $taken KiB, $queues KiB of it queues of the HCAs"
-    [ "$DRIVER" = stock ] || about $((taken / made)) "$connection_of_many_kib" 'KiB of a connection'
+    connections_take "$made" "$taken" "$queues" "$connection_of_many_kib"
 }
 
 test_1056_connections_carry_traffic() {

@@ -101,6 +101,5 @@ test_connection_takes_the_documented_memory() {
     taken=$((before - $(free_kib))) queues=$(($(queues_kib) - queues))
     for host in $(seq "$PORTS"); do set_mode "$host" datagram; done
     sysctl -qw net.ipv4.neigh.default.gc_interval=30
-    echo "# $made connections: $taken KiB, $queues KiB of it queues of the HCAs"
-    [ "$DRIVER" = stock ] || about $((taken / made)) "$connection_kib" 'KiB of a connection'
+    connections_take "$made" "$taken" "$queues" "$connection_kib"
 }
