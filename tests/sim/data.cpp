@@ -338,13 +338,13 @@ void Stack::take_data(net_device* dev, sk_buff* skb, std::vector<std::uint8_t>& 
 void Stack::connection_changed(const net_device* dev, const std::uint8_t* gid, std::string_view before,
                                std::string_view after)
 {
-    Connections& connections = connections_[index(dev->party)];
-    unsigned int& to_peer = connections.to[std::string(gid, gid + 16)];
-    to_peer -= before == "established";
-    const bool further = to_peer > 0 && (after == "wanted" || after == "requested" || after == "established");
-    to_peer += after == "established";
+    Connections& to_peer = connections(index(dev->party), gid);
+    to_peer.established -= before == "established";
+    const bool further =
+        to_peer.established > 0 && (after == "wanted" || after == "requested" || after == "established");
+    to_peer.established += after == "established";
     if (!further)
-        connections.changed = world->scheduler.now();
+        to_peer.changed = world->scheduler.now();
 }
 
 void Stack::note_order(const sk_buff* skb)
@@ -362,8 +362,11 @@ void Stack::check_order(const net_device* dev, const Sent& sent, const Ip& ip)
     const unsigned int from = index(party_at(ip.header().source.value()));
     Ledger::Flow& flow = ledger.flow(from, flow_of(ip), ip.udp().source.value());
     // A stalled HCA has packets of former connections.
-    const Time settled = world->scheduler.now() < dev->ca->excused_until ? settled_after : switched_after;
-    SIM_CHECK(sent.place > flow.came || world->scheduler.now() - connections_[from].changed < settled,
+    const Time now = world->scheduler.now();
+    const ib_device& sender = *world->devices[party_at(ip.header().source.value()).node];
+    const bool excused = now < std::max(dev->ca->excused_until, sender.excused_until);
+    SIM_CHECK(sent.place > flow.came ||
+                  now - connections(from, dev->ca->gid.raw).changed < (excused ? settled_after : switched_after),
               "packet %llu of a flow from %u to %u comes after packet %llu",
               static_cast<unsigned long long>(sent.place), from, flow_of(ip),
               static_cast<unsigned long long>(flow.came));

@@ -132,7 +132,8 @@ private:
     Sent* follower(const Sent& before, const Ip& ip, std::uint16_t port);
     static void add_merged(const Ip& model, const Sent& before, const Sent& next, unsigned int segment_bytes);
     void compare(const sk_buff* skb, std::vector<std::uint8_t>& bytes, unsigned int self);
-    // Packets of a flow arrive in the order in which they were put into the queue, unless a connection ended.
+    // Packets of a flow that go by connections arrive in the order in which they were put into the queue, unless the
+    // first connection was just made, or one ended. The order of datagrams is not judged.
     void note_order(const sk_buff* skb);
     void check_order(const net_device* dev, const Sent& sent, const Ip& ip);
     void check_checksum(const net_device* dev, const sk_buff* skb, const std::vector<std::uint8_t>& bytes);
@@ -142,12 +143,16 @@ private:
     std::unordered_map<unsigned int, net_device*> by_party_;
     Pairs<std::uint64_t> received_, sent_, connected_, lost_;
     Pairs<std::array<Stream, 2>> streams_;
-    // Of each party: connections by their peer's GID, and when it made the first one to a peer, or ended one.
+    // Of a party and a peer's GID: established connections, and when the first one was made or one ended.
     struct Connections {
-        std::map<std::string, unsigned int> to;
+        unsigned int established = 0;
         Time changed = 0;
     };
-    std::unordered_map<unsigned int, Connections> connections_;
+    std::map<std::pair<unsigned int, std::string>, Connections> connections_;
+    Connections& connections(unsigned int party, const std::uint8_t* gid)
+    {
+        return connections_[{party, std::string(gid, gid + 16)}];
+    }
     struct PathMtu {
         unsigned int bytes = 0;
         Time since = 0;
