@@ -146,16 +146,17 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
     return false;
 }
 
-unsigned int PassiveConnections::most_used_queues(const PassiveConnection::Peer& peer)
+unsigned int PassiveConnections::avoided_queues(const PassiveConnection::Peer& peer)
 {
-    unsigned int connections[SHIM_MAX_RX_QUEUES]{}, most_used = 0;
+    PathTable::Guard guard(interface_.paths);
+    unsigned int connections[SHIM_MAX_RX_QUEUES]{}, avoided = 0;
     for (const PassiveConnection& connection : list_)
         if (connection.peer == peer && !connection.life.ending())
             ++connections[connection.queue.index()];
     const unsigned int fewest = *std::min_element(connections, connections + interface_.rx.count());
     for (unsigned int queue = 0; queue < interface_.rx.count(); ++queue)
-        most_used |= (connections[queue] > fewest ? 1U : 0U) << queue;
-    return most_used;
+        avoided |= (connections[queue] > fewest ? 1U : 0U) << queue;
+    return avoided;
 }
 
 kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& message, shim_cm_reason& reason)
@@ -176,19 +177,17 @@ kernel::Status PassiveConnections::accept(ib_cm_id* id, const shim_cm_message& m
     if (message.packet_life_time > Connections::max_packet_life_time)
         return kernel::invalid;
     const PassiveConnection::Peer peer{Gid::from(message.peer), message.peer_lid, qpn};
-    unsigned int others;
     {
         PathTable::Guard guard(interface_.paths);
         if (!admit(peer, reason))
             return kernel::try_again;
-        others = most_used_queues(peer);
         ++count_;
     }
     kernel::Owned<PassiveConnection> connection;
     const std::uint32_t psn = shim_get_random_u32() & 0xffffff;
     const kernel::Status status = [&]() TA_REQUIRES(mutex_) -> kernel::Status {
         reason = SHIM_CM_REJ_NO_RESOURCES;
-        RxQueue& queue = interface_.further_queues.choose_receive(others);
+        RxQueue& queue = interface_.further_queues.choose_receive(avoided_queues(peer));
         TRY(queue.srq.fill());
         connection =
             kernel::make_owned<PassiveConnection>(*this, shim_cm_endpoint{on_message}, interface_, queue, peer);

@@ -141,8 +141,8 @@ private:
     void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);
 
     bool admit(const PassiveConnection::Peer& peer, shim_cm_reason& reason) TA_REQUIRES(path_lock);
-    // Returns the receive queues, as bits, of which the peer has more connections than of others.
-    unsigned int most_used_queues(const PassiveConnection::Peer& peer) TA_REQUIRES(path_lock);
+    // Returns the receive queues, as bits, that have more of the peer's connections than others.
+    unsigned int avoided_queues(const PassiveConnection::Peer& peer) TA_EXCLUDES(path_lock);
     void end_exceeding(const PassiveConnection::Peer& peer) TA_REQUIRES(path_lock);
     // Moves the state machine; service() performs its action.
     void step(PassiveConnection& connection, PassiveLife::Event event) TA_REQUIRES(path_lock);

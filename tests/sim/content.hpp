@@ -75,7 +75,7 @@ struct Sent {
     // Bit n: node n received it. Nodes from 64 on are not recorded.
     std::uint64_t came = 0;
     bool by_connection = false;
-    // Its place among the packets of the flow that were put into transmit queues.
+    // Place among the packets of the flow that were put into transmit queues.
     std::uint64_t place = 0;
     ipoib::HwAddr to;
     std::uint8_t header[64];

@@ -143,7 +143,7 @@ private:
     std::unordered_map<unsigned int, net_device*> by_party_;
     Pairs<std::uint64_t> received_, sent_, connected_, lost_;
     Pairs<std::array<Stream, 2>> streams_;
-    // Of a party and a peer's GID: established connections, and when the first one was made or one ended.
+    // Established connections of a party to a peer's GID, and when the first one was made or one ended.
     struct Connections {
         unsigned int established = 0;
         Time changed = 0;

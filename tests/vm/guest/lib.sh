@@ -106,6 +106,8 @@ repeat_for() { # SECONDS COMMAND...
     while [ $SECONDS -lt $end ]; do "$@"; done
 }
 
+# True if interfaces have several queues by default.
+several_queues() { [ "${QUEUES:-1}" -gt 1 ]; }
 kernel_is() { printf '%s\n' "$1" "$(uname -r)" | sort -CV; } # VERSION, or later
 two_machines() { [ "${MACHINES:-1}" = 2 ]; }
 # Host i is here, or, with MACHINES=2, the last one on the other machine, which executes requests (serve).

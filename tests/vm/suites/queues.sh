@@ -13,7 +13,9 @@ FABRIC='vectors=4'
 . ./connections.sh
 
 xfail_stock_there_is_one_for_each_processor='the in-tree driver has one queue'
+if several_queues; then skippable_there_is_one_for_each_processor='QUEUES= gives the VM as many processors'; fi
 test_there_is_one_for_each_processor() {
+    ! several_queues || return 77
     channels_are RX 2
     channels_are TX 2
     set_mode 1 datagram
@@ -240,7 +242,9 @@ test_datagrams_follow_xps() {
     # Each packet is a flow.
     on 1 bash -c 'for i in {1..100}; do echo >/dev/udp/10.0.0.2/9; done'
     for queue in 0 1 2 3; do on 1 bash -c "echo 0 >/sys/class/net/ib0/queues/tx-$queue/xps_cpus"; done
-    [ "$(statistic_of 1 tx2_packets)" -ge $((before + 100)) ]
+    # Sends are counted when complete.
+    sends_are_counted() { [ "$(statistic_of 1 tx2_packets)" -ge $((before + 100)) ]; }
+    wait_for 5 sends_are_counted
 }
 
 # Hosts recognise their own multicast packets by LID and QPN.

@@ -112,10 +112,10 @@ test_address_has_no_connected_flag() {
 
 # An rdma_netdev's ethtool operations, if it has some, replace those of its client.
 test_ethtool_shows_driver_and_bus() {
-    local driver='soft_ib[ib_ipoib]'
-    ! filters || driver=ib_ipoib
+    local expected='soft_ib[ib_ipoib]'
+    ! filters || expected=ib_ipoib
     on 1 ethtool -i ib0 >/run/driver
-    grep -qxF "driver: $driver" /run/driver || fail "$(cat /run/driver)" || return 1
+    grep -qxF "driver: $expected" /run/driver || fail "$(cat /run/driver)" || return 1
     grep -qx 'bus-info: soft_ib.0' /run/driver
 }
 
