@@ -31,7 +31,7 @@ enum kind { KIND_HELLO = 1, KIND_FRAME = 2, KIND_MASK = 3 };
 /* The largest number that a frame carries: it passes one trunk more. Tables that form a loop of machines end there. */
 enum { PASSED_SHIFT = 2, MAX_PASSED = 63 };
 
-/* Why a frame that was routed to a trunk is dropped. */
+/* Reasons to drop a frame that was routed to a trunk. */
 enum loss { LOSS_QUEUE_FULL, LOSS_TRUNKS_PASSED, LOSS_NO_MEMORY, LOSSES };
 
 struct trunk {

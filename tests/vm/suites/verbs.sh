@@ -95,13 +95,13 @@ pingpong() { # PROGRAM ARGUMENT...
     timeout $((60 * patience)) "$@" -d soft_ib0 127.0.0.1 >/run/client.out 2>&1 || both_failed
     wait $server || both_failed
 }
-# With completion events; the data are compared.
+# Most use completion events, and compare the data.
 test_pingpongs() {
     pingpong ibv_rc_pingpong -e -c -s 100000 -n 100
     pingpong ibv_uc_pingpong -c -s 100000 -n 100
     pingpong ibv_ud_pingpong -e -c -n 100
     pingpong ibv_srq_pingpong -e -c -s 4096 -n 100
-    # By GID.
+    # Addresses the peer by its GID.
     pingpong ibv_rc_pingpong -g 0 -n 100
 }
 
