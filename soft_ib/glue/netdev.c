@@ -34,9 +34,6 @@ static int send_datagram(struct soft_netdev *nd, struct sk_buff *skb, struct ib_
 	return ib_post_send(nd->qp, &ud.wr, NULL);
 }
 
-/* CONTEXT: under the transmit lock. */
-static bool is_full(const struct soft_netdev *nd) { return nd->send_head - nd->send_tail >= nd->ring; }
-
 /*
  * Returns the ring position that the client expects: 0 lets it free the address handle at any time, since that is not
  * accessed any more. CONTEXT: under the transmit lock.
@@ -45,7 +42,8 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 {
 	struct soft_netdev *nd = netdev_priv(dev);
 
-	if (!nd->open || is_full(nd) || skb->len > nd->rn.mtu + SOFT_ENCAPSULATION_BYTES || skb_linearize(skb)) {
+	if (!nd->open || soft_netdev_is_full(nd) || skb->len > nd->rn.mtu + SOFT_ENCAPSULATION_BYTES ||
+	    skb_linearize(skb)) {
 		nd->tx_dropped++;
 		dev_kfree_skb_any(skb);
 		return 0;
@@ -61,7 +59,7 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 	nd->tx_packets++;
 	nd->tx_bytes += skb->len;
 	nd->sends[nd->send_head++ % SOFT_SENDS] = skb;
-	if (is_full(nd)) {
+	if (soft_netdev_is_full(nd)) {
 		nd->tx_queue_stopped++;
 		netif_stop_queue(dev);
 	}

@@ -29,5 +29,11 @@ struct soft_netdev {
 	u64 rx_packets, rx_bytes, rx_multicast, rx_dropped, rx_errors;
 };
 
+/* CONTEXT: under the transmit lock. */
+static inline bool soft_netdev_is_full(const struct soft_netdev *nd)
+{
+	return nd->send_head - nd->send_tail >= nd->ring;
+}
+
 /* netdev_ethtool.c: operations that replace the client's; an HCA's first netdev is the parent, which has more. */
 void soft_netdev_set_ethtool_ops(struct soft_netdev *nd);

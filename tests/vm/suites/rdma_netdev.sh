@@ -133,6 +133,26 @@ test_counters_and_ring_of_ethtool_are_the_rdma_netdevs() {
     [ "$(statistic_of 1 tx_queue_stopped)" -gt 0 ]
     on 1 ethtool -G ib0 tx 128
 }
+test_ring_smaller_than_its_sends_drops_nothing() {
+    ! filters || return 77
+    local dropped stops
+    on 1 ip neigh replace 10.0.0.2 lladdr "$(lladdr 2)" dev ib0 nud permanent
+    wait_for 20 reaches 1 10.0.0.2
+    dropped=$(statistic 1 tx_dropped) stops=$(statistic_of 1 tx_queue_stopped)
+    knob 1 hold_sends 1
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    on 1 bash -c 'send() { for _ in $(seq 20); do echo packet >/dev/udp/10.0.0.2/9; done; }
+        send
+        ethtool -G ib0 tx 4
+        send' || fail "no packets were sent"
+    knob 1 hold_sends 0
+    ping_ok 1 10.0.0.2
+    on 1 ethtool -G ib0 tx 128
+    on 1 ip neigh del 10.0.0.2 dev ib0
+    echo "# the queue stopped $(($(statistic_of 1 tx_queue_stopped) - stops)) times"
+    [ "$(statistic 1 tx_dropped)" = "$dropped" ] || fail "$(($(statistic 1 tx_dropped) - dropped)) packets were dropped"
+    [ "$(statistic_of 1 tx_queue_stopped)" -gt "$stops" ]
+}
 
 test_settings_that_the_rdma_netdev_has_not_are_refused() {
     ! filters || return 77

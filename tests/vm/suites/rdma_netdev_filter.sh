@@ -11,6 +11,7 @@ skippable_time_stamps_are_set_by_the_rdma_netdevs_ioctl='its rdma_netdev has no 
 skippable_address_of_a_virtual_function_cannot_be_set='the HCA has no virtual functions'
 skippable_address_has_no_connected_flag='its queue pair has connected mode'
 skippable_counters_and_ring_of_ethtool_are_the_rdma_netdevs='it has no ethtool operations'
+skippable_ring_smaller_than_its_sends_drops_nothing='it has no ethtool operations'
 skippable_settings_that_the_rdma_netdev_has_not_are_refused='it has no ethtool operations'
 # hfi1 leaves its statistics to the core if the core supports that (net_device.pcpu_stat_type).
 xfail_stock_statistics_add_rdma_netdev_and_queue_pair="the in-tree driver shows the queue pair's alone"
