@@ -29,7 +29,8 @@ enum {
 	/* Pieces of a packet, with elements that cross pages. */
 	SOFT_MAX_PIECES = 40,
 	SOFT_MAX_QUEUE = 1 << 14,
-	SOFT_MAX_CQES = 1 << 17,
+	/* More than ib_ipoib's receives on an HCA without SRQs: 64 of each of 4096 connections, and a few. */
+	SOFT_MAX_CQES = 1 << 19,
 	SOFT_BURST = 32,
 	SOFT_MAX_LSO_HEADER = 128,
 	/* Bytes of inline data, which are kept in the place of an LSO's header. */

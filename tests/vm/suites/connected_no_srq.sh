@@ -5,3 +5,18 @@
 FABRIC=srq=0
 # shellcheck source=/dev/null
 . suites/connected.sh
+
+# The completion queue has entries for the receives of all connections.
+test_4096_connections_are_allowed() {
+    # The in-tree driver asks for entries for a whole ring of each, four times as many.
+    [ "$DRIVER" = ours ] || return 77
+    unload_driver
+    load_driver max_nonsrq_conn_qp=4096
+    add_hosts
+    set_mode 1 connected
+    set_mode 2 connected
+    both_work
+    unload_driver
+    load_driver
+    add_hosts
+}

@@ -53,9 +53,9 @@ test_queues_are_charged_to_their_process() {
 }
 
 test_entries_of_a_completion_queue_are_limited() {
-    objects cq 1 --depth 131072
+    objects cq 1 --depth 524288
     [ "$(made)" = '1 none' ]
-    objects cq 1 --depth 131073
+    objects cq 1 --depth 524289
     [ "$(made)" = '0 EINVAL' ]
 }
 
