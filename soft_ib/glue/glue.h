@@ -333,8 +333,7 @@ extern unsigned int soft_hca_count;
 extern unsigned int soft_first_hca;
 /* Whether SRQs are supported, and SGEs in each of their receives. */
 extern bool soft_have_srq;
-extern unsigned int soft_srq_sges;
-extern unsigned int soft_send_sges, soft_vectors;
+extern unsigned int soft_srq_sges, soft_send_sges, soft_vectors;
 /* Maximum number of an HCA's objects of each kind, but of address handles. */
 extern unsigned int soft_max_objects;
 enum { SOFT_MAX_OBJECTS = 1 << 16, SOFT_MAX_AHS = 1 << 16 };

@@ -2,6 +2,9 @@
 # shellcheck shell=bash disable=SC2154,SC2317
 # Connections, between host 1 and all others, and the queues that they use.
 
+# True if interfaces have several queues by default.
+several_queues() { [ "${QUEUES:-1}" -gt 1 ]; }
+
 # Number of a host's established connections.
 connections_of() { grep -c "^$2 .*state established" "/sys/kernel/debug/ipoib/$(interface_of "$1")_cm" || true; } # HOST active|passive
 are_connections() { [ "$(connections_of "$1" active)" = "$2" ]; }                                                # HOST COUNT

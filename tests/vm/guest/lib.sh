@@ -106,8 +106,6 @@ repeat_for() { # SECONDS COMMAND...
     while [ $SECONDS -lt $end ]; do "$@"; done
 }
 
-# True if interfaces have several queues by default.
-several_queues() { [ "${QUEUES:-1}" -gt 1 ]; }
 kernel_is() { printf '%s\n' "$1" "$(uname -r)" | sort -CV; } # VERSION, or later
 two_machines() { [ "${MACHINES:-1}" = 2 ]; }
 # Host i is here, or, with MACHINES=2, the last one on the other machine, which executes requests (serve).
@@ -195,7 +193,7 @@ stop_opensm() { end_program opensm 20; }
 load_fabric() { # parameters
     modprobe -a ib_umad ib_uverbs
     # shellcheck disable=SC2086
-    insmod /test/soft_ib.ko mtu="${MTU:-2048}" ${FABRIC:-} ${QUEUES:+vectors=$QUEUES} "$@"
+    insmod /test/soft_ib.ko mtu="${MTU:-2048}" ${QUEUES:+vectors=$QUEUES} ${FABRIC:-} "$@"
 }
 start_fabric() {
     if two_machines; then

@@ -13,9 +13,8 @@ FABRIC='vectors=1'
 . ./samples.sh
 
 # Objects of all HCAs, as the kernel counts them, and the ends of connections among them.
-# Further queues, once created, stay until an interface goes down.
 objects() {
-    rdma resource show | sed -E "s/^[0-9]+: //$(if several_queues; then echo '; s/ (cq|srq) [0-9]+//g'; fi)" | sort
+    rdma resource show | sed -E 's/^[0-9]+: //' | sort
     echo "RC $(connection_ends)"
 }
 vmalloc_kb() { awk '/^VmallocUsed/ { print $2 }' /proc/meminfo; }

@@ -8,6 +8,8 @@ HOSTS=1
 MODE=connected
 
 # shellcheck source=/dev/null
+. ./connections.sh
+# shellcheck source=/dev/null
 . ./figures.sh
 # shellcheck source=/dev/null
 . ./samples.sh
