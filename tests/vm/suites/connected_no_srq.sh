@@ -12,11 +12,14 @@ test_4096_connections_are_allowed() {
     [ "$DRIVER" = ours ] || return 77
     unload_driver
     load_driver max_nonsrq_conn_qp=4096
+    use_connected_mode
+    unload_driver
+    load_driver
+    use_connected_mode
+}
+use_connected_mode() {
     add_hosts
     set_mode 1 connected
     set_mode 2 connected
     both_work
-    unload_driver
-    load_driver
-    add_hosts
 }
