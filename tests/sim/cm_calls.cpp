@@ -124,12 +124,12 @@ int Cm::listen(ib_cm_id* id, std::uint64_t service)
     return 0;
 }
 
-// The driver keeps an abandoned connection until its sends are complete, which takes as long as the HCA is stalled.
-static bool is_held_by_hca(const ib_cm_id& id)
+// The driver keeps an abandoned connection until its sends are complete, which takes as long as the HCA is stalled, or
+// repeats them.
+static bool has_sends(const ib_cm_id& id)
 {
     const auto qp = id.ca->qps.find(id.local_qpn);
-    return world->scheduler.now() < id.ca->excused_until && qp != id.ca->qps.end() &&
-           qp->second->posted != qp->second->seen;
+    return qp != id.ca->qps.end() && qp->second->posted != qp->second->seen;
 }
 
 int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
@@ -145,7 +145,7 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     const auto connections = static_cast<unsigned int>(std::count_if(ids_.begin(), ids_.end(), [id](const auto& entry) {
         const ib_cm_id* const other = entry.second;
         return other->ca == id->ca && !other->passive && other->wanted_service == id->wanted_service &&
-               other->remote_node == id->remote_node && other->state == State::established && !is_held_by_hca(*other);
+               other->remote_node == id->remote_node && other->state == State::established && !has_sends(*other);
     }));
     SIM_CHECK(connections < shim_num_online_cpus(), "node %u requests connection %u to node %u", id->ca->node,
               connections + 1, id->remote_node);

@@ -143,7 +143,7 @@ private:
     std::unordered_map<unsigned int, net_device*> by_party_;
     Pairs<std::uint64_t> received_, sent_, connected_, lost_;
     Pairs<std::array<Stream, 2>> streams_;
-    // Established connections of a party to a peer's GID, and when the first one was made or one ended.
+    // Established connections of a party to a peer's port GUID, and when the first one was made or one ended.
     struct Connections {
         unsigned int established = 0;
         Time changed = 0;
@@ -151,7 +151,7 @@ private:
     std::map<std::pair<unsigned int, std::string>, Connections> connections_;
     Connections& connections(unsigned int party, const std::uint8_t* gid)
     {
-        return connections_[{party, std::string(gid, gid + 16)}];
+        return connections_[{party, std::string(gid + 8, gid + 16)}];
     }
     struct PathMtu {
         unsigned int bytes = 0;
