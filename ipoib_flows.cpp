@@ -67,7 +67,7 @@ unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
 // Returns true if the peer may not have the last packet of a flow that was idle for FlowTable::max_idle_ms.
 bool FlowBalancer::is_on_the_way(const PeerFlows& flows, const ActiveConnection& connection, unsigned long now)
 {
-    // Noted after the flow's last packet: other flows' later sends do not matter.
+    // Noted after the flow's last packet was posted: other flows' later sends do not matter.
     if (kernel::elapsed(flows.noted_at.load(), now) < kernel::milliseconds(FlowTable::max_idle_ms / 2))
         return static_cast<std::int32_t>(connection.completed.load() - connection.noted.load()) < 0;
     return connection.outstanding() != 0;
@@ -238,13 +238,23 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
     return moving ? 1 : several ? kernel::seconds(check_interval_s) : 0;
 }
 
+void FlowBalancer::note_sends(ActiveConnection& first, unsigned long now)
+{
+    bool waiting = false;
+    for (unsigned int queue = 0; queue < FlowTable::max_queues; ++queue)
+        if (ActiveConnection* const connection = at(first, queue)) {
+            // Packets in the qdisc are not posted yet.
+            waiting |= shim_helper_netif_tx_backlog(interface_.dev(), queue) != 0;
+            connection->noted.store(connection->sent.load());
+        }
+    if (!waiting)
+        first.flows->noted_at.store(now);
+}
+
 void FlowBalancer::service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)
 {
     PeerFlows& flows = *first.flows;
-    for (unsigned int queue = 0; queue < FlowTable::max_queues; ++queue)
-        if (ActiveConnection* const connection = at(first, queue))
-            connection->noted.store(connection->sent.load());
-    flows.noted_at.store(now);
+    note_sends(first, now);
     const FlowTable::Plan plan = flows.table.plan(open(first), interface_.tx.count(), flows.move.flows == 0, now);
     if (first.refused && kernel::reached(first.refused_until, now))
         first.refused = false;

@@ -124,14 +124,6 @@ int Cm::listen(ib_cm_id* id, std::uint64_t service)
     return 0;
 }
 
-// The driver keeps an abandoned connection until its sends are complete, which takes as long as the HCA is stalled, or
-// repeats them.
-static bool has_sends(const ib_cm_id& id)
-{
-    const auto qp = id.ca->qps.find(id.local_qpn);
-    return qp != id.ca->qps.end() && qp->second->posted != qp->second->seen;
-}
-
 int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
 {
     may_sleep("ib_send_cm_req");
@@ -142,11 +134,14 @@ int Cm::send_req(ib_cm_id* id, const shim_cm_request& request)
     id->remote_node = to ? to->node : nowhere;
     id->local_qpn = request.qpn;
     id->wanted_service = request.service_id;
-    const auto connections = static_cast<unsigned int>(std::count_if(ids_.begin(), ids_.end(), [id](const auto& entry) {
+    const auto existing = static_cast<unsigned int>(std::count_if(ids_.begin(), ids_.end(), [id](const auto& entry) {
         const ib_cm_id* const other = entry.second;
         return other->ca == id->ca && !other->passive && other->wanted_service == id->wanted_service &&
-               other->remote_node == id->remote_node && other->state == State::established && !has_sends(*other);
+               other->remote_node == id->remote_node && other->state == State::established;
     }));
+    // The driver keeps a connection that it has left until its sends are complete.
+    const unsigned int connections =
+        to ? std::min(existing, world->stack.established(id->ca->node, to->gid.raw)) : existing;
     SIM_CHECK(connections < shim_num_online_cpus(), "node %u requests connection %u to node %u", id->ca->node,
               connections + 1, id->remote_node);
     ++(connections ? further_requests : requests);

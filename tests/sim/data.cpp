@@ -347,6 +347,17 @@ void Stack::connection_changed(const net_device* dev, const std::uint8_t* gid, s
         to_peer.changed = world->scheduler.now();
 }
 
+unsigned int Stack::established(unsigned int node, const std::uint8_t* gid)
+{
+    return connections(index({node, 0}), gid).established + connections(index({node, 1}), gid).established;
+}
+
+std::size_t Stack::connected_pairs() const
+{
+    return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
+                                                  [](const auto& entry) { return entry.second.established > 0; }));
+}
+
 void Stack::note_order(const sk_buff* skb)
 {
     constexpr std::size_t before = sizeof(ipoib::HardHeader);

@@ -71,6 +71,9 @@ public:
     // A connection that the interface made, or wants, changes its state.
     void connection_changed(const net_device* dev, const std::uint8_t* gid, std::string_view before,
                             std::string_view after);
+    // Established connections of a node's interfaces to this GID; and pairs of an interface and a GID that have some.
+    unsigned int established(unsigned int node, const std::uint8_t* gid);
+    std::size_t connected_pairs() const;
     // Repeats ARP requests to silent neighbours. CONTEXT: process.
     void look_at_neighbours(net_device* dev);
     // Once a second: stalled queues, transmit timeouts.

@@ -63,12 +63,13 @@ TEST_F(FlowBalancerTest, many_flows_use_all_queues_evenly)
 // For more than a second another flow is busy on the first connection, and flow 2, which sent a packet, is not.
 class IdleFlowTest : public FlowBalancerTest {
 protected:
-    void let_flow_be_idle(bool peer_acknowledges)
+    void let_flow_be_idle(bool peer_acknowledges, unsigned int bytes_in_qdisc = 0)
     {
         const unsigned int busy = 1 - begin_move();
         run_for(10);
         complete_all();
         world.transmit(packet(2));
+        backlog(bytes_in_qdisc);
         for (int i = 0; i < 6; ++i) {
             world.transmit(packet(busy, large));
             run_for(21);
@@ -94,6 +95,15 @@ TEST_F(IdleFlowTest, keeps_its_connection_until_the_peer_has_its_last_packet)
     let_flow_be_idle(false);
     world.transmit(packet(2));
     EXPECT_TRUE(second_->outstanding.empty());
+    complete_all();
+}
+
+TEST_F(IdleFlowTest, keeps_its_connection_if_packets_waited_in_the_stack)
+{
+    let_flow_be_idle(true, 1000);
+    world.transmit(packet(2));
+    EXPECT_TRUE(second_->outstanding.empty());
+    backlog(0);
     complete_all();
 }
 
