@@ -48,7 +48,7 @@ unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
     const unsigned long now = shim_jiffies();
     const unsigned int flow = FlowTable::flow_of(shim_skb_get_hash(skb));
     if (flows->table.count(flow, shim_skb_len(skb), now)) [[unlikely]]
-        place(first, flow, now);
+        place(first, flow);
     if (flows->table.due(now)) [[unlikely]] {
         flows->due.store(true);
         // One run serves all peers.
@@ -64,24 +64,15 @@ unsigned int FlowBalancer::select_queue(ActiveConnection& first, sk_buff* skb)
     return first.queue->index();
 }
 
-// Returns true if the peer may not have the last packet of a flow that was idle for FlowTable::max_idle_ms.
-bool FlowBalancer::is_on_the_way(const PeerFlows& flows, const ActiveConnection& connection, unsigned long now)
+void FlowBalancer::place(ActiveConnection& first, unsigned int flow)
 {
-    // Noted after the flow's last packet was posted: other flows' later sends do not matter.
-    if (kernel::elapsed(flows.noted_at.load(), now) < kernel::milliseconds(FlowTable::max_idle_ms / 2))
-        return static_cast<std::int32_t>(connection.completed.load() - connection.noted.load()) < 0;
-    return connection.outstanding() != 0;
-}
-
-void FlowBalancer::place(ActiveConnection& first, unsigned int flow, unsigned long now)
-{
-    PeerFlows& flows = *first.flows;
-    const unsigned int queue = flows.table.queue(flow);
+    FlowTable& table = first.flows->table;
+    const unsigned int queue = table.queue(flow);
     const ActiveConnection* const connection = at(first, queue);
-    // Packets of a flow that seems idle may wait in the stack.
-    if (!connection || (!connection->moving.load() && !is_on_the_way(flows, *connection, now) &&
+    // Packets of a flow that seems idle may wait in the stack, or for the peer's acknowledgement.
+    if (!connection || (!connection->moving.load() && connection->outstanding() == 0 &&
                         !shim_netif_xmit_stopped(interface_.dev(), queue)))
-        flows.table.set_queue(flow, flows.table.emptiest(open(first)));
+        table.set_queue(flow, table.emptiest(open(first)));
 }
 
 void FlowBalancer::send(ActiveConnection& first, sk_buff* skb, TxQueue& queue)
@@ -238,23 +229,9 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
     return moving ? 1 : several ? kernel::seconds(check_interval_s) : 0;
 }
 
-void FlowBalancer::note_sends(ActiveConnection& first, unsigned long now)
-{
-    bool waiting = false;
-    for (unsigned int queue = 0; queue < FlowTable::max_queues; ++queue)
-        if (ActiveConnection* const connection = at(first, queue)) {
-            // Packets in the qdisc are not posted yet.
-            waiting |= shim_helper_netif_tx_backlog(interface_.dev(), queue) != 0;
-            connection->noted.store(connection->sent.load());
-        }
-    if (!waiting)
-        first.flows->noted_at.store(now);
-}
-
 void FlowBalancer::service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)
 {
     PeerFlows& flows = *first.flows;
-    note_sends(first, now);
     const FlowTable::Plan plan = flows.table.plan(open(first), interface_.tx.count(), flows.move.flows == 0, now);
     if (first.refused && kernel::reached(first.refused_until, now))
         first.refused = false;

@@ -90,8 +90,6 @@ public:
 
     // Sends of the send pool: posted, and completed.
     kernel::Published<std::uint32_t> sent, completed;
-    // The value of sent when FlowBalancer noted it last.
-    kernel::Published<std::uint32_t> noted;
     // RcSendPool::discount_silent() has discounted sends, and none has completed since. Written by the poll.
     kernel::Published<bool> silent;
     std::uint32_t last_slot TA_GUARDED(kernel::transmit_lock) = 0;

@@ -37,8 +37,6 @@ struct PeerFlows {
     FlowTable::Move move TA_GUARDED(path_lock);
     // Returns true if the stack's packets are not to be held back any more. now: jiffies.
     bool hold_is_over(unsigned long now) const TA_REQUIRES(path_lock);
-    // When the sends of each connection were noted last while no packet waited in a qdisc, in jiffies.
-    kernel::Published<unsigned long> noted_at;
     // All senders know of the move.
     bool known TA_GUARDED(path_lock) = false;
     // The qdisc of the former queue, if it sends in order, has no packets of the moved flows any more when the queue's
@@ -102,11 +100,8 @@ public:
 private:
     static ActiveConnection* at(ActiveConnection& first, unsigned int queue);
     static bool has_others(ActiveConnection& first);
-    // Notes the sends that are posted, unless others wait in a qdisc. now: jiffies.
-    void note_sends(ActiveConnection& first, unsigned long now) TA_REQUIRES(path_lock);
-    static bool is_on_the_way(const PeerFlows& flows, const ActiveConnection& connection, unsigned long now);
-    // Has a flow that was idle use the connection with the fewest busy ones. now: jiffies.
-    void place(ActiveConnection& first, unsigned int flow, unsigned long now);
+    // Has a flow that was idle use the connection with the fewest busy ones, unless sends may be on the way.
+    void place(ActiveConnection& first, unsigned int flow);
     void service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // Keeps a packet of a flow that is moved to this connection, or drops it; consumes it.
     void hold(ActiveConnection& to, PeerFlows& flows, sk_buff* skb, TxQueue& queue)
