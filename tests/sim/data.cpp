@@ -370,12 +370,12 @@ void Stack::note_order(const sk_buff* skb)
 
 void Stack::check_order(const net_device* dev, const Sent& sent, const Ip& ip)
 {
-    const unsigned int from = index(party_at(ip.header().source.value()));
+    const Party sender = party_at(ip.header().source.value());
+    const unsigned int from = index(sender);
     Ledger::Flow& flow = ledger.flow(from, flow_of(ip), ip.udp().source.value());
     // A stalled HCA has packets of former connections.
     const Time now = world->scheduler.now();
-    const ib_device& sender = *world->devices[party_at(ip.header().source.value()).node];
-    const bool excused = now < std::max(dev->ca->excused_until, sender.excused_until);
+    const bool excused = now < std::max(dev->ca->excused_until, world->devices[sender.node]->excused_until);
     SIM_CHECK(sent.place > flow.came ||
                   now - connections(from, dev->ca->gid.raw).changed < (excused ? settled_after : switched_after),
               "packet %llu of a flow from %u to %u comes after packet %llu",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// What the tests of several connections to one peer have in common.
+// Fixture for the tests of several connections to one peer, and of moves of flows between them.
 #pragma once
 #include "connected_test.hpp"
 
