@@ -59,10 +59,7 @@ static int send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u
 	nd->tx_packets++;
 	nd->tx_bytes += skb->len;
 	nd->sends[nd->send_head++ % SOFT_SENDS] = skb;
-	if (soft_netdev_is_full(nd)) {
-		nd->tx_queue_stopped++;
-		netif_stop_queue(dev);
-	}
+	soft_netdev_stop_if_full(nd);
 	return 0;
 }
 

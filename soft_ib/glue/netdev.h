@@ -35,5 +35,14 @@ static inline bool soft_netdev_is_full(const struct soft_netdev *nd)
 	return nd->send_head - nd->send_tail >= nd->ring;
 }
 
+/* Stops the queue, and counts that, if it has no space and runs. CONTEXT: under the transmit lock. */
+static inline void soft_netdev_stop_if_full(struct soft_netdev *nd)
+{
+	if (soft_netdev_is_full(nd) && !netif_queue_stopped(nd->dev)) {
+		nd->tx_queue_stopped++;
+		netif_stop_queue(nd->dev);
+	}
+}
+
 /* netdev_ethtool.c: operations that replace the client's; an HCA's first netdev is the parent, which has more. */
 void soft_netdev_set_ethtool_ops(struct soft_netdev *nd);

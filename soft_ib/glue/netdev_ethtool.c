@@ -58,10 +58,7 @@ static int set_ringparam(SOFT_RINGPARAM_ARGS)
 		return -EINVAL;
 	netif_tx_lock_bh(dev);
 	nd->ring = ring->tx_pending;
-	if (soft_netdev_is_full(nd) && !netif_queue_stopped(dev)) {
-		nd->tx_queue_stopped++;
-		netif_stop_queue(dev);
-	}
+	soft_netdev_stop_if_full(nd);
 	netif_tx_unlock_bh(dev);
 	return 0;
 }
