@@ -102,8 +102,12 @@ kernel::Status Settings::set_queues(unsigned int transmits, unsigned int receive
         receives > interface_.further_queues.max_receive())
         return kernel::not_supported;
     return while_closed([&]() TA_REQUIRES(kernel::rtnl) -> kernel::Status {
+        const unsigned int former = interface_.rx.count();
         TRY(interface_.set_receive_queues(receives));
-        TRY(shim_netif_set_real_num_tx_queues(interface_.dev(), transmits));
+        if (const int error = shim_netif_set_real_num_tx_queues(interface_.dev(), transmits)) {
+            (void)interface_.set_receive_queues(former);
+            return kernel::Status(error);
+        }
         if (connected())
             interface_.tx.set_count(transmits);
         else

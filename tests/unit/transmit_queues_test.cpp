@@ -257,8 +257,11 @@ TEST_F(TransmitQueuesTest, number_can_be_changed_while_running)
     EXPECT_EQ(connections(), 0U);
     EXPECT_EQ(queues_of(connect_to(4)).size(), 2U);
     world.refused = "netdev_use_tx_queues";
-    EXPECT_EQ(set_transmit_queues(8), -12);
+    const unsigned int receives = interface().rx.count();
+    EXPECT_EQ(set_channels(8, 1), -12);
     EXPECT_EQ(channels().transmits, 2U);
+    EXPECT_EQ(interface().rx.count(), receives);
+    EXPECT_EQ(world.dev().rx_queues, receives);
     world.refused.clear();
     EXPECT_EQ(set_transmit_queues(9), kernel::not_supported);
     EXPECT_EQ(set_transmit_queues(8), 0);
