@@ -148,7 +148,8 @@ void pass_unicast(struct fabric& f, Place at, const fabric_headers& h, fabric_ro
     }
     for (unsigned int i = 0; i < max_passes; ++i) {
         const Switch& node = *at.node;
-        const unsigned int egress = node.forwarding[h.dlid];
+        // Entries above LinearFDBTop are invalid (IBA 14.2.5.4).
+        const unsigned int egress = h.dlid <= node.forwarding_top ? node.forwarding[h.dlid] : Switch::no_port;
         if (!subnet_management && !node.ports[at.port].active())
             return;
         if (egress == 0) {

@@ -78,6 +78,7 @@ protected:
         for (unsigned int i = 0; i <= hca; ++i)
             table[i + 1] = static_cast<std::uint8_t>(i + 1);
         EXPECT_TRUE(set_on_switch(linear_table, 0, table, hca));
+        EXPECT_TRUE(set_on_switch(switch_info, 0, forwarding_top(), hca));
         return all;
     }
 

@@ -40,6 +40,14 @@ inline FabricMemory fabric_memory()
     return FabricMemory(static_cast<struct fabric*>(::operator new(fabric_bytes())));
 }
 
+// SwitchInfo with the largest LID that the switch forwards, by default the last one of the table's first block.
+inline std::array<std::uint8_t, 64> forwarding_top(std::uint16_t lid = 63)
+{
+    std::array<std::uint8_t, 64> data{};
+    store(data.data() + 6, lid);
+    return data;
+}
+
 using MadBytes = std::array<std::uint8_t, FABRIC_MAD_BYTES>;
 // An SMP by directed route from an HCA; path are the switches' egress ports. As ib_mad sends it: at its first hop.
 inline MadBytes directed(Method method, std::uint16_t attribute, std::uint32_t modifier,

@@ -87,6 +87,7 @@ protected:
         std::copy(hcas.begin(), hcas.end(), table.begin() + 1);
         std::copy(nodes.begin(), nodes.end(), table.begin() + 11);
         set(i, linear_table, 0, table);
+        set(i, switch_info, 0, forwarding_top());
     }
     // Shortest routes.
     void set_tables()
@@ -173,6 +174,15 @@ TEST_F(TopologyTest, unicast_is_forwarded_hop_by_hop)
     EXPECT_EQ(sent(2, to_former), 2U);
     set_table(2, {to_next, Switch::no_port, to_hca}, {to_next, to_former, 0});
     EXPECT_EQ(send(0, lid_of(1)).hcas, 0U) << "that switch has no entry";
+}
+
+TEST_F(TopologyTest, lids_above_the_top_of_a_forwarding_table_are_not_forwarded)
+{
+    set_tables();
+    set(0, switch_info, 0, forwarding_top(lid_of(1)));
+    EXPECT_EQ(send(0, lid_of(1)).hcas, std::uint64_t(1) << 1);
+    EXPECT_EQ(send(0, lid_of(2)).hcas, 0U);
+    EXPECT_EQ(send(1, lid_of(2)).hcas, std::uint64_t(1) << 2) << "the top is that of one switch";
 }
 
 TEST_F(TopologyTest, inactive_link_between_switches_passes_management_only)

@@ -59,6 +59,7 @@ public:
         table[1] = own_lid == 1 ? hca_port : trunk_port;
         table[2] = own_lid == 2 ? hca_port : trunk_port;
         set(linear_table, 0, table);
+        set(switch_info, 0, forwarding_top());
     }
 
 private:
