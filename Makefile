@@ -154,7 +154,7 @@ test-builds: ## builds: for a kernel of each series, whose probes must answer as
 
 # Suites that use memory and locks most, on a kernel that checks both.
 test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak, which is built first, in 15 minutes
-	@$(MAKE) --no-print-directory test-vm KERNEL=debug TESTS="$(or $(TESTS),lifecycle children_races leaks)"
+	@$(MAKE) --no-print-directory test-vm KERNEL=debug TESTS="$(or $(TESTS),lifecycle children_races leaks vnet_headers)"
 
 pin-kernels: ## set the VMs' kernels (tests/vm/kernels) to the newest of the mirror
 	@tests/vm/kernel --pin

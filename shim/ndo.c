@@ -45,14 +45,24 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 	return ipoib_offers_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
 }
 
-/*
- * Leaves the segmentation of packets with long IPv6 extension headers to the stack, and that of packets beyond 64 KiB,
- * which a socket may still send that was opened in connected mode.
- */
+static bool is_left_to_the_stack(const struct sk_buff *skb, const struct net_device *dev)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+
+	/* Long IPv6 extension headers; more than 64 KiB, by a socket that was opened in connected mode. */
+	if (skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS || skb->len > SHIM_GSO_LEGACY_MAX_SIZE)
+		return true;
+	/* The network header of a packet socket's packet may lie in the hardware address. */
+	if (skb_network_offset(skb) != dev->hard_header_len)
+		return true;
+	/* Kernels before 6.19 compare the number with the limit before they count a virtual machine's segments. */
+	return !info->gso_segs && DIV_ROUND_UP(skb->len, info->gso_size) > dev->gso_max_segs;
+}
+
+/* Leaves the segmentation of some packets to the stack. */
 static netdev_features_t features_check(struct sk_buff *skb, struct net_device *dev, netdev_features_t features)
 {
-	if (skb_is_gso(skb) &&
-	    unlikely(skb_network_header_len(skb) > SHIM_TSO_NETWORK_HEADERS || skb->len > SHIM_GSO_LEGACY_MAX_SIZE))
+	if (skb_is_gso(skb) && unlikely(is_left_to_the_stack(skb, dev)))
 		features &= ~NETIF_F_GSO_MASK;
 	return features;
 }

@@ -23,14 +23,22 @@ SHIM void shim_helper_skb_pull_mac_header(struct sk_buff *skb, unsigned int byte
 	__skb_pull(skb, bytes);
 }
 
-/* Sums up linear packets inline, on the hot path: skb_checksum_help() takes twice as long for a small packet. */
+/*
+ * Sums up linear packets inline, on the hot path: skb_checksum_help() takes twice as long for a small packet. The
+ * sender of a packet socket or of AF_XDP chooses the offsets: the start may lie in the hardware address, of which
+ * skb_checksum_help() would warn, and the end behind the packet.
+ */
 SHIM int shim_helper_skb_checksum(struct sk_buff *skb)
 {
-	const unsigned int start = skb_checksum_start_offset(skb), end = start + skb->csum_offset + sizeof(__sum16);
+	const int start = skb_checksum_start_offset(skb), end = start + skb->csum_offset + (int)sizeof(__sum16);
 	__sum16 sum;
 
+	if (unlikely(start < 0 || start >= (int)skb_headlen(skb)))
+		return -EINVAL;
 	if (skb_is_nonlinear(skb) || (skb_cloned(skb) && !skb_clone_writable(skb, end)))
 		return skb_checksum_help(skb);
+	if (unlikely(end > (int)skb->len))
+		return -EINVAL;
 	sum = csum_fold(csum_partial(skb->data + start, skb->len - start, 0));
 	*(__sum16 *)(skb->data + end - sizeof(sum)) = sum ?: CSUM_MANGLED_0;
 	skb->ip_summed = CHECKSUM_NONE;
