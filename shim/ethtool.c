@@ -173,6 +173,7 @@ static const struct ethtool_ops ethtool_ops = {
 	.set_priv_flags = set_priv_flags,
 	.get_channels = get_channels,
 	.set_channels = set_channels,
+	.get_ts_info = ethtool_op_get_ts_info,
 };
 
 void shim_set_ethtool_ops(struct net_device *dev) { dev->ethtool_ops = &ethtool_ops; }

@@ -27,6 +27,14 @@ test_link_settings() {
     wait_for 20 addresses_ready 1
 }
 
+xfail_stock_time_stamps_by_software_are_reported='the in-tree driver does not report those of sent packets'
+test_time_stamps_by_software_are_reported() {
+    on 1 ethtool -T ib0 >/run/stamps
+    grep -q software-transmit /run/stamps
+    grep -q software-receive /run/stamps
+    grep -q 'PTP Hardware Clock: none' /run/stamps
+}
+
 test_first_statistics_have_the_in_tree_names() {
     [ "$(on 1 ethtool -S ib0 | sed -n '2,9p' | awk -F: '{ gsub(/ /, ""); printf "%s ", $1 }')" = \
         "rx_packets tx_packets rx_bytes tx_bytes tx_errors rx_dropped tx_dropped multicast " ]
