@@ -29,12 +29,41 @@ test_tools_show_nodes_and_tables() {
         grep -qE "^0x$(printf '%04x' "$(lid $i)") 0*$i " /run/tables || fail "$(cat /run/tables)" || return 1
         grep -qE "^0x$(printf '%04x' "$(lid $i)") 0*$i " /run/table || fail "$(cat /run/table)" || return 1
     done
+    smpquery nodedesc "$(lid 2)" | says soft_ib1
+    smpquery switchinfo "$lid" | says '^LinearFdbTop:'
+    # One port after another.
+    perfquery -a -l "$lid" >/run/ports 2>&1
+    grep -qE '^PortSelect:\.*3$' /run/ports || fail "$(cat /run/ports)" || return 1
     smpquery pkeys "$(lid 2)" | says '^ *0: 0xffff 0x0000'
     # One lane, for all service levels.
     smpquery sl2vl "$(lid 2)" | says -E 'in +0, out +0: \|( 0\|){16}'
     [ "$(smpquery vlarb "$(lid 2)" | grep -c '^WEIGHT: |0x0')" = 2 ]
     perfquery -a "$lid" 2>/dev/null | says '^PortSelect:\.*255$'
     ibqueryerrors | says ' 4 nodes checked, 0 bad nodes found'
+}
+
+test_saquery_lists_records_of_each_type() {
+    local type
+    for type in NR PIR SL2VL PKTR VLAR LR PR LFTR GIR SWIR; do
+        saquery --smkey 1 $type >"/run/records.$type" || fail "$type: $(tail -n 3 "/run/records.$type")" || return 1
+        echo "# $type: $(grep -c 'Record dump:' "/run/records.$type") records"
+        grep -q 'Record dump:' "/run/records.$type" || fail "$type has no records" || return 1
+    done
+    # Three HCAs and a switch.
+    [ "$(grep -c 'Record dump:' /run/records.NR)" = 4 ]
+    [ "$(grep -c 'Record dump:' /run/records.SWIR)" = 1 ]
+    # There may be none of these: groups, tables of them, registered services, and requests to be informed of events.
+    for type in MCMR MFTR SR IIR; do saquery --smkey 1 $type || fail "$type" || return 1; done
+}
+
+test_ibsysstat_asks_another_host() {
+    ibsysstat -S -C soft_ib1 >/run/sysstat.server 2>&1 &
+    wait_for 10 ibsysstat -C soft_ib0 "$(lid 2)" ping >/run/sysstat
+    ibsysstat -C soft_ib0 "$(lid 2)" host >/run/sysstat
+    grep -q "$(hostname)" /run/sysstat || fail "$(cat /run/sysstat)" || return 1
+    ibsysstat -C soft_ib0 "$(lid 2)" cpu >/run/sysstat
+    pkill -x ibsysstat
+    grep -qi mhz /run/sysstat || fail "$(cat /run/sysstat)" || return 1
 }
 
 test_both_ends_of_each_switch_port_are_queried_by_lid() {
