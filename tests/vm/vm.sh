@@ -69,9 +69,12 @@ make_initrd() {
 # clock=instructions one processor, whose clock counts its instructions: measurements can be repeated. Otherwise the
 # number in the variable processors, or two.
 processors() {
+    # The cores of Ampere's and AWS's servers, which know pages of 4, 16 and 64 KiB.
+    local arm64='-machine virt,gic-version=3 -cpu neoverse-n1'
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
-        echo tcg -icount shift=1,sleep=off -cpu max,-erms,-fsrm -smp 1
+        local amd64='-cpu max,-erms,-fsrm'
+        echo tcg -icount shift=1,sleep=off "${!ARCH}" -smp 1
     elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ] && [ "$ARCH" = amd64 ] && [ -z "${profiler:-}" ]; then
         echo kvm -cpu host -smp "${processors:-2}"
     elif [ "$ARCH" = amd64 ]; then
@@ -80,8 +83,7 @@ processors() {
         # fails.
         echo tcg,thread=multi -cpu qemu64,+rdrand -smp "${processors:-2}"
     else
-        # The cores of Ampere's and AWS's servers, which know pages of 4, 16 and 64 KiB.
-        echo tcg,thread=multi -machine virt,gic-version=3 -cpu neoverse-n1 -smp "${processors:-2}"
+        echo tcg,thread=multi "$arm64" -smp "${processors:-2}"
     fi
 }
 
