@@ -154,6 +154,9 @@ kernel::Status Settings::set_ring_sizes(RingSizes wanted)
     // An rdma_netdev knows the queue pair by its number.
     if (interface_.rdma_netdev.present())
         return kernel::not_supported;
+    // The core has compared the sizes with the maxima.
+    if (std::cmp_less(wanted.sends, RingSizes::min_sends) || std::cmp_less(wanted.receives, RingSizes::min_receives))
+        return kernel::invalid;
     const RingSizes before = interface_.queues.sizes();
     const auto clamp = [](unsigned int size, int min) {
         return static_cast<unsigned int>(kernel::clamp_ring_size(size, min, RingSizes::max_slots));

@@ -281,7 +281,7 @@ TEST_F(EthtoolTest, unchanged_ring_sizes_keep_the_queue_pair)
     open();
     const ib_qp* before = &world.qp();
     world.rtnl = true;
-    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 100, 256), 0);
+    EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), 128, 200), 0);
     world.rtnl = false;
     EXPECT_EQ(&world.qp(), before);
     EXPECT_TRUE(world.dev().carrier);
@@ -322,11 +322,11 @@ TEST_F(EthtoolTest, open_recreates_rings_lost_by_a_failed_resize)
     meet(peer(1));
 }
 
-TEST_F(EthtoolTest, ring_sizes_are_rounded_up_to_powers_of_two_within_limits)
+TEST_F(EthtoolTest, ring_sizes_are_rounded_up_to_powers_of_two)
 {
     struct {
         unsigned int sends, receives, used_sends, used_receives;
-    } const cases[] = {{1, 1, 128, 2}, {129, 129, 256, 256}, {100000, 100000, 8192, 8192}};
+    } const cases[] = {{128, 2, 128, 2}, {129, 129, 256, 256}, {8191, 3, 8192, 4}};
     for (const auto& one : cases) {
         world.rtnl = true;
         EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), one.sends, one.receives), 0);
@@ -336,6 +336,17 @@ TEST_F(EthtoolTest, ring_sizes_are_rounded_up_to_powers_of_two_within_limits)
         EXPECT_EQ(rings.sends, one.used_sends);
         EXPECT_EQ(rings.receives, one.used_receives);
     }
+}
+
+TEST_F(EthtoolTest, rings_below_their_minimum_are_refused)
+{
+    open();
+    const ib_qp* before = &world.qp();
+    world.rtnl = true;
+    for (const ipoib::RingSizes& wanted : {ipoib::RingSizes{127, 512}, {512, 1}, {0, 0}})
+        EXPECT_EQ(ipoib_ethtool_set_rings(&world.dev(), wanted.sends, wanted.receives), -22);
+    world.rtnl = false;
+    EXPECT_EQ(&world.qp(), before);
 }
 
 TEST_F(EthtoolTest, rings_change_while_the_interface_is_down)

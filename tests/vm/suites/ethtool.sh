@@ -160,9 +160,12 @@ xfail_stock_ring_sizes_are_rounded_and_limited='rings have the size they were lo
 test_ring_sizes_are_rounded_and_limited() {
     ! on 1 ethtool -G ib0 rx 8193 2>/dev/null || return 1
     ! on 1 ethtool -G ib0 rx-mini 5 2>/dev/null || return 1
+    refused 'Invalid argument' set_rings 1 127 256
+    refused 'Invalid argument' set_rings 1 128 1
+    [ "$(ring 1 TX) $(ring 1 RX)" = "128 256" ]
     # Rounded, as the module's parameters are.
-    set_rings 1 1 300
-    [ "$(ring 1 TX) $(ring 1 RX)" = "128 512" ]
+    set_rings 1 200 300
+    [ "$(ring 1 TX) $(ring 1 RX)" = "256 512" ]
     set_rings 1 128 256
     wait_for 20 reaches 1 10.0.0.2
 }
