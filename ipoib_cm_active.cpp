@@ -39,8 +39,28 @@ bool ActiveConnection::retry_due(unsigned long now) const
     return life.state() == ActiveLife::State::refused && !release.started() && kernel::reached(check_at, now);
 }
 
+bool ActiveConnections::may_connect(Neighbour& neighbour)
+{
+    const ActiveConnection* const attempt = neighbour.attempt;
+    if (attempt && attempt->life.state() != ActiveLife::State::idle)
+        return true;
+    return interface_.paths.allows(neighbour.path.opening, max_opening, "connection attempts to one port") &&
+           (attempt || interface_.paths.allows(count_, Connections::max_connections, "connections"));
+}
+
+void ActiveConnections::add(ActiveConnection& connection, sa_path_rec* record)
+{
+    shim_path_copy(connection.path(), record);
+    list_.push_back(connection);
+    ++count_;
+}
+
 void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
 {
+    if (!may_connect(neighbour)) {
+        interface_.paths.send_datagram(skb, neighbour.key(), path.handle->get(), queue);
+        return;
+    }
     ActiveConnection* connection = neighbour.attempt;
     if (!connection) {
         auto made = kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, neighbour.key(),
@@ -50,9 +70,8 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQ
             shim_kfree_skb_reason(skb, SHIM_DROP_NOMEM);
             return;
         }
-        shim_path_copy(made->path(), path.record());
         connection = neighbour.attempt = made.release();
-        list_.push_back(*connection);
+        add(*connection, path.record());
     }
     kernel::PacketQueue none;
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
@@ -70,7 +89,13 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQ
 
 ActiveLife::Step ActiveConnections::step(ActiveConnection& connection, ActiveLife::Event event)
 {
-    return traced_step(interface_.dev(), SHIM_TRACE_ACTIVE, connection.peer.gid(), connection.life, event);
+    const bool was_opening = connection.life.opening();
+    const auto step = traced_step(interface_.dev(), SHIM_TRACE_ACTIVE, connection.peer.gid(), connection.life, event);
+    if (Neighbour* const neighbour = connection.neighbour) {
+        neighbour->path.opening += connection.life.opening();
+        neighbour->path.opening -= was_opening;
+    }
+    return step;
 }
 
 void ActiveConnections::abandon(Neighbour& neighbour)
@@ -88,12 +113,13 @@ void ActiveConnections::abandon(ActiveConnection& connection, kernel::PacketQueu
 
 ActiveConnection* ActiveConnections::request_another(ActiveConnection& first)
 {
+    if (!interface_.paths.allows(count_, Connections::max_connections, "connections"))
+        return nullptr;
     auto connection =
         kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, first.peer, nullptr, &first);
     if (!connection)
         return nullptr;
-    shim_path_copy(connection->path(), first.path());
-    list_.push_back(*connection);
+    add(*connection, first.path());
     kernel::PacketQueue none;
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     return connection.release();

@@ -133,7 +133,7 @@ bool PassiveConnections::admit(const PassiveConnection::Peer& peer, shim_cm_reas
     }
     const bool shared = interface_.rx[0].srq.shared();
     const unsigned int max_count =
-        shared ? max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
+        shared ? Connections::max_connections : static_cast<unsigned int>(shim_parameters.max_nonsrq_conn_qp);
     // Each connection has its own buffers then: the last half of the slots is for peers' first connections.
     if (!shared && another && count_ >= max_count / 2)
         return false;

@@ -107,8 +107,10 @@ void ActiveConnections::destroy(ActiveConnection& connection)
         (void)connection.release.on(ActiveRelease::Event::destroyed);
         perform(connection, step(connection, ActiveLife::Event::released), ready);
         gone = connection.life.state() == ActiveLife::State::gone;
-        if (gone)
+        if (gone) {
             connection.unlink();
+            --count_;
+        }
     }
     interface_.resubmit(ready);
     if (gone)

@@ -128,7 +128,7 @@ bool PathTable::allows(unsigned int count, unsigned int max, const char* what)
     if (count < max) [[likely]]
         return true;
     limits_reached.add();
-    log_warning(interface_.dev(), "limit of %u %s reached", count, what);
+    log_warning(interface_.dev(), "limit of %u %s reached", max, what);
     return false;
 }
 

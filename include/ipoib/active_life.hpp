@@ -46,6 +46,12 @@ public:
     };
 
     constexpr State state() const { return state_; }
+    // Returns true from the first packet that needs the connection until it is established, and during a back-off.
+    constexpr bool opening() const
+    {
+        return state_ == State::wanted || state_ == State::requested || state_ == State::recovering ||
+               state_ == State::refused;
+    }
 
     constexpr Step on(Event event) { return enter(state_, decide(event)); }
 

@@ -129,6 +129,9 @@ class ActiveConnections {
 public:
     // Packets that wait for one connection.
     static constexpr unsigned int max_waiting = 64;
+    // Connections to one port for which ActiveLife::opening() holds. Each takes a queue pair and, without a response,
+    // more than a minute; and any host can name any number of queue pairs of a port in ARP.
+    static constexpr unsigned int max_opening = 8;
     // Limit of REQs to a peer that ends each connection at once: max_requests_at_once, then one each
     // request_interval_ms.
     static constexpr unsigned int max_requests_at_once = 4, request_interval_ms = 100;
@@ -154,7 +157,7 @@ public:
     void abandon(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // All neighbours are removed.
     void abandon_all() TA_REQUIRES(path_lock);
-    // Requests a further connection to the peer of this one, which is established. nullptr: no memory.
+    // Requests a further connection to the peer of this one, which is established. nullptr: no memory, or the limit.
     ActiveConnection* request_another(ActiveConnection& first) TA_REQUIRES(path_lock);
 
     kernel::List<ActiveConnection>& list() TA_REQUIRES(path_lock) { return list_; }
@@ -175,6 +178,11 @@ private:
     // Returns delay, or the time until the next check if that is sooner; 0: none is needed.
     unsigned long next_check(unsigned long now, unsigned long delay) TA_REQUIRES(path_lock);
 
+    // Returns false if a limit allows the neighbour no new attempt: its packets go as datagrams for now.
+    bool may_connect(Neighbour& neighbour) TA_REQUIRES(path_lock);
+    // Lists a new connection, which takes the path's record.
+    void add(ActiveConnection& connection, sa_path_rec* record) TA_REQUIRES(path_lock);
+    // Moves the state machine, and counts for the limits.
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);
     // The caller transmits the packets in ready after releasing the lock.
     void perform(ActiveConnection& connection, ActiveLife::Step step, kernel::PacketQueue& ready)
@@ -204,6 +212,7 @@ private:
 
     Interface& interface_;
     kernel::List<ActiveConnection> list_ TA_GUARDED(path_lock);
+    unsigned int count_ TA_GUARDED(path_lock) = 0;
     // Reasons of REJs that were logged.
     std::uint64_t reasons_logged_ TA_GUARDED(path_lock) = 0;
 };

@@ -79,8 +79,6 @@ public:
 // CONTEXT, if not said otherwise: process.
 class PassiveConnections {
 public:
-    // Connections, with a shared receive queue; without, the module parameter max_nonsrq_conn_qp.
-    static constexpr unsigned int max_connections = 8192;
     // Connections of one peer, which may distribute its flows over several. One more evicts the one that was idle for
     // longest: the peer probably lost it.
     static constexpr unsigned int max_of_peer = SHIM_MAX_TX_QUEUES;

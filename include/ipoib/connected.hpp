@@ -22,6 +22,9 @@ class Interface;
 
 class Connections {
 public:
+    // Connections of each side. Without a shared receive queue the module parameter max_nonsrq_conn_qp limits passive
+    // ones.
+    static constexpr unsigned int max_connections = 8192;
     // Interval of checks for connections that end.
     static constexpr unsigned int check_interval_ms = 10;
     // Limits of what a peer's REP may ask for, so that sends that the peer does not acknowledge end: an ACK timeout of

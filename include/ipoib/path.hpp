@@ -49,6 +49,8 @@ public:
     // The SA's record; valid if the path is usable.
     sa_path_rec* record() TA_REQUIRES(path_lock) { return record_.get(); }
     kernel::List<Neighbour> neighbours TA_GUARDED(path_lock);
+    // Connections to neighbours for which ActiveLife::opening() holds.
+    unsigned int opening TA_GUARDED(path_lock) = 0;
     // Counted in idle_count_.
     bool idle TA_GUARDED(path_lock) = false;
     ib_sa_query* query TA_GUARDED(path_lock) = nullptr;
@@ -118,10 +120,13 @@ public:
     // Sends a packet, with its hard header, as a datagram. CONTEXT: under an RcuGuard or the lock, which keeps the AH.
     void send_datagram(sk_buff* skb, const HwAddr& to, ib_ah* ah, TxQueue& queue) TA_REQUIRES(kernel::transmit_lock);
 
+    // Returns false, and counts, if the limit is reached. CONTEXT: any.
+    bool allows(unsigned int count, unsigned int max, const char* what);
+
     // Packets that could not be sent.
     kernel::SharedCounter dropped;
     kernel::SharedCounter queries, failures;
-    // Times that a limit of paths, neighbours or queries was reached.
+    // Times that a limit of paths, neighbours, queries or active connections was reached.
     kernel::SharedCounter limits_reached;
 
     // Holds path_lock: the lock of this table.
@@ -141,8 +146,6 @@ private:
 
     void send_slowly(sk_buff* skb, const HwAddr& to, bool make_neighbour, TxQueue& queue)
         TA_REQUIRES(kernel::transmit_lock) TA_EXCLUDES(path_lock);
-    // Returns false, and counts, if the limit is reached.
-    bool allows(unsigned int count, unsigned int max, const char* what);
     Path* path_to(const Gid& gid) TA_REQUIRES(path_lock);
     Neighbour* neighbour_at(const HwAddr& address, Path& path) TA_REQUIRES(path_lock);
     PathLife::Step step(Path& path, PathLife::Event event) TA_REQUIRES(path_lock);

@@ -117,6 +117,35 @@ storms_make_paths() {
     [ "$(paths_of_host_2)" -ge 1000 ]
 }
 
+attempts_of_host_2() { awk '/^active/ && !/state (idle|established)/ { n++ } END { print n + 0 }' /sys/kernel/debug/ipoib/ib1_cm; }
+connections_of_host_2() { grep -c ^active /sys/kernel/debug/ipoib/ib1_cm; }
+
+xfail_stock_attempts_at_connections_to_one_port_are_limited='the in-tree driver makes any number'
+# Host 1's port seems to have 200 queue pairs, to which host 2 connects. ib_cm rejects the requests.
+test_attempts_at_connections_to_one_port_are_limited() {
+    local before most=0 attempts n
+    set_mode 2 connected
+    wait_for 30 carrier 2
+    wait_for 20 reaches 2 10.0.0.1
+    before=$(statistic_of 2 path_limit_reached)
+    for n in 0 50 100 150; do
+        ./arp_requests.py --first $n --count 50 --hca 1 --to "$(lladdr 2)" --asking-for 10.0.0.2 --as 10.0.0.10 --port "$(lladdr 1)"
+        # shellcheck disable=SC2016 # expanded by the inner shell
+        on 2 sh -c 'for n in $(seq 50); do ping -q -c 1 -W 0.01 "10.0.0.$(($0 + n + 9))" >/dev/null || :; done' $n
+        attempts=$(attempts_of_host_2)
+        [ "$attempts" -le "$most" ] || most=$attempts
+    done
+    echo "# $most attempts at a time, $(connections_of_host_2) connections"
+    [ "$most" -ge 2 ]
+    [ "$most" -le 8 ]
+    [ "$(connections_of_host_2)" -le 100 ]
+    [ "$(statistic_of 2 path_limit_reached)" -gt "$before" ]
+    # The established one is not affected.
+    ping_ok 2 10.0.0.1 -s 60000
+    set_mode 2 datagram
+    both_work
+}
+
 groups_of_host_2() { entries_of_host_2 mcg; }
 
 # IPv6 looks up each address by a group of its own: requests from ever new addresses make this host send to as many
