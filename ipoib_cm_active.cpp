@@ -245,15 +245,17 @@ void ActiveConnections::report(ActiveConnection& connection, ActiveLife::Event e
     interface_.resubmit(ready);
 }
 
-void ActiveConnections::send_failed(ActiveConnection& connection)
+bool ActiveConnections::send_failed(ActiveConnection& connection)
 {
     kernel::PacketQueue ready;
     {
         PathTable::Guard guard(interface_.paths);
-        if (connection.life.state() == ActiveLife::State::established)
-            perform(connection, step(connection, ActiveLife::Event::failed), ready);
+        if (connection.life.state() != ActiveLife::State::established)
+            return false;
+        perform(connection, step(connection, ActiveLife::Event::failed), ready);
     }
     interface_.resubmit(ready);
+    return true;
 }
 
 // The work item

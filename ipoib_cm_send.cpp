@@ -9,6 +9,23 @@
 
 namespace ipoib {
 
+namespace {
+
+// Compares numbers of sends, which wrap.
+bool reached(std::uint32_t target, std::uint32_t number) { return static_cast<std::int32_t>(number - target) >= 0; }
+
+// The silence ends when all that are posted by now have completed. CONTEXT: under the transmit lock.
+TA_REQUIRES(kernel::transmit_poll)
+void mark_silent(ActiveConnection& connection)
+{
+    const std::uint32_t last = connection.sent.load_relaxed();
+    if (!connection.silent.load_relaxed() || reached(connection.silent_to, last))
+        connection.silent_to = last;
+    connection.silent.store(true);
+}
+
+} // namespace
+
 kernel::Status RcSendPool::create(unsigned int size, unsigned int sges)
 {
     sges_ = sges;
@@ -56,7 +73,6 @@ void RcSendPool::send(ActiveConnection& to, sk_buff* skb, bool more)
     slot.queued_bytes = bytes;
     slot.connection = &to;
     slot.number = number;
-    slot.seen = false;
     slot.previous = to.last_slot;
     to.last_slot = index;
     shim_send_wr_init(slot.native(), WrId::of(WrId::Kind::rc, index), slot.sge);
@@ -111,11 +127,12 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
         slot.unmap(interface_.ca());
         payload += slot.payload_bytes;
         queued += std::exchange(slot.queued_bytes, 0);
+        slot.checks = 0;
         shim_napi_consume_skb(slot.skb, budget);
         free_slots_[available_.slot(head++)] = index;
         index = slot.previous;
     }
-    if (connection.silent.load_relaxed()) [[unlikely]]
+    if (connection.silent.load_relaxed() && reached(connection.silent_to, slots_[last].number)) [[unlikely]]
         connection.silent.store(false);
     connection.completed.store(slots_[last].number);
     available_.produce(count);
@@ -142,25 +159,49 @@ void RcSendPool::complete(const shim_wc* wc, int budget)
     }
     // Before finish(): a connection whose sends are all counted as completed may be freed at any time.
     if (!ok) [[unlikely]]
-        interface_.connections.active.send_failed(connection);
+        (void)interface_.connections.active.send_failed(connection);
     finish(connection, index, budget);
 }
 
 void RcSendPool::discount_silent()
 {
-    std::uint32_t queued = 0;
+    std::uint32_t queued = 0, overdue = 0;
     {
         // A sender gives a slot its bytes before BQL knows of them: the lock keeps such slots out.
         const kernel::TransmitGuard guard(interface_.dev(), queue_.index());
         for (std::uint32_t i = 0; i < size(); ++i) {
             Slot& slot = slots_[i];
-            if (slot.queued_bytes == 0 || !std::exchange(slot.seen, true))
+            if (slot.queued_bytes == 0 && slot.checks == 0)
                 continue;
-            slot.connection->silent.store(true);
+            if (slot.checks < max_checks)
+                ++slot.checks;
+            if (slot.checks == 1)
+                continue;
+            mark_silent(*slot.connection);
             queued += std::exchange(slot.queued_bytes, 0);
+            overdue += slot.checks == max_checks;
         }
     }
     queue_.finished(0, 0, queued);
+    // With fewer of them, those of other peers are to complete first.
+    if (overdue > size() / 2)
+        end_silent();
+}
+
+void RcSendPool::end_silent()
+{
+    for (std::uint32_t i = 0; i < size(); ++i) {
+        // Set only if the send is outstanding, so its connection lives until the end of the poll.
+        if (slots_[i].checks < max_checks)
+            continue;
+        ActiveConnection& connection = *slots_[i].connection;
+        if (!interface_.connections.active.send_failed(connection))
+            continue;
+        log_warning(interface_.dev(), "connection to %pI6 ended: %u of %u sends are outstanding, some for %u ms",
+                    connection.peer.gid().bytes, connection.outstanding(), size(), max_checks * TxQueue::silence_ms);
+        // The next one could stop the queue again.
+        connection.silent_to = connection.sent.load_relaxed() + size();
+    }
 }
 
 void RcSendPool::reclaim(ActiveConnection& connection)

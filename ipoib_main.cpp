@@ -167,6 +167,15 @@ void Interface::tx_timed_out(unsigned int queue)
     state.restart_queues();
 }
 
+void Interface::stack_timed_out(unsigned int queue)
+{
+    // A restart would end the connections of all peers. TxQueue::watch() finds datagrams that do not complete.
+    if (!rdma_netdev.present() && tx[queue].waits_for_peers())
+        tx[queue].check_silence_soon();
+    else
+        tx_timed_out(queue);
+}
+
 // Multicast groups
 
 kernel::Status Interface::attach_group(const Gid& mgid, std::uint16_t mlid, bool broadcast)
@@ -317,7 +326,7 @@ TA_REQUIRES(kernel::rtnl) int ipoib_ndo_set_address(net_device* dev, const std::
 {
     return Interface::of(dev).set_address(ipoib::HwAddr::from(address)).code();
 }
-void ipoib_ndo_tx_timeout(net_device* dev, unsigned int queue) { Interface::of(dev).tx_timed_out(queue); }
+void ipoib_ndo_tx_timeout(net_device* dev, unsigned int queue) { Interface::of(dev).stack_timed_out(queue); }
 bool ipoib_offloads_sends(const net_device* dev) { return !Interface::of(dev).settings.connected(); }
 
 bool ipoib_offers_checksums(const net_device* dev)

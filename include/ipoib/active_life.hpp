@@ -22,7 +22,8 @@ public:
         needed,    // a packet is to be sent
         requested, // the REQ is about to be sent
         accepted,  // a valid REP was received, and the queue pair is in RTS
-        failed,    // the REQ could not be sent, was rejected or got no response; a send failed; the peer left
+        failed,    // the REQ could not be sent, was rejected or got no response; a send failed or took too long; the
+                   // peer left
         stale,     // REJ "stale connection" (reason 10), or the REQ went to a former LID: connect again once our former
                    // queue pair is destroyed
         released,  // queue pair and CM identifier are destroyed

@@ -90,8 +90,10 @@ public:
 
     // Sends of the send pool: posted, and completed.
     kernel::Published<std::uint32_t> sent, completed;
-    // RcSendPool::discount_silent() has discounted sends, and none has completed since. Written by the poll.
+    // RcSendPool::discount_silent() has discounted sends, and none with this number or a later one has completed since.
+    // Written by the poll. The peer's next connection inherits both.
     kernel::Published<bool> silent;
+    std::uint32_t silent_to TA_GUARDED(kernel::transmit_poll) = 0;
     std::uint32_t last_slot TA_GUARDED(kernel::transmit_lock) = 0;
     // A post failed. The poster may hold the lock that ending the connection takes, so service() ends it.
     kernel::Published<bool> post_failed;
@@ -151,8 +153,8 @@ public:
     void abandon(Neighbour& neighbour) TA_REQUIRES(path_lock);
     // A query of the neighbour's path has ended. The caller transmits the packets in ready after releasing the lock.
     void path_queried(Neighbour& neighbour, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
-    // The connection's queue pair is out of service.
-    void send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
+    // The connection's queue pair is out of service, or its peer is silent. Returns false if it had ended before.
+    bool send_failed(ActiveConnection& connection) TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(path_lock);
     // The connection is not needed any more. The caller transmits the packets in ready after releasing the lock.
     void abandon(ActiveConnection& connection, kernel::PacketQueue& ready) TA_REQUIRES(path_lock);
     // All neighbours are removed.

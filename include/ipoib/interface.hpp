@@ -83,6 +83,8 @@ public:
     }
     // queue: the netdev's number of the queue that does not send. CONTEXT: any.
     void tx_timed_out(unsigned int queue);
+    // The same, of a queue that the stack has seen stopped for IPOIB_WATCHDOG_S. CONTEXT: softirq.
+    void stack_timed_out(unsigned int queue);
     // Sets the GUID, also its children's. -EBUSY: it is up. -EINVAL: other bytes of the address differ, or the GUID is
     // 0. Other errors: the port's GID cannot be read.
     kernel::Status set_address(const HwAddr& address) TA_REQUIRES(kernel::rtnl);

@@ -19,6 +19,11 @@ class TxQueue;
 
 class RcSendPool {
 public:
+    // Checks, during some 2 s, after which messages end their connections if they take more than half of the pool: the
+    // queue would stay stopped for all peers. A slow peer takes its messages sooner, and the stack's watchdog, which
+    // restarts the interface, waits longer.
+    static constexpr std::uint8_t max_checks = 20;
+
     RcSendPool(Interface& interface, TxQueue& queue) : interface_(interface), queue_(queue) {}
 
     // Allocates size slots of up to sges elements. CONTEXT: process.
@@ -38,8 +43,8 @@ public:
     void ring_doorbell() TA_REQUIRES(kernel::transmit_lock);
     // A send completed.
     void complete(const shim_wc* wc, int budget) TA_REQUIRES(kernel::transmit_poll);
-    // Takes the bytes of messages that were outstanding at the last call, too, from BQL's count, and finds connections
-    // that have become silent.
+    // Takes the bytes of messages that were outstanding at the last call, too, from BQL's count, finds connections that
+    // have become silent, and ends those that would keep the queue stopped for long.
     void discount_silent() TA_REQUIRES(kernel::transmit_poll) TA_EXCLUDES(kernel::transmit_lock);
     // Frees the sends of a connection whose queue pair is destroyed. CONTEXT: process.
     void reclaim(ActiveConnection& connection);
@@ -52,8 +57,9 @@ private:
         ActiveConnection* connection;
         // The number of the send on its connection, and the slot of the connection's previous send.
         std::uint32_t number, previous;
-        // discount_silent() has seen the send.
-        bool seen;
+        // Calls of discount_silent() that have seen the send, up to max_checks; none if the slot is free. Written by
+        // the poll.
+        std::uint8_t checks;
     };
     // Every 16th send of a connection is signaled, and the last of a doorbell.
     static constexpr std::uint32_t signal_interval = 16;
@@ -62,6 +68,8 @@ private:
 
     // Frees the connection's sends up to the one in slot last.
     void finish(ActiveConnection& connection, std::uint32_t last, int budget) TA_REQUIRES(kernel::transmit_poll);
+    // Ends the connections of sends that max_checks have seen.
+    void end_silent() TA_REQUIRES(kernel::transmit_poll);
 
     Interface& interface_;
     TxQueue& queue_;

@@ -89,64 +89,6 @@ TEST_F(ConnectedTest, first_packet_sends_one_request_and_waits_for_the_reply)
     EXPECT_EQ(world.dev().queued_bytes, 0);
 }
 
-class SilentPeerTest : public ConnectedTest {
-protected:
-    static constexpr int message = 3004;
-    const unsigned long interval = kernel::milliseconds(TxQueue::silence_ms);
-
-    void send_to(std::uint8_t port) { world.transmit(world.packet(capable(port), 0x0800, message - 4)); }
-    int queued() { return world.dev().queued_bytes; }
-};
-
-TEST_F(SilentPeerTest, bytes_do_not_count_while_the_queue_is_stopped)
-{
-    ib_qp* silent = connect(capable(1));
-    ib_qp* other = connect(capable(2));
-    send_to(1);
-    run_for(2 * interval);
-    EXPECT_EQ(queued(), message) << "the stack does not wait";
-    world.dev().limited = true;
-    send_to(1);
-    run_for(interval);
-    EXPECT_EQ(queued(), 2 * message);
-    send_to(2);
-    run_for(interval);
-    EXPECT_EQ(queued(), message) << "those that the first check saw";
-    world.complete_messages(*silent, 2);
-    world.complete_messages(*other, 1);
-    EXPECT_EQ(queued(), 0);
-    EXPECT_EQ(statistics().tx_packets, 5U);
-    EXPECT_EQ(statistics().tx_bytes, 2U * 60 + 3U * (message - 4));
-    // The next sends of all slots count again, and are checked twice.
-    const int slots = static_cast<int>(interface().tx[0].pool.size());
-    for (int i = 0; i < slots; ++i)
-        send_to(1);
-    run_for(interval);
-    EXPECT_EQ(queued(), slots * message);
-}
-
-TEST_F(SilentPeerTest, three_eighths_of_the_pool_are_its_limit)
-{
-    ib_qp* silent = connect(capable(1));
-    const unsigned int share = interface().tx[0].pool.size() / 8 * 3;
-    const auto send = [&](unsigned int count) {
-        for (unsigned int i = 0; i < count; ++i)
-            send_to(1);
-    };
-    world.dev().limited = true;
-    send(1);
-    run_for(2 * interval);
-    send(share + 3);
-    EXPECT_EQ(silent->outstanding.size(), share);
-    EXPECT_EQ(statistics().tx_dropped, 4U);
-    // A send that completes ends its silence.
-    world.complete_messages(*silent, 1);
-    send(5);
-    EXPECT_EQ(silent->outstanding.size(), share + 4);
-    world.complete_messages(*silent, share + 4);
-    EXPECT_EQ(queued(), 0);
-}
-
 TEST_F(ConnectedTest, peers_without_the_connected_flag_get_datagrams)
 {
     meet(peer(1));

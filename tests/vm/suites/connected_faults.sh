@@ -110,6 +110,35 @@ test_silent_peer_does_not_delay_the_others() {
     end_connections 3
 }
 
+# The HCA of host 3 answers what host 1 sends with RNR NAK, and the HCA of host 1 repeats it without end. Short messages
+# fill the send pool before byte queue limits apply.
+may_fail_stock_peer_without_receives_does_not_stop_the_others='the queue stays full; the transmit timeout frees nothing'
+test_peer_without_receives_does_not_stop_the_others() {
+    local slowest answers
+    mark_log
+    expect_refused_sends
+    knob 1 min_retries 7
+    knob 1 kill_rc 1
+    wait_for 20 reaches 1 10.0.0.3
+    wait_for 20 reaches 1 10.0.0.2
+    knob 3 rnr_every 1
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    on 1 timeout 15 bash -c 'while :; do for _ in $(seq 200); do echo >/dev/udp/10.0.0.3/9; done; sleep 0.2; done' 2>/dev/null &
+    on 1 ping -q -i 0.02 -w 15 -W 20 10.0.0.2 >/run/others.out || true
+    knob 3 rnr_every 0
+    wait || true
+    slowest=$(sed -nE 's:^rtt .*/([0-9]+)\.[0-9]+/.*:\1:p' /run/others.out)
+    answers=$(sed -nE 's/.* ([0-9]+) received.*/\1/p' /run/others.out)
+    echo "# $answers answers of another peer, the slowest after ${slowest:-?} ms"
+    knob 1 min_retries 0
+    knob 1 kill_rc 1
+    wait_for 20 reaches 1 10.0.0.3
+    end_connections 3
+    [ "${slowest:-99999}" -lt 4000 ]
+    [ "$answers" -gt 300 ]
+    if [ "$DRIVER" = ours ]; then logged 'connection to .* ended: '; fi
+}
+
 rnr_storm() {
     local before
     before=$(counter 2 rnr_nak)
