@@ -226,7 +226,7 @@ unsigned long FlowBalancer::service(kernel::PacketQueue& ready)
     while (ActiveConnection* const first = moving ? next_settled(now, queue) : nullptr)
         if (!finish_move(*first, interface_.tx[queue]))
             break;
-    return moving ? 1 : several ? kernel::seconds(check_interval_s) : 0;
+    return moving ? kernel::milliseconds(settle_ms / 4) : several ? kernel::seconds(check_interval_s) : 0;
 }
 
 void FlowBalancer::service_peer(ActiveConnection& first, unsigned long now, kernel::PacketQueue& ready)

@@ -88,7 +88,7 @@ TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_until_the_former_queue_wa
     run_for(20);
     EXPECT_TRUE(second_->outstanding.empty());
     backlog(0);
-    run_for(1);
+    run_for(kernel::milliseconds(FlowBalancer::settle_ms / 4));
     backlog(300);
     run_for(6);
     EXPECT_EQ(second_->outstanding.size(), 1U);
@@ -103,6 +103,27 @@ TEST_F(FlowBalancerTest, move_waits_half_a_second_for_a_backlog)
     run_for(45);
     EXPECT_TRUE(second_->outstanding.empty());
     run_for(10);
+    EXPECT_EQ(second_->outstanding.size(), 1U);
+    complete_all();
+}
+
+// Each look walks all connections under the lock that senders need.
+TEST_F(FlowBalancerTest, move_is_looked_at_four_times_while_it_settles)
+{
+    backlog(300);
+    const unsigned int flow = begin_move();
+    world.transmit(packet(flow, 101));
+    unsigned int unlocks = 0, looks = 0;
+    world.softirqs = [&] { ++unlocks; };
+    for (unsigned int tick = 0; tick < 40; ++tick) {
+        const unsigned int before = unlocks;
+        run_for(1);
+        looks += unlocks != before;
+    }
+    world.softirqs = nullptr;
+    EXPECT_EQ(looks, 40 / kernel::milliseconds(FlowBalancer::settle_ms / 4));
+    backlog(0);
+    run_for(8);
     EXPECT_EQ(second_->outstanding.size(), 1U);
     complete_all();
 }
