@@ -162,8 +162,8 @@ TEST_F(SilentPeerTest, next_connection_of_a_peer_begins_with_the_limit)
             send_to(1);
         return next->outstanding.size();
     };
-    EXPECT_EQ(send(slots), share);
     world.dev().limited = true;
+    EXPECT_EQ(send(slots), share);
     run_for(2 * interval);
     world.dev().limited = false;
     for (unsigned int some = share; some <= slots; some += share) {
