@@ -39,29 +39,15 @@ bool ActiveConnection::retry_due(unsigned long now) const
     return life.state() == ActiveLife::State::refused && !release.started() && kernel::reached(check_at, now);
 }
 
-bool ActiveConnections::may_connect(Neighbour& neighbour)
-{
-    const ActiveConnection* const attempt = neighbour.attempt;
-    if (attempt && attempt->life.state() != ActiveLife::State::idle)
-        return true;
-    return interface_.paths.allows(neighbour.path.opening, max_opening, "connection attempts to one port") &&
-           (attempt || interface_.paths.allows(count_, Connections::max_connections, "connections"));
-}
-
-void ActiveConnections::add(ActiveConnection& connection, sa_path_rec* record)
-{
-    shim_path_copy(connection.path(), record);
-    list_.push_back(connection);
-    ++count_;
-}
-
 void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
 {
-    if (!may_connect(neighbour)) {
+    ActiveConnection* connection = neighbour.attempt;
+    const bool begins = !connection || connection->life.state() == ActiveLife::State::idle;
+    if (begins && (!interface_.paths.allows(path.opening, max_opening, "connection attempts to one port") ||
+                   (!connection && !interface_.paths.allows(count_, Connections::max_connections, "connections")))) {
         interface_.paths.send_datagram(skb, neighbour.key(), path.handle->get(), queue);
         return;
     }
-    ActiveConnection* connection = neighbour.attempt;
     if (!connection) {
         auto made = kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, neighbour.key(),
                                                                 &neighbour, nullptr);
@@ -70,8 +56,10 @@ void ActiveConnections::send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQ
             shim_kfree_skb_reason(skb, SHIM_DROP_NOMEM);
             return;
         }
+        shim_path_copy(made->path(), path.record());
         connection = neighbour.attempt = made.release();
-        add(*connection, path.record());
+        list_.push_back(*connection);
+        ++count_;
     }
     kernel::PacketQueue none;
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
@@ -119,7 +107,9 @@ ActiveConnection* ActiveConnections::request_another(ActiveConnection& first)
         kernel::make_owned_atomic<ActiveConnection>(*this, shim_cm_endpoint{on_message}, first.peer, nullptr, &first);
     if (!connection)
         return nullptr;
-    add(*connection, first.path());
+    shim_path_copy(connection->path(), first.path());
+    list_.push_back(*connection);
+    ++count_;
     kernel::PacketQueue none;
     perform(*connection, step(*connection, ActiveLife::Event::needed), none);
     return connection.release();

@@ -169,9 +169,10 @@ void Interface::tx_timed_out(unsigned int queue)
 
 void Interface::stack_timed_out(unsigned int queue)
 {
-    // A restart would end the connections of all peers. TxQueue::watch() finds datagrams that do not complete.
-    if (!rdma_netdev.present() && tx[queue].waits_for_peers())
-        tx[queue].check_silence_soon();
+    // If messages alone keep the queue stopped, a restart would end the connections of all peers. TxQueue::watch()
+    // finds datagrams that do not complete.
+    if (!rdma_netdev.present() && tx[queue].ring.half_free() && !tx[queue].pool.half_free())
+        tx[queue].check_silence();
     else
         tx_timed_out(queue);
 }

@@ -146,7 +146,7 @@ public:
     ActiveConnections(Interface& interface, kernel::WorkQueue& queue) : work(*this, queue), interface_(interface) {}
 
     // Sends, queues or drops a packet with its hard header, for a neighbour that accepts connections and whose path is
-    // known. queue: the transmit queue that it is on.
+    // known. Beyond a limit of connections it goes as a datagram. queue: the transmit queue that it is on.
     void send(sk_buff* skb, Neighbour& neighbour, Path& path, TxQueue& queue)
         TA_REQUIRES(kernel::transmit_lock, path_lock);
     // The neighbour is removed.
@@ -180,10 +180,6 @@ private:
     // Returns delay, or the time until the next check if that is sooner; 0: none is needed.
     unsigned long next_check(unsigned long now, unsigned long delay) TA_REQUIRES(path_lock);
 
-    // Returns false if a limit allows the neighbour no new attempt: its packets go as datagrams for now.
-    bool may_connect(Neighbour& neighbour) TA_REQUIRES(path_lock);
-    // Lists a new connection, which takes the path's record.
-    void add(ActiveConnection& connection, sa_path_rec* record) TA_REQUIRES(path_lock);
     // Moves the state machine, and counts for the limits.
     ActiveLife::Step step(ActiveConnection& connection, ActiveLife::Event event) TA_REQUIRES(path_lock);
     // The caller transmits the packets in ready after releasing the lock.
@@ -214,6 +210,7 @@ private:
 
     Interface& interface_;
     kernel::List<ActiveConnection> list_ TA_GUARDED(path_lock);
+    // Entries of the list.
     unsigned int count_ TA_GUARDED(path_lock) = 0;
     // Reasons of REJs that were logged.
     std::uint64_t reasons_logged_ TA_GUARDED(path_lock) = 0;

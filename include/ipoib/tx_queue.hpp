@@ -92,14 +92,8 @@ public:
         armed_.store(false);
         napi_.schedule();
     }
-    // True if messages alone keep the stack's queue stopped.
-    bool waits_for_peers() const { return ring.half_free() && !pool.half_free(); }
-    // Lets the poll look for peers that have become silent. CONTEXT: any.
-    void check_silence_soon()
-    {
-        silence_due_.store(true);
-        napi_.schedule();
-    }
+    // Lets the poll look for peers that have become silent. CONTEXT: process or softirq.
+    void check_silence();
     // Stops the netdev's queue, as if there were no space, until the matching release_stack(). Calls nest.
     void hold_stack() TA_REQUIRES(kernel::transmit_lock, path_lock);
     void release_stack() TA_REQUIRES(path_lock);
@@ -132,7 +126,6 @@ private:
     // True if completions must be handled as they come: many are to come, or the stack waits for them.
     bool prompt() const;
     void reap();
-    void check_silence();
     // Detects sends that never complete: at the last run they were there, and none completed since. The kernel's own
     // watchdog only looks at stopped queues.
     void watch();

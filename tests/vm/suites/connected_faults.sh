@@ -134,6 +134,9 @@ test_peer_without_receives_does_not_stop_the_others() {
     knob 1 kill_rc 1
     wait_for 20 reaches 1 10.0.0.3
     end_connections 3
+    # Both ends of the connections with host 2 are new ones.
+    wait_for 20 reaches 1 10.0.0.2
+    wait_for 20 reaches 2 10.0.0.1
     [ "${slowest:-99999}" -lt 4000 ]
     [ "$answers" -gt 300 ]
     if [ "$DRIVER" = ours ]; then logged 'connection to .* ended: '; fi

@@ -30,9 +30,9 @@ expected() {
 # first check that failed, the exception, or the error of the command that failed.
 cases_of() { # PROGRAM
     awk -v program="$1" '
-        /^# Check failed / && !why { why = substr($0, 3) }
-        /^# Exception\| [A-Za-z_.]+: / && !why { why = substr($0, 14); sub(/^[A-Za-z_.]*\./, "", why) }
-        /^# Exception\| +STDERR: / && why ~ /^CmdExitFailure/ { why = $0; sub(/.* STDERR: */, "", why) }
+        /^# Check failed / { if (!why) why = substr($0, 3) }
+        /^# Exception\| [A-Za-z_.]+: / { if (!why) { why = substr($0, 14); sub(/^[A-Za-z_.]*\./, "", why) } }
+        /^# Exception\| +STDERR: / { if (why ~ /^CmdExitFailure/) { why = $0; sub(/.* STDERR: */, "", why) } }
         match($0, "^(not )?ok [0-9]+ " program "[.]") {
             result = /^not/ ? "not ok" (why ? ": " why : "") : "ok"
             name = substr($0, RLENGTH + 1)
