@@ -6,20 +6,18 @@
 #include <ipoib/interface.hpp>
 #include <ipoib/wr_id.hpp>
 #include <kernel/log.hpp>
+#include <kernel/sequence.hpp>
 
 namespace ipoib {
 
 namespace {
-
-// Compares numbers of sends, which wrap.
-bool reached(std::uint32_t target, std::uint32_t number) { return static_cast<std::int32_t>(number - target) >= 0; }
 
 // The silence ends when all that are posted by now have completed. CONTEXT: under the transmit lock.
 TA_REQUIRES(kernel::transmit_poll)
 void mark_silent(ActiveConnection& connection)
 {
     const std::uint32_t last = connection.sent.load_relaxed();
-    if (!connection.silent.load_relaxed() || reached(connection.silent_to, last))
+    if (!connection.silent.load_relaxed() || kernel::not_before(last, connection.silent_to))
         connection.silent_to = last;
     connection.silent.store(true);
 }
@@ -132,7 +130,7 @@ void RcSendPool::finish(ActiveConnection& connection, std::uint32_t last, int bu
         free_slots_[available_.slot(head++)] = index;
         index = slot.previous;
     }
-    if (connection.silent.load_relaxed() && reached(connection.silent_to, slots_[last].number)) [[unlikely]]
+    if (connection.silent.load_relaxed() && kernel::not_before(slots_[last].number, connection.silent_to)) [[unlikely]]
         connection.silent.store(false);
     connection.completed.store(slots_[last].number);
     available_.produce(count);

@@ -3,6 +3,7 @@
 #include <ipoib/flow_balancer.hpp>
 #include <ipoib/interface.hpp>
 #include <kernel/log.hpp>
+#include <kernel/sequence.hpp>
 #include <kernel/time.hpp>
 #include <shim/trace.h>
 
@@ -279,8 +280,7 @@ void FlowBalancer::senders_know(ActiveConnection& first, unsigned long now)
 bool FlowBalancer::drained(PeerFlows& flows)
 {
     const unsigned int backlog = shim_helper_netif_tx_backlog(interface_.dev(), flows.move.from);
-    if (backlog == 0 ||
-        static_cast<std::int32_t>(interface_.tx[flows.move.from].accounted.load_relaxed() - flows.drained_at) >= 0)
+    if (backlog == 0 || kernel::not_before(interface_.tx[flows.move.from].accounted.load_relaxed(), flows.drained_at))
         flows.drained = true;
     // Not every qdisc sends in order: while the queue is stopped, earlier packets may still wait.
     return flows.drained && (backlog == 0 || !shim_netif_xmit_stopped(interface_.dev(), flows.move.from));
@@ -306,7 +306,7 @@ bool FlowBalancer::settled(ActiveConnection& first, unsigned long now)
         return false;
     }
     const ActiveConnection* const from = at(first, flows.move.from);
-    const bool completed = !from || static_cast<std::int32_t>(from->completed.load() - flows.last_sent) >= 0;
+    const bool completed = !from || kernel::not_before(from->completed.load(), flows.last_sent);
     return completed && kernel::elapsed(flows.quiet_since, now) > kernel::milliseconds(settle_ms);
 }
 

@@ -4,6 +4,7 @@
 
 #include <ipoib/rx_queue.hpp>
 #include <ipoib/segment_merger.hpp>
+#include <kernel/sequence.hpp>
 #include <shim/skbuff.h>
 
 namespace ipoib {
@@ -56,7 +57,7 @@ bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
     constexpr unsigned int max_bytes = 65535;
     const Segment& first = flow.first;
     const auto not_before = [](kernel::Be32 later, kernel::Be32 earlier) {
-        return static_cast<std::int32_t>(later.value() - earlier.value()) >= 0;
+        return kernel::not_before(later.value(), earlier.value());
     };
     return segment.plain && segment.tcp->sequence.value() == flow.next_sequence &&
            segment.tcp->length == first.tcp->length && segment.header_bytes == first.header_bytes &&

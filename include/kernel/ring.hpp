@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <kernel/published.hpp>
+#include <kernel/sequence.hpp>
 
 namespace kernel {
 
@@ -36,7 +37,7 @@ public:
     // index is between tail (inclusive) and head (exclusive).
     bool holds(std::uint32_t index) const { return index - tail() < used(); }
     // Everything that was produced before index has been consumed.
-    bool passed(std::uint32_t index) const { return static_cast<std::int32_t>(tail() - index) >= 0; }
+    bool passed(std::uint32_t index) const { return not_before(tail(), index); }
 
 private:
     std::uint32_t size_;
