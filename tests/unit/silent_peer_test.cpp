@@ -12,7 +12,11 @@ protected:
     static constexpr int message = 3004;
     const unsigned long interval = kernel::milliseconds(TxQueue::silence_ms);
 
-    void send_to(std::uint8_t port) { world.transmit(world.packet(capable(port), 0x0800, message - 4)); }
+    void send_to(std::uint8_t port, unsigned int count = 1)
+    {
+        for (unsigned int i = 0; i < count; ++i)
+            world.transmit(world.packet(capable(port), 0x0800, message - 4));
+    }
     int queued() { return world.dev().queued_bytes; }
     void fill_pool(std::uint8_t port)
     {
@@ -45,8 +49,7 @@ TEST_F(SilentPeerTest, bytes_do_not_count_while_the_queue_is_stopped)
     EXPECT_EQ(statistics().tx_bytes, 2U * 60 + 3U * (message - 4));
     // The next sends of all slots count again, and are checked twice.
     const int slots = static_cast<int>(interface().tx[0].pool.size());
-    for (int i = 0; i < slots; ++i)
-        send_to(1);
+    send_to(1, static_cast<unsigned int>(slots));
     run_for(interval);
     EXPECT_EQ(queued(), slots * message);
 }
@@ -55,23 +58,19 @@ TEST_F(SilentPeerTest, three_eighths_of_the_pool_are_its_limit)
 {
     ib_qp* silent = connect(capable(1));
     const unsigned int share = interface().tx[0].pool.size() / 8 * 3;
-    const auto send = [&](unsigned int count) {
-        for (unsigned int i = 0; i < count; ++i)
-            send_to(1);
-    };
     world.dev().limited = true;
-    send(1);
+    send_to(1);
     run_for(2 * interval);
-    send(share + 3);
+    send_to(1, share + 3);
     EXPECT_EQ(silent->outstanding.size(), share);
     EXPECT_EQ(statistics().tx_dropped, 4U);
     // The silence ends with the last of the sends that a check has seen.
     run_for(interval);
     world.complete_messages(*silent, 1);
-    send(5);
+    send_to(1, 5);
     EXPECT_EQ(silent->outstanding.size(), share);
     world.complete_messages(*silent, share - 1);
-    send(share);
+    send_to(1, share);
     EXPECT_EQ(silent->outstanding.size(), share + 1);
     world.complete_messages(*silent, share + 1);
     EXPECT_EQ(queued(), 0);
@@ -123,8 +122,7 @@ TEST_F(SilentPeerTest, peers_that_hold_too_few_sends_to_stop_the_queue_keep_them
     ib_qp* silent = connect(capable(1));
     const unsigned int half = interface().tx[0].pool.size() / 2;
     world.dev().limited = true;
-    for (unsigned int i = 0; i < half; ++i)
-        send_to(1);
+    send_to(1, half);
     run_for(2 * max_stop);
     EXPECT_EQ(silent->outstanding.size(), half);
     EXPECT_TRUE(shows("disconnected 0 "));
@@ -158,8 +156,7 @@ TEST_F(SilentPeerTest, next_connection_of_a_peer_begins_with_the_limit)
     send_to(1);
     ib_qp* next = connect(capable(1));
     const auto send = [&](unsigned int count) {
-        for (unsigned int i = 0; i < count; ++i)
-            send_to(1);
+        send_to(1, count);
         return next->outstanding.size();
     };
     world.dev().limited = true;

@@ -85,6 +85,9 @@ end_connections() { # HOST
     wait_for 30 carrier "$1"
 }
 
+# Milliseconds of the slowest answer that ping saw.
+slowest_answer() { sed -nE 's:^rtt .*/([0-9]+)\.[0-9]+/.*:\1:p' "$1"; } # PING'S OUTPUT
+
 # The HCA of host 3 drops what host 1 sends, acknowledgements included: the sends complete when the HCA of host 1 gives up.
 pings_beside_a_silent_peer() { # SENDERS BYTES
     local slowest
@@ -96,7 +99,7 @@ pings_beside_a_silent_peer() { # SENDERS BYTES
     on 1 ping -q -i 0.02 -c 200 -W 20 10.0.0.2 >/run/others.out
     knob 3 drop_rc_every 0
     wait || true
-    slowest=$(sed -nE 's:^rtt .*/([0-9]+)\.[0-9]+/.*:\1:p' /run/others.out)
+    slowest=$(slowest_answer /run/others.out)
     echo "# $1 senders of $2 bytes: the slowest answer of another peer took $slowest ms"
     [ "$slowest" -lt 1000 ]
 }
@@ -128,7 +131,7 @@ test_peer_without_receives_does_not_stop_the_others() {
     on 1 ping -q -i 0.02 -w 15 -W 20 10.0.0.2 >/run/others.out || true
     knob 3 rnr_every 0
     wait || true
-    slowest=$(sed -nE 's:^rtt .*/([0-9]+)\.[0-9]+/.*:\1:p' /run/others.out)
+    slowest=$(slowest_answer /run/others.out)
     answers=$(sed -nE 's/.* ([0-9]+) received.*/\1/p' /run/others.out)
     echo "# $answers answers of another peer, the slowest after ${slowest:-?} ms"
     knob 1 min_retries 0
