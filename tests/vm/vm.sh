@@ -70,11 +70,11 @@ make_initrd() {
 # number in the variable processors, or two.
 processors() {
     # The cores of Ampere's and AWS's servers, which know pages of 4, 16 and 64 KiB.
-    local arm64='-machine virt,gic-version=3 -cpu neoverse-n1'
+    local machine='-machine virt,gic-version=3 -cpu neoverse-n1'
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
-        local amd64='-cpu max,-erms,-fsrm'
-        echo tcg -icount shift=1,sleep=off "${!ARCH}" -smp 1
+        [ "$ARCH" = arm64 ] || machine='-cpu max,-erms,-fsrm'
+        echo tcg -icount shift=1,sleep=off "$machine" -smp 1
     elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ] && [ "$ARCH" = amd64 ] && [ -z "${profiler:-}" ]; then
         echo kvm -cpu host -smp "${processors:-2}"
     elif [ "$ARCH" = amd64 ]; then
@@ -83,7 +83,7 @@ processors() {
         # fails.
         echo tcg,thread=multi -cpu qemu64,+rdrand -smp "${processors:-2}"
     else
-        echo tcg,thread=multi "$arm64" -smp "${processors:-2}"
+        echo tcg,thread=multi "$machine" -smp "${processors:-2}"
     fi
 }
 

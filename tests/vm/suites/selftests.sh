@@ -138,7 +138,8 @@ END
 skippable_napi_threaded='newer than 6.12'
 test_napi_threaded() {
     local none="NlError: Netlink error: No such file or directory {'bad-attr': '.id'}"
-    local unsupported='netlink error: Operation not supported'
+    # The message of ethtool, which the program runs.
+    local refusal='netlink error: Operation not supported'
     [ "$series" = 7 ] || return 77
     wrap ethtool <<'END'
 set -o pipefail
@@ -149,17 +150,17 @@ esac
 END
     judge napi_threaded -t napi_init <<END
 [ours] napi_init ok
-[stock] napi_init not ok: $unsupported
+[stock] napi_init not ok: $refusal
 END
     before_each
     judge napi_threaded -t change_num_queues <<END
 [ours] change_num_queues not ok: $none
-[stock] change_num_queues not ok: $unsupported
+[stock] change_num_queues not ok: $refusal
 END
     before_each
     judge napi_threaded -t enable_dev_threaded_disable_napi_threaded <<END
 [ours] enable_dev_threaded_disable_napi_threaded not ok: $none
-[stock] enable_dev_threaded_disable_napi_threaded not ok: $unsupported
+[stock] enable_dev_threaded_disable_napi_threaded not ok: $refusal
 END
 }
 
