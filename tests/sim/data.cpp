@@ -340,8 +340,14 @@ void Stack::connection_changed(const net_device* dev, const std::uint8_t* gid, s
 {
     Connections& to_peer = connections(index(dev->party), gid);
     to_peer.established -= before == "established";
+    // A connection to a former address of the peer may still be established.
+    const bool moved =
+        std::any_of(by_party_.begin(), by_party_.end(), [now = world->scheduler.now(), gid](const auto& entry) {
+            const net_device& peer = *entry.second;
+            return now - peer.address_changed < settled_after && std::equal(gid + 8, gid + 16, peer.ca->gid.raw + 8);
+        });
     const bool further =
-        to_peer.established > 0 && (after == "wanted" || after == "requested" || after == "established");
+        to_peer.established > 0 && !moved && (after == "wanted" || after == "requested" || after == "established");
     to_peer.established += after == "established";
     if (!further)
         to_peer.changed = world->scheduler.now();
