@@ -290,27 +290,68 @@ sk_buff* RcReceiveRing::build(Slot& slot, unsigned int bytes)
     return skb;
 }
 
-void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool without_checksum)
+bool RcReceiveRing::append_to_flow(SegmentMerger::Flow& flow, const SegmentMerger::Segment& segment, Slot& slot)
 {
-    if (bytes <= sizeof(Encapsulation) || bytes > max_bytes_) [[unlikely]] {
-        queue_.errors.add();
-        repost(slot);
-        return;
-    }
-    const bool copied = bytes <= RxQueue::copybreak;
-    const void* ip = slot.pieces[0] + offset(0) + sizeof(Encapsulation);
-    sk_buff* skb = copied ? copy(slot, bytes) : build(slot, bytes);
+    if (!get_fresh(0, 1)) [[unlikely]]
+        return false;
+    shim_dma_unmap_from_device(interface_.ca(), slot.sge[0].address, slot.sge[0].length);
+    queue_.merger.append(flow, segment, shape_.first_bytes);
+    replace(slot, 1);
+    return true;
+}
+
+void RcReceiveRing::deliver_copy(Slot& slot, unsigned int bytes, bool verified)
+{
+    sk_buff* skb = copy(slot, bytes);
     repost(slot);
     if (!skb) [[unlikely]] {
         queue_.dropped.add();
         return;
     }
-    queue_.finish(skb, SHIM_PACKET_HOST, without_checksum);
-    // A copied message's IP header is read from the copy, since its buffer is posted again; that of other messages from
-    // the first piece, since the packet's linear part may be empty.
-    if (copied)
-        ip = shim_skb_data(skb);
-    queue_.pass_up_behind_held(skb, ip, std::min(bytes, first_bytes_) - sizeof(Encapsulation));
+    queue_.finish(skb, SHIM_PACKET_HOST, verified);
+    queue_.pass_up_behind_held(skb, shim_skb_data(skb), bytes - sizeof(Encapsulation));
+}
+
+void RcReceiveRing::deliver_buffer(Slot& slot, unsigned int bytes, bool verified)
+{
+    // Headers are read from the first piece, since the packet's linear part may be empty.
+    std::byte* const message = slot.pieces[0] + offset(0);
+    void* const ip = message + sizeof(Encapsulation);
+    const unsigned int ip_bytes = std::min(bytes, first_bytes_) - static_cast<unsigned int>(sizeof(Encapsulation));
+    // Only messages in one piece are merged.
+    const bool may_merge = bytes <= first_bytes_ && builds_in_page() && queue_.merges();
+    SegmentMerger::Segment segment;
+    if (may_merge) {
+        shim_dma_sync_for_cpu(interface_.ca(), slot.sge[0].address, bytes);
+        if (reinterpret_cast<const Encapsulation*>(message)->type.value() ==
+            static_cast<std::uint16_t>(EtherType::ipv4))
+            segment = queue_.read_segment(ip, ip_bytes, verified);
+    }
+    sk_buff* skb = nullptr;
+    SegmentMerger::Flow* const flow = queue_.merger.find_or_flush(segment);
+    const bool delivered = flow ? append_to_flow(*flow, segment, slot) : (skb = build(slot, bytes)) != nullptr;
+    if (!delivered) [[unlikely]] {
+        queue_.dropped.add();
+        if (may_merge)
+            shim_dma_sync_for_device(interface_.ca(), slot.sge[0].address, bytes);
+    }
+    repost(slot);
+    if (!skb)
+        return;
+    queue_.finish(skb, SHIM_PACKET_HOST, verified);
+    queue_.pass_up_or_hold(skb, segment, ip, ip_bytes);
+}
+
+void RcReceiveRing::deliver(Slot& slot, unsigned int bytes, bool verified)
+{
+    if (bytes <= sizeof(Encapsulation) || bytes > max_bytes_) [[unlikely]] {
+        queue_.errors.add();
+        repost(slot);
+    } else if (bytes <= RxQueue::copybreak) {
+        deliver_copy(slot, bytes, verified);
+    } else {
+        deliver_buffer(slot, bytes, verified);
+    }
 }
 
 } // namespace ipoib

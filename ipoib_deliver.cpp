@@ -45,10 +45,40 @@ void RxQueue::finish(sk_buff* skb, shim_packet_type type, bool verified)
         multicast.add();
 }
 
-void RxQueue::pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes)
+bool RxQueue::merges() const { return !alone_ && shim_netdev_has_gro_hw(interface_.dev()); }
+
+SegmentMerger::Segment RxQueue::read_segment(void* ip, unsigned int bytes, bool& verified)
 {
-    merger.make_way(ip, bytes);
+    if (!merges())
+        return {};
+    SegmentMerger::Segment segment(ip, bytes);
+    if (segment.mergeable) {
+        verified = verified || segment.tcp_checksum_holds();
+        // The merged packet gets a new checksum of its IP header.
+        segment.mergeable = verified && segment.ip_checksum_holds();
+    }
+    return segment;
+}
+
+void RxQueue::count_merged(unsigned int ip_bytes)
+{
+    packets.add();
+    bytes.add(ip_bytes);
+    merged.add();
+}
+
+void RxQueue::pass_up_behind_held(sk_buff* skb, void* ip, unsigned int bytes)
+{
+    merger.flush_flow_of(ip, bytes);
     pass_up(skb);
+}
+
+void RxQueue::pass_up_or_hold(sk_buff* skb, const SegmentMerger::Segment& segment, void* ip, unsigned int bytes)
+{
+    if (!segment.is_tcp())
+        pass_up_behind_held(skb, ip, bytes);
+    else if (!merger.hold(segment, skb))
+        pass_up(skb);
 }
 
 } // namespace ipoib

@@ -47,7 +47,7 @@ constexpr Statistic statistics[] = {
     QUEUES_COUNTER("tx_tso_segments", tx, ring.segmented),
     QUEUES_COUNTER("rx_doorbells", rx, doorbells),
     QUEUES_COUNTER("rx_cq_events", rx, events),
-    QUEUES_COUNTER("rx_lro_merged", rx, merged),
+    QUEUES_COUNTER("rx_gro_hw_merged", rx, merged),
     QUEUES_COUNTER("rx_copybreak", rx, copied),
     COUNTER("tx_dropped_no_path", paths.dropped),
     COUNTER("tx_dropped_no_group", groups.dropped),

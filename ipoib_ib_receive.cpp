@@ -123,8 +123,7 @@ void UdReceiveRing::complete(const shim_wc* wc)
     }
     std::byte* const buffer = slot.buffer;
     const std::uint64_t mapped = slot.sge.address;
-    // With LRO no message is copied: the merger appends a segment by its buffer.
-    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak && !shim_netdev_has_lro(interface_.dev())) {
+    if (wire_bytes <= sizeof(Grh) + RxQueue::copybreak) {
         shim_dma_sync_for_cpu(interface_.ca(), mapped, wire_bytes);
         deliver_copy(buffer, wc);
         shim_dma_sync_for_device(interface_.ca(), mapped, wire_bytes);
@@ -198,13 +197,10 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
     if (!read(datagram, buffer, wc))
         return false;
     SegmentMerger::Segment segment;
-    if (datagram.verified && datagram.type == SHIM_PACKET_HOST && shim_netdev_has_lro(interface_.dev()) &&
-        datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
-        segment = SegmentMerger::Segment(datagram.ip(), datagram.ip_bytes());
-        if (queue_.merger.append(segment, buffer_bytes_)) {
-            queue_.packets.add();
-            queue_.bytes.add(datagram.ip_bytes());
-            queue_.merged.add();
+    if (datagram.type == SHIM_PACKET_HOST && datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
+        segment = queue_.read_segment(datagram.ip(), datagram.ip_bytes(), datagram.verified);
+        if (SegmentMerger::Flow* const flow = queue_.merger.find_or_flush(segment)) {
+            queue_.merger.append(*flow, segment, buffer_bytes_);
             return true;
         }
     }
@@ -214,10 +210,7 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
         return false;
     }
     queue_.finish(skb, datagram.type, datagram.verified);
-    if (!segment.of_flow())
-        queue_.pass_up_behind_held(skb, datagram.ip(), datagram.ip_bytes());
-    else if (!queue_.merger.hold(segment, skb))
-        queue_.pass_up(skb);
+    queue_.pass_up_or_hold(skb, segment, datagram.ip(), datagram.ip_bytes());
     return true;
 }
 

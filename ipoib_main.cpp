@@ -61,6 +61,7 @@ kernel::Status Interface::prepare(unsigned int wanted_mtu)
         TRY(set_receive_queues(further_queues.default_count(further_queues.max_receive())));
         if (SHIM_HAS_TSO && features & SHIM_FEATURE_SG && !(features & SHIM_FEATURE_TSO))
             features |= SHIM_FEATURE_DRIVER_TSO;
+        features |= SHIM_FEATURE_GRO_HW;
     }
     add_features(features);
     mtu.begin(attributes.max_mtu, wanted_mtu);

@@ -42,6 +42,9 @@ static netdev_features_t fix_features(struct net_device *dev, netdev_features_t 
 {
 	if (!ipoib_offloads_sends(dev))
 		features &= ~NETIF_F_ALL_TSO;
+	/* A user who turns GRO off expects packets as they came off the wire. */
+	if (!(features & NETIF_F_GRO))
+		features &= ~NETIF_F_GRO_HW;
 	return ipoib_offers_checksums(dev) ? features : features & ~NETIF_F_CSUM_MASK;
 }
 

@@ -117,7 +117,7 @@ SHIM unsigned int shim_netdev_mtu(const struct net_device *dev) { return READ_ON
 SHIM void shim_netdev_set_mtu(struct net_device *dev, unsigned int mtu) { WRITE_ONCE(dev->mtu, mtu); }
 SHIM int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu) { return SHIM_SET_MTU(dev, mtu); }
 SHIM bool shim_netdev_has_rxcsum(const struct net_device *dev) { return dev->features & NETIF_F_RXCSUM; }
-SHIM bool shim_netdev_has_lro(const struct net_device *dev) { return dev->features & NETIF_F_LRO; }
+SHIM bool shim_netdev_has_gro_hw(const struct net_device *dev) { return dev->features & NETIF_F_GRO_HW; }
 SHIM void shim_netdev_update_features(struct net_device *dev) { netdev_update_features(dev); }
 
 SHIM void shim_netif_carrier_on(struct net_device *dev) { netif_carrier_on(dev); }

@@ -9,6 +9,7 @@
 #include <ipoib/encapsulation.hpp>
 #include <ipoib/pieces.hpp>
 #include <ipoib/receive_chain.hpp>
+#include <ipoib/segment_merger.hpp>
 #include <kernel/lock.hpp>
 #include <kernel/memory.hpp>
 #include <kernel/opaque.hpp>
@@ -81,7 +82,13 @@ private:
     void remove_pieces(Slot& slot);
     kernel::Status post();
     void repost(Slot& slot) TA_REQUIRES(kernel::receive_poll);
-    void deliver(Slot& slot, unsigned int bytes, bool without_checksum) TA_REQUIRES(kernel::receive_poll);
+    // verified: checksums need no check.
+    void deliver(Slot& slot, unsigned int bytes, bool verified) TA_REQUIRES(kernel::receive_poll);
+    void deliver_copy(Slot& slot, unsigned int bytes, bool verified) TA_REQUIRES(kernel::receive_poll);
+    void deliver_buffer(Slot& slot, unsigned int bytes, bool verified) TA_REQUIRES(kernel::receive_poll);
+    // Appends a message of one piece to its flow's packet. Returns false without memory.
+    bool append_to_flow(SegmentMerger::Flow& flow, const SegmentMerger::Segment& segment, Slot& slot)
+        TA_REQUIRES(kernel::receive_poll);
     sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     sk_buff* build(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Allocates and maps a first piece and further ones of `others` bytes in sum, up to `max` pieces. Returns false

@@ -30,9 +30,8 @@ struct Moderation {
 
 class RxQueue {
 public:
-    // Messages up to this size, in bytes with the encapsulation, are copied and their buffer is posted again
-    // (datagrams: not with LRO). Without the copy a socket would be charged for the whole buffer, and reach its limit
-    // with few bytes.
+    // Messages up to this size, in bytes with the encapsulation, are copied and their buffer is posted again. Without
+    // the copy a socket would be charged for the whole buffer, and reach its limit with few bytes.
     static constexpr unsigned int copybreak = 256;
 
     RxQueue(Interface& interface, unsigned int index);
@@ -72,11 +71,22 @@ public:
     // Removes the link header, at which the packet's data begins, fills in the fields that the stack reads, and counts
     // the packet. verified: its checksum needs no check.
     void finish(sk_buff* skb, shim_packet_type type, bool verified) TA_REQUIRES(kernel::receive_poll);
+    // Returns true if received segments are to be merged. A packet that comes alone goes the short way.
+    bool merges() const TA_REQUIRES(kernel::receive_poll);
+    // Reads a packet in its receive buffer, if merges(). verified: in: its checksum needs no check; out: also true if
+    // it was computed here and is right.
+    SegmentMerger::Segment read_segment(void* ip, unsigned int bytes, bool& verified) TA_REQUIRES(kernel::receive_poll);
+    // Counts a segment of ip_bytes bytes that became part of another packet.
+    void count_merged(unsigned int ip_bytes);
     // Passes a packet to the stack.
     void pass_up(sk_buff* skb) TA_REQUIRES(kernel::receive_poll) { napi_.receive(skb, alone_); }
     // The same for a packet that the merger was not given; it must not overtake packets that the merger holds. ip: its
     // IP header, of which `bytes` bytes can be read.
-    void pass_up_behind_held(sk_buff* skb, const void* ip, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    void pass_up_behind_held(sk_buff* skb, void* ip, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    // The same, or keeps the packet, so that segments can be appended to it until the end of the poll. segment: empty,
+    // or was passed to find_or_flush(), which returned nullptr.
+    void pass_up_or_hold(sk_buff* skb, const SegmentMerger::Segment& segment, void* ip, unsigned int bytes)
+        TA_REQUIRES(kernel::receive_poll);
 
     UdReceiveRing ring;
     SharedReceiveQueue srq;

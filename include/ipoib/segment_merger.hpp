@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Large receive offload: merges consecutive TCP segments of a flow, whose checksums the HCA verified, into one packet.
-// The result is that of GRO, but only the first segment needs an skb. At the end of a poll it is empty.
+// Receive offload by GRO's rules (ethtool -K rx-gro-hw): merges consecutive TCP segments of a flow into one packet that
+// can be segmented into the same segments again. Only the first segment needs an skb and goes through the stack's GRO;
+// doing that for every small segment would double its cost. At the end of a poll the merger is empty.
+//
+// Linux 5.19 to 6.17: the stack's GRO gives all segments of a merged packet with DF the same IP identification, which
+// has no meaning in them (RFC 6864 section 4.1).
 #pragma once
 #include <cstdint>
 
@@ -17,44 +21,51 @@ class SegmentMerger {
 public:
     explicit SegmentMerger(RxQueue& queue) : queue_(queue) {}
 
-    // An IPv4 packet in its receive buffer. of_flow() is false if it is not a TCP segment, is a fragment, or has IP
+    // An IPv4 packet in its receive buffer. is_tcp() is false if it is not a TCP segment, is a fragment, or has IP
     // options.
     class Segment {
     public:
         Segment() = default;
         Segment(void* ip, unsigned int bytes);
-        bool of_flow() const { return tcp; }
-        // True if the segment can be merged: data and an acknowledgement, without flags but PSH and options but
-        // timestamps.
-        bool plain = false;
+        bool is_tcp() const { return tcp; }
+        // Compute a checksum, and return true if it is right.
+        bool ip_checksum_holds() const;
+        bool tcp_checksum_holds() const;
+        // The segment has data, no flag except ACK and PSH, and no option except timestamps; read_segment() clears it
+        // if a checksum is wrong.
+        bool mergeable = false;
         Ipv4Header* ip = nullptr;
         TcpHeader* tcp = nullptr;
         // nullptr: the option is absent.
-        TcpTimestamps* times = nullptr;
+        const TcpTimestamps* times = nullptr;
         unsigned int header_bytes = 0, data_bytes = 0;
     };
 
-    // Appends the segment's data to its flow's packet, and returns true; the packet owns the buffer of buffer_bytes
-    // then. Otherwise delivers the flow's packet, if any, so that the segment can follow.
-    bool append(const Segment& segment, unsigned int buffer_bytes) TA_REQUIRES(kernel::receive_poll);
-    // Keeps a packet, whose data begins with the segment, as a flow's first. Returns false if it is not kept.
-    bool hold(const Segment& segment, sk_buff* skb) TA_REQUIRES(kernel::receive_poll);
-    // Delivers all flows between the two hosts of a packet that was not passed to append() and is delivered next: it
-    // may belong to one of them, and a fragment has no ports. packet: its first bytes, from the IP header on.
-    void make_way(const void* packet, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    void deliver_all() TA_REQUIRES(kernel::receive_poll);
-
-private:
     struct Flow {
         // nullptr: free.
         sk_buff* skb = nullptr;
         Segment first;
         unsigned int segments = 0, data_bytes = 0;
-        std::uint32_t next_sequence = 0;
     };
+
+    // Returns the flow whose packet the segment can be appended to. Otherwise delivers the flow's packet, if any, so
+    // that the segment can follow, and returns nullptr.
+    Flow* find_or_flush(const Segment& segment) TA_REQUIRES(kernel::receive_poll);
+    // Appends the segment's data to the flow's packet, which owns the buffer of buffer_bytes then.
+    void append(Flow& flow, const Segment& segment, unsigned int buffer_bytes) TA_REQUIRES(kernel::receive_poll);
+    // Keeps a packet, whose data begins with the segment, as a flow's first. Returns false if it is not kept.
+    bool hold(const Segment& segment, sk_buff* skb) TA_REQUIRES(kernel::receive_poll);
+    // Delivers the flow of a packet that was not passed to find_or_flush() and is delivered next. If the packet's flow
+    // is not known, because it is a fragment or cannot be read as a whole, all flows between its two hosts. packet: its
+    // first bytes, from the IP header on.
+    void flush_flow_of(void* packet, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    void deliver_all() TA_REQUIRES(kernel::receive_poll);
+
+private:
     static constexpr unsigned int max_flows = 8;
-    // Segments of a packet, the first included.
-    static constexpr unsigned int max_segments = 17;
+    // Segments of a packet, the first included. Two such packets of MTU 2044 have less than 64 KiB, so that the stack's
+    // GRO merges them again.
+    static constexpr unsigned int max_segments = 16;
 
     Flow* flow_of(const Segment& segment) TA_REQUIRES(kernel::receive_poll);
     static bool fits(const Flow& flow, const Segment& segment);

@@ -23,6 +23,8 @@ enum shim_feature {
 	SHIM_FEATURE_VF = 8,
 	/* The driver segments TCP, and fills in checksums that the HCA can't. */
 	SHIM_FEATURE_DRIVER_TSO = 16,
+	/* The driver merges received TCP segments. */
+	SHIM_FEATURE_GRO_HW = 32,
 };
 
 /*
@@ -115,9 +117,9 @@ unsigned int shim_netdev_mtu(const struct net_device *dev);
 void shim_netdev_set_mtu(struct net_device *dev, unsigned int mtu);
 /* Changes the MTU, with ndo_change_mtu and notifiers; returns their errors. CONTEXT: RTNL and the ops lock. */
 int shim_dev_set_mtu(struct net_device *dev, unsigned int mtu);
-/* Returns true if NETIF_F_RXCSUM or NETIF_F_LRO is enabled. CONTEXT: any. */
+/* Returns true if NETIF_F_RXCSUM or NETIF_F_GRO_HW is enabled. CONTEXT: any. */
 bool shim_netdev_has_rxcsum(const struct net_device *dev);
-bool shim_netdev_has_lro(const struct net_device *dev);
+bool shim_netdev_has_gro_hw(const struct net_device *dev);
 /* Recomputes the features, with ipoib_offloads_sends() and ipoib_offers_checksums(). */
 void shim_netdev_update_features(struct net_device *dev);
 /* Calls visit(context, address), 20 bytes, for each multicast address, under the address list's lock, which the caller

@@ -44,6 +44,12 @@ void shim_skb_set_device(struct sk_buff *skb, struct net_device *dev);
 void shim_skb_record_rx_queue(struct sk_buff *skb, uint16_t queue);
 enum shim_packet_type { SHIM_PACKET_HOST, SHIM_PACKET_BROADCAST, SHIM_PACKET_MULTICAST };
 void shim_skb_set_packet_type(struct sk_buff *skb, enum shim_packet_type type);
+/*
+ * Return true if a checksum of a TCP segment over IPv4 is right: of its IP header, which has no options; of TCP.
+ * bytes: from the IP header on. CONTEXT: any.
+ */
+bool shim_helper_ip_checksum_holds(const void *packet);
+bool shim_helper_tcp_checksum_holds(const void *packet, unsigned int bytes);
 /* Marks the checksum as verified. */
 void shim_skb_set_checksum_unnecessary(struct sk_buff *skb);
 /*

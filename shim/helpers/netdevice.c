@@ -80,10 +80,10 @@ SHIM void shim_helper_netdev_add_features(struct net_device *dev, unsigned int f
 	if (features & SHIM_FEATURE_DRIVER_TSO)
 		dev->hw_features |=
 			features & SHIM_FEATURE_IP_CSUM ? NETIF_F_TSO : NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6;
+	/* The driver merges, and verifies the checksums of what it merges. */
+	if (features & SHIM_FEATURE_GRO_HW)
+		dev->hw_features |= NETIF_F_RXCSUM | NETIF_F_GRO_HW;
 	dev->features |= dev->hw_features;
-	/* LRO is off until the user enables it. */
-	if (features & SHIM_FEATURE_IP_CSUM)
-		dev->hw_features |= NETIF_F_LRO;
 }
 
 /* The destructor is set after registration, whose failure would call it; the attribute is made by a macro. */

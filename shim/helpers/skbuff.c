@@ -45,6 +45,20 @@ SHIM int shim_helper_skb_checksum(struct sk_buff *skb)
 	return 0;
 }
 
+/* Checksums by the kernel's inline functions, of which each architecture has its own; on the hot path. */
+SHIM bool shim_helper_ip_checksum_holds(const void *packet)
+{
+	return ip_fast_csum(packet, sizeof(struct iphdr) / 4) == 0;
+}
+
+SHIM bool shim_helper_tcp_checksum_holds(const void *packet, unsigned int bytes)
+{
+	const struct iphdr *ip = packet;
+	const unsigned int tcp_bytes = bytes - sizeof(*ip);
+
+	return csum_tcpudp_magic(ip->saddr, ip->daddr, tcp_bytes, IPPROTO_TCP, csum_partial(ip + 1, tcp_bytes, 0)) == 0;
+}
+
 /* Sets the fields that GRO would set; struct skb_shared_info and struct tcphdr are the kernel's. */
 SHIM void shim_helper_skb_set_merged(struct sk_buff *skb, unsigned int segments, unsigned int segment_bytes)
 {

@@ -16,7 +16,7 @@ namespace {
 // Settings chosen by the first byte of an input.
 enum Choice : std::uint8_t {
     without_srq = 1,
-    lro = 2,
+    no_merging = 2,
     rx_checksum_off = 4,
     connected_mode = 8,
     without_offloads = 16,
@@ -52,7 +52,7 @@ Session::Session(Input& input) : input_(input)
     shim_parameters.recv_queue_size = choices & short_rings ? 2 : 8;
     shim_parameters.max_nonsrq_conn_qp = 4;
     world_.start();
-    world_.dev().lro = choices & lro;
+    world_.dev().gro_hw = !(choices & (no_merging | rx_checksum_off));
     world_.dev().rx_checksum = !(choices & rx_checksum_off);
     ends_at_ = world_.now + max_ticks;
     if (choices & connected_mode && !(choices & own_datapath)) {
@@ -115,7 +115,7 @@ net_device* Session::device()
     return world_.netdevs.empty() ? nullptr : world_.netdevs[input_.below(world_.netdevs.size())];
 }
 
-// Delivered packets equal arrived ones, in order; missing ones were dropped.
+// Delivered packets equal arrived ones, in order unless segments are merged; missing ones were dropped or merged.
 void Session::take(sk_buff& skb)
 {
     Count& count = counts_[skb.dev];
@@ -135,14 +135,14 @@ void Session::take(sk_buff& skb)
         require(internet_checksum(&ip, sizeof(ip)) == 0, "a merged packet's header has a wrong sum");
         require(skb.verified, "what was merged was not verified");
     }
-    // LRO may deliver another flow before the first.
-    if (skb.dev->lro)
+    if (skb.segments)
         return;
     const auto it = std::find_if(count.arrived.begin(), count.arrived.end(), [&](const Count::Frame& frame) {
         return frame.bytes == bytes && std::equal(frame.begins_with.begin(), frame.begins_with.end(), data);
     });
     require(it != count.arrived.end(), "what came up is not what arrived, or came twice");
-    count.arrived.erase(count.arrived.begin(), it + 1);
+    // The merger may deliver another flow before the first, and its segments are never looked for.
+    count.arrived.erase(skb.dev->gro_hw ? it : count.arrived.begin(), it + 1);
 }
 
 void Session::take_received()

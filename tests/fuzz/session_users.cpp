@@ -282,8 +282,8 @@ void Session::change_offloads()
     if (!dev)
         return;
     poll();
-    dev->lro = kind & 1;
     dev->rx_checksum = kind & 2;
+    dev->gro_hw = dev->rx_checksum && kind & 1;
     world_.gro_holds_packets = kind & 4;
     (void)ipoib_offloads_sends(dev);
     counts_[dev].arrived.clear();

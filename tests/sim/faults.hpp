@@ -52,7 +52,7 @@ private:
     void burst(const Planned& planned);
     // For some seconds three flows to one peer keep several connections to it busy, in connected mode.
     void send_busy_flows(const Planned& planned);
-    // Changes by ethtool: LRO and receive checksums; interrupt moderation.
+    // Changes by ethtool: merging and receive checksums; interrupt moderation.
     void switch_offloads(Party party, std::uint64_t number);
     void moderate(Party party, std::uint64_t number);
     // Sends packets continuously while the fault begins.

@@ -373,7 +373,7 @@ void Workers::report() const
     std::printf("seeds %llu, simulated hours %.1f of %u nodes, %.0f s, %.2f million events a second\n",
                 static_cast<unsigned long long>(done()), static_cast<double>(nanoseconds) / 3.6e12, World::usual_nodes,
                 seconds, static_cast<double>(events) / seconds / 1e6);
-    std::printf("packets: %llu of %llu sent to a neighbour arrived, %llu of them merged by LRO\n",
+    std::printf("packets: %llu of %llu sent to a neighbour arrived, %llu of them merged\n",
                 static_cast<unsigned long long>(delivered), static_cast<unsigned long long>(sent),
                 static_cast<unsigned long long>(merged));
     add_edges();

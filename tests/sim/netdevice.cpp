@@ -416,7 +416,7 @@ int shim_dev_set_mtu(net_device* dev, unsigned int mtu)
     return mtu == dev->mtu ? 0 : ipoib_ndo_change_mtu(dev, static_cast<int>(mtu));
 }
 bool shim_netdev_has_rxcsum(const net_device* dev) { return dev->rx_checksum; }
-bool shim_netdev_has_lro(const net_device* dev) { return dev->lro; }
+bool shim_netdev_has_gro_hw(const net_device* dev) { return dev->gro_hw; }
 void shim_netdev_update_features(net_device* dev)
 {
     need_rtnl("netdev_update_features");

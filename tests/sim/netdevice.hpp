@@ -94,7 +94,7 @@ struct net_device {
     // Number of polls that were refused memory or a mapping.
     std::uint64_t starved = 0, starved_of_large = 0;
     // Settings by the user, and their time; time of the last change of the address.
-    bool rx_checksum = true, lro = false;
+    bool rx_checksum = true, gro_hw = true;
     sim::Time offloads_changed = 0, address_changed = 0;
     // Interrupt moderation of receives, as set by the user.
     unsigned int usecs = 0, frames = 0;

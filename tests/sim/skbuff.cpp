@@ -267,6 +267,11 @@ void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = t
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_record_rx_queue(sk_buff*, std::uint16_t) {}
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
+bool shim_helper_ip_checksum_holds(const void* packet) { return sum_of(packet, sizeof(ipoib::Ipv4Header)) == 0xffff; }
+bool shim_helper_tcp_checksum_holds(const void* packet, unsigned int bytes)
+{
+    return checksum_of(static_cast<const std::uint8_t*>(packet), bytes) == Checksum::right;
+}
 void shim_skb_set_checksum_unnecessary(sk_buff* skb) { skb->verified = true; }
 void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
 {

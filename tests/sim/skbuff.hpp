@@ -48,7 +48,7 @@ struct sk_buff {
     bool wants_checksum = false, verified = false, recycle = false;
     // Segmentation: bytes of each segment's data, number of segments, bytes of headers with the encapsulation.
     unsigned int segment_bytes = 0, segments = 1, header_bytes = 0;
-    // LRO: number of merged segments, and bytes of data of each but the last.
+    // Number of merged segments, and bytes of data of each but the last.
     unsigned int merged = 1, merged_bytes = 0;
     const std::uint8_t* link_header = nullptr;
     bool timestamped = false;

@@ -19,7 +19,7 @@ class Stack {
 public:
     // Packets that an interface of a party received from another: read by tests of liveness.
     std::uint64_t received(Party from, Party to) const { return received_.value(index(from), index(to)); }
-    // Unicast packets that the stack was given, those of them that arrived, and segments that LRO merged.
+    // Unicast packets that the stack was given, those of them that arrived, and segments that were merged.
     std::uint64_t delivered = 0, sent = 0, merged = 0;
     std::uint64_t sent_to(Party from, Party to) const { return sent_.value(index(from), index(to)); }
     // Packets that arrived by a connection; and packets lost for a valid reason: the queue or the ring was full, the

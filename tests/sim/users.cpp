@@ -151,9 +151,9 @@ void Faults::switch_offloads(Party party, std::uint64_t number)
     net_device* dev = world->stack.find(party);
     if (!dev)
         return;
-    // The stack turns LRO off without receive checksums (netdev_fix_features).
+    // The stack turns GRO by hardware off without receive checksums (netdev_fix_features).
     dev->rx_checksum = number % 4 != 0;
-    dev->lro = dev->rx_checksum && number / 4 % 4 != 0;
+    dev->gro_hw = dev->rx_checksum && number / 4 % 4 != 0;
     dev->offloads_changed = world->scheduler.now();
 }
 

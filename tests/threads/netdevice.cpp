@@ -68,7 +68,7 @@ unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu.load(); }
 void shim_netdev_set_mtu(net_device* dev, unsigned int mtu) { dev->mtu.store(mtu); }
 int shim_dev_set_mtu(net_device* dev, unsigned int mtu) { return ipoib_ndo_change_mtu(dev, static_cast<int>(mtu)); }
 bool shim_netdev_has_rxcsum(const net_device*) { return true; }
-bool shim_netdev_has_lro(const net_device*) { return false; }
+bool shim_netdev_has_gro_hw(const net_device*) { return false; }
 void shim_netdev_update_features(net_device*) {}
 void shim_netif_set_tso_max_size(net_device*, unsigned int) {}
 unsigned int shim_netdev_tso_max_size(const net_device*) { return 65536; }

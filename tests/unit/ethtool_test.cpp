@@ -77,7 +77,7 @@ TEST_F(EthtoolTest, each_statistic_shows_its_counter)
     shows("tx_tso_segments", its.tx[0].ring.segmented);
     shows("rx_doorbells", its.rx[0].doorbells);
     shows("rx_cq_events", its.rx[0].events);
-    shows("rx_lro_merged", its.rx[0].merged);
+    shows("rx_gro_hw_merged", its.rx[0].merged);
     shows("rx_copybreak", its.rx[0].copied);
     shows("tx_dropped_no_path", its.paths.dropped);
     shows("tx_dropped_no_group", its.groups.dropped);

@@ -129,7 +129,7 @@ struct net_device {
     bool& stopped = transmit_queues[0].stopped;
     int& queued_bytes = transmit_queues[0].queued_bytes;
     std::vector<ipoib::HwAddr> multicast;
-    bool rx_checksum = true, lro = false, address_given = false, bonded = false;
+    bool rx_checksum = true, gro_hw = true, address_given = false, bonded = false;
     const sockaddr* ip = nullptr;
     unsigned int holds = 0;
     // The rdma_netdev requested the ops lock; the lock is held.

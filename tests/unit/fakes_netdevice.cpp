@@ -148,7 +148,7 @@ int shim_dev_set_mtu(net_device* dev, unsigned int mtu)
 }
 unsigned int shim_netdev_mtu(const net_device* dev) { return dev->mtu; }
 bool shim_netdev_has_rxcsum(const net_device* dev) { return dev->rx_checksum; }
-bool shim_netdev_has_lro(const net_device* dev) { return dev->lro; }
+bool shim_netdev_has_gro_hw(const net_device* dev) { return dev->gro_hw; }
 const std::uint8_t* shim_netdev_dev_addr(const net_device* dev) { return dev->address.data(); }
 bool shim_netdev_addr_set_by_user(const net_device* dev) { return dev->address_given; }
 bool shim_helper_netdev_has_address(net_device* dev, const sockaddr* address) { return dev->ip == address; }

@@ -120,6 +120,21 @@ void shim_skb_set_protocol(sk_buff* skb, std::uint16_t type) { skb->protocol = t
 void shim_skb_set_device(sk_buff* skb, net_device* dev) { skb->dev = dev; }
 void shim_skb_record_rx_queue(sk_buff* skb, std::uint16_t queue) { skb->rx_queue = queue; }
 void shim_skb_set_packet_type(sk_buff* skb, shim_packet_type type) { skb->type = type; }
+bool shim_helper_ip_checksum_holds(const void* packet)
+{
+    return ipoib::internet_checksum(packet, sizeof(ipoib::Ipv4Header)) == 0;
+}
+bool shim_helper_tcp_checksum_holds(const void* packet, unsigned int bytes)
+{
+    const auto* const begin = static_cast<const std::uint8_t*>(packet);
+    const unsigned int tcp_bytes = bytes - static_cast<unsigned int>(sizeof(ipoib::Ipv4Header));
+    // RFC 9293 section 3.1: the pseudo-header comes first.
+    std::vector<std::uint8_t> all(begin + 12, begin + 20);
+    all.insert(all.end(), {0, 6, static_cast<std::uint8_t>(tcp_bytes >> 8), static_cast<std::uint8_t>(tcp_bytes)});
+    all.insert(all.end(), begin + sizeof(ipoib::Ipv4Header), begin + bytes);
+    all.resize(all.size() + all.size() % 2);
+    return ipoib::internet_checksum(all.data(), static_cast<unsigned int>(all.size())) == 0;
+}
 void shim_skb_set_checksum_unnecessary(sk_buff* skb) { skb->verified = true; }
 void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
 {

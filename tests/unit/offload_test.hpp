@@ -2,6 +2,8 @@
 // Fixture of offload tests: a known peer, TCP segments from it, and the packets that they become.
 #pragma once
 
+#include <optional>
+
 #include "datagram_test.hpp"
 
 namespace ipoib {
@@ -12,13 +14,12 @@ protected:
     {
         DatagramTest::SetUp();
         world.verified = true;
-        world.dev().lro = true;
     }
 
     struct Tcp {
         std::uint32_t sequence = 1000, acknowledgement = 5;
         std::uint8_t flags = tcp_ack;
-        std::size_t data = 100;
+        std::size_t data = 300;
         std::uint16_t port = 7;
         bool times = false;
         std::uint32_t time = 0;
@@ -26,9 +27,14 @@ protected:
         std::uint16_t fragment = 0x4000;
         // TCP's reserved bits, of which the lowest is accurate ECN's AE.
         std::uint8_t reserved = 0;
-        // The HCA did not verify the checksum; the packet has 4 bytes of IP options.
-        bool unverified = false, ip_options = false;
+        // The HCA did not verify the checksum; TCP's is right; the packet has 4 bytes of IP options.
+        bool unverified = false, summed = false, ip_options = false;
         std::uint8_t service = 0, protocol = 6;
+        // The default counts up with the segments of 300 bytes.
+        std::optional<std::uint16_t> identification = std::nullopt;
+        std::uint16_t window = 1000, urgent = 0;
+        // Bits of the IP header's checksum that are wrong.
+        std::uint16_t wrong_header = 0;
     };
     static std::vector<std::uint8_t> frame(const Tcp& tcp)
     {
@@ -39,29 +45,46 @@ protected:
         ip.version_and_length = 0x45;
         ip.service = tcp.service;
         ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size() - 4));
+        ip.identification = kernel::Be16(tcp.identification.value_or(static_cast<std::uint16_t>(tcp.sequence / 300)));
         ip.fragment = kernel::Be16(tcp.fragment);
         ip.time_to_live = tcp.time_to_live;
         ip.protocol = tcp.protocol;
         ip.source = kernel::Be32(0x0a000001);
         ip.destination = kernel::Be32(0x0a000002);
+        ip.checksum = kernel::Be16(static_cast<std::uint16_t>(internet_checksum(&ip, sizeof(ip)) ^ tcp.wrong_header));
         auto& header = *reinterpret_cast<TcpHeader*>(&ip + 1);
         header.source = kernel::Be16(tcp.port);
         header.sequence = kernel::Be32(tcp.sequence);
         header.acknowledgement = kernel::Be32(tcp.acknowledgement);
         header.length = static_cast<std::uint8_t>(tcp_bytes / 4 << 4 | tcp.reserved);
         header.flags = tcp.flags;
-        header.window = kernel::Be16(static_cast<std::uint16_t>(tcp.sequence));
+        header.window = kernel::Be16(tcp.window);
+        header.urgent = kernel::Be16(tcp.urgent);
         if (tcp.times)
             *reinterpret_cast<TcpTimestamps*>(&header + 1) = {kernel::Be32(TcpTimestamps::usual_preamble),
                                                               kernel::Be32(tcp.time), kernel::Be32(0)};
         for (std::size_t i = 0; i < tcp.data; ++i)
             bytes[bytes.size() - tcp.data + i] = static_cast<std::uint8_t>(tcp.sequence + i);
+        if (tcp.summed)
+            fill_checksum(ip, bytes.data() + bytes.size());
         if (tcp.ip_options) {
             ip.version_and_length = 0x46;
             ip.total_bytes = kernel::Be16(static_cast<std::uint16_t>(bytes.size()));
             bytes.insert(bytes.begin() + sizeof(Encapsulation) + sizeof(Ipv4Header), 4, 1);
         }
         return bytes;
+    }
+    // RFC 9293 section 3.1; the number of bytes is even.
+    static void fill_checksum(Ipv4Header& ip, const std::uint8_t* end)
+    {
+        auto& tcp = *reinterpret_cast<TcpHeader*>(&ip + 1);
+        std::vector<std::uint8_t> all(reinterpret_cast<const std::uint8_t*>(&ip.source),
+                                      reinterpret_cast<const std::uint8_t*>(&tcp));
+        const auto bytes = static_cast<std::uint16_t>(end - reinterpret_cast<const std::uint8_t*>(&tcp));
+        all.insert(all.end(),
+                   {0, ip.protocol, static_cast<std::uint8_t>(bytes >> 8), static_cast<std::uint8_t>(bytes)});
+        all.insert(all.end(), reinterpret_cast<const std::uint8_t*>(&tcp), end);
+        tcp.checksum = kernel::Be16(internet_checksum(all.data(), static_cast<unsigned int>(all.size())));
     }
     void arrive(std::initializer_list<Tcp> segments)
     {

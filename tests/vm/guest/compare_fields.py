@@ -19,7 +19,7 @@ EXPECTED = [
     (r"link\.ib0\.8002", r"0\.tso_max_size", "packets of connected mode may be longer than 64 KiB", "65536 / 524280"),
     (r"(link|statistics)\..*", r"0\.qdisc", "what has several transmit queues has a qdisc for each", r"\w+ / mq"),
     (r"statistics\..*", r"0\.stats64\..*", "traffic differs from run to run"),
-    (r"features\..*", r"large-receive-offload", "LRO is to be had"),
+    (r"features\..*", r"rx-(gro-hw|checksumming)", "the driver merges segments, and verifies those", "off.* / on"),
     (r"driver\..*", r"supports-priv-flags", "there is one: icrc-as-checksum"),
     (r"coalesce\..*", r"Adaptive RX", "moderation can follow the traffic"),
     (r"names\..*", r".*", "more statistics, behind the eight", "None / present"),

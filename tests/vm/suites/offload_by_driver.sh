@@ -19,13 +19,13 @@ segments_made_by() { # COMMAND...
     echo $(($(statistic_of 1 tx_tso_segments) - before))
 }
 
-test_only_send_offloads_are_on() {
+test_offloads_of_the_driver_are_on() {
     [ "$DRIVER" = ours ] || return 77
     is_feature 1 tx-checksum-ip-generic on
     is_feature 1 tx-tcp-segmentation on
     is_feature 1 tx-tcp6-segmentation on
-    is_feature 1 rx-checksumming off
-    on 1 ethtool -k ib0 | says 'large-receive-offload: off \[fixed\]'
+    is_feature 1 rx-checksumming on
+    is_feature 1 rx-gro-hw on
 }
 
 test_tcp_data_arrive_whole() { transfer 20; }
@@ -66,6 +66,22 @@ test_segments_keep_ipv6_extension_headers() {
 }
 
 test_byte_counters_match_the_wire() { bytes_count_as_on_the_wire; }
+
+test_received_segments_are_checked_and_merged() {
+    [ "$DRIVER" = ours ] || return 77
+    local before
+    before=$(statistic_of 2 rx_gro_hw_merged)
+    without_wrong_checksums transfer 10
+    [ $(($(statistic_of 2 rx_gro_hw_merged) - before)) -gt 1000 ]
+    # Without receive checksums the stack does not allow it.
+    set_feature 2 rx off
+    is_feature 2 rx-gro-hw off
+    before=$(statistic_of 2 rx_gro_hw_merged)
+    transfer 5
+    [ "$(statistic_of 2 rx_gro_hw_merged)" = "$before" ]
+    set_feature 2 rx on
+    is_feature 2 rx-gro-hw on
+}
 
 test_corrupted_segments_are_dropped_and_retransmitted() { corrupted_segments_are_dropped; }
 

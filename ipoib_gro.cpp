@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// Large receive offload (ethtool -K lro): merges received TCP segments.
-#include <cstring>
-
+// Merges received TCP segments (ethtool -K rx-gro-hw).
 #include <ipoib/rx_queue.hpp>
 #include <ipoib/segment_merger.hpp>
-#include <kernel/sequence.hpp>
 #include <shim/skbuff.h>
 
 namespace ipoib {
@@ -14,6 +11,18 @@ namespace {
 constexpr std::uint8_t protocol_tcp = 6;
 // Both IPv4 addresses, and both TCP ports, each pair read in one access.
 constexpr unsigned int address_bytes = 8, port_bytes = 4;
+
+// Compares inline, where the kernel's memcmp() would be a call.
+template <unsigned int bytes>
+bool same(const void* one, const void* other)
+{
+    return __builtin_memcmp(one, other, bytes) == 0;
+}
+template <class Field>
+bool same(const Field& one, const Field& other)
+{
+    return same<sizeof(Field)>(&one, &other);
+}
 
 } // namespace
 
@@ -34,71 +43,74 @@ SegmentMerger::Segment::Segment(void* start, unsigned int bytes)
         return;
     data_bytes = bytes - header_bytes;
     if (tcp_bytes == sizeof(TcpHeader) + sizeof(TcpTimestamps)) {
-        times = reinterpret_cast<TcpTimestamps*>(tcp + 1);
+        times = reinterpret_cast<const TcpTimestamps*>(tcp + 1);
         if (times->preamble.value() != TcpTimestamps::usual_preamble)
             return;
     } else if (tcp_bytes != sizeof(TcpHeader)) {
         return;
     }
-    plain = (tcp->flags & ~tcp_psh) == tcp_ack;
+    mergeable = (tcp->flags & ~tcp_psh) == tcp_ack;
+}
+
+bool SegmentMerger::Segment::ip_checksum_holds() const { return shim_helper_ip_checksum_holds(ip); }
+bool SegmentMerger::Segment::tcp_checksum_holds() const
+{
+    return shim_helper_tcp_checksum_holds(ip, header_bytes + data_bytes);
 }
 
 SegmentMerger::Flow* SegmentMerger::flow_of(const Segment& segment)
 {
     for (Flow& flow : flows_)
-        if (flow.skb && std::memcmp(&flow.first.ip->source, &segment.ip->source, address_bytes) == 0 &&
-            std::memcmp(&flow.first.tcp->source, &segment.tcp->source, port_bytes) == 0)
+        if (flow.skb && same<address_bytes>(&flow.first.ip->source, &segment.ip->source) &&
+            same<port_bytes>(&flow.first.tcp->source, &segment.tcp->source))
             return &flow;
     return nullptr;
 }
 
+// The rules of tcp_gro_receive() and inet_gro_receive(), and stricter: no flag except ACK and PSH, no option except
+// timestamps, an equal urgent pointer, and IP identifications that count up.
 bool SegmentMerger::fits(const Flow& flow, const Segment& segment)
 {
     constexpr unsigned int max_bytes = 65535;
     const Segment& first = flow.first;
-    const auto not_before = [](kernel::Be32 later, kernel::Be32 earlier) {
-        return kernel::not_before(later.value(), earlier.value());
-    };
-    return segment.plain && segment.tcp->sequence.value() == flow.next_sequence &&
-           segment.tcp->length == first.tcp->length && segment.header_bytes == first.header_bytes &&
+    const Ipv4Header &ip = *segment.ip, &first_ip = *first.ip;
+    const TcpHeader &tcp = *segment.tcp, &first_tcp = *first.tcp;
+    return segment.mergeable && tcp.sequence.value() == first_tcp.sequence.value() + flow.data_bytes &&
            segment.data_bytes <= first.data_bytes &&
            first.header_bytes + flow.data_bytes + segment.data_bytes <= max_bytes &&
-           segment.ip->service == first.ip->service && segment.ip->fragment.value() == first.ip->fragment.value() &&
-           segment.ip->time_to_live == first.ip->time_to_live &&
-           not_before(segment.tcp->acknowledgement, first.tcp->acknowledgement) &&
-           (!first.times || not_before(segment.times->value, first.times->value));
+           static_cast<std::uint16_t>(first_ip.identification.value() + flow.segments) == ip.identification.value() &&
+           ip.service == first_ip.service && same(ip.fragment, first_ip.fragment) &&
+           ip.time_to_live == first_ip.time_to_live && tcp.length == first_tcp.length &&
+           same(tcp.acknowledgement, first_tcp.acknowledgement) && same(tcp.window, first_tcp.window) &&
+           same(tcp.urgent, first_tcp.urgent) && !segment.times == !first.times &&
+           (!first.times || same(*segment.times, *first.times));
 }
 
-bool SegmentMerger::append(const Segment& segment, unsigned int buffer_bytes)
+SegmentMerger::Flow* SegmentMerger::find_or_flush(const Segment& segment)
 {
-    Flow* flow = segment.of_flow() ? flow_of(segment) : nullptr;
-    if (!flow)
-        return false;
-    if (!fits(*flow, segment)) {
-        deliver(*flow);
-        return false;
-    }
-    shim_helper_skb_add_rx_frag(flow->skb, reinterpret_cast<std::byte*>(segment.ip) + segment.header_bytes,
+    Flow* const flow = held_ && segment.is_tcp() ? flow_of(segment) : nullptr;
+    if (!flow || fits(*flow, segment))
+        return flow;
+    deliver(*flow);
+    return nullptr;
+}
+
+void SegmentMerger::append(Flow& flow, const Segment& segment, unsigned int buffer_bytes)
+{
+    shim_helper_skb_add_rx_frag(flow.skb, reinterpret_cast<std::byte*>(segment.ip) + segment.header_bytes,
                                 segment.data_bytes, buffer_bytes);
-    ++flow->segments;
-    flow->data_bytes += segment.data_bytes;
-    flow->next_sequence += segment.data_bytes;
-    // The first segment's headers get the values of the last.
-    TcpHeader& tcp = *flow->first.tcp;
-    tcp.acknowledgement = segment.tcp->acknowledgement;
-    tcp.window = segment.tcp->window;
-    tcp.flags |= segment.tcp->flags;
-    if (flow->first.times)
-        *flow->first.times = *segment.times;
+    ++flow.segments;
+    flow.data_bytes += segment.data_bytes;
+    flow.first.tcp->flags |= segment.tcp->flags;
+    queue_.count_merged(segment.header_bytes + segment.data_bytes);
     // The sender paused here, or the packet is full.
-    if (segment.tcp->flags & tcp_psh || segment.data_bytes < flow->first.data_bytes || flow->segments == max_segments)
-        deliver(*flow);
-    return true;
+    if (segment.tcp->flags & tcp_psh || segment.data_bytes < flow.first.data_bytes || flow.segments == max_segments)
+        deliver(flow);
 }
 
 bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
 {
-    if (!segment.plain || segment.tcp->flags & tcp_psh)
+    if (!segment.mergeable || segment.tcp->flags & tcp_psh)
         return false;
     Flow* flow = &flows_[next_];
     next_ = (next_ + 1) % max_flows;
@@ -110,7 +122,6 @@ bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
         .first = segment,
         .segments = 1,
         .data_bytes = segment.data_bytes,
-        .next_sequence = segment.tcp->sequence.value() + segment.data_bytes,
     };
     return true;
 }
@@ -129,13 +140,18 @@ void SegmentMerger::deliver(Flow& flow)
     --held_;
 }
 
-void SegmentMerger::make_way(const void* packet, unsigned int bytes)
+void SegmentMerger::flush_flow_of(void* packet, unsigned int bytes)
 {
     const auto& ip = *static_cast<const Ipv4Header*>(packet);
     if (held_ == 0 || bytes < sizeof(Ipv4Header) || ip.version_and_length >> 4 != 4 || ip.protocol != protocol_tcp)
         return;
+    if (const Segment segment(packet, bytes); segment.is_tcp()) {
+        if (Flow* const flow = flow_of(segment))
+            deliver(*flow);
+        return;
+    }
     for (Flow& flow : flows_)
-        if (flow.skb && std::memcmp(&flow.first.ip->source, &ip.source, address_bytes) == 0)
+        if (flow.skb && same<address_bytes>(&flow.first.ip->source, &ip.source))
             deliver(flow);
 }
 
