@@ -174,7 +174,7 @@ test_programs_of_random_verbs_leave_nothing() {
     compared memory
     compared objects
     cmp "$samples/objects.before" "$samples/objects.after"
-    [ "$(grown kernel_kb)" -le 2048 ]
+    kernel_grew_little 2048
     [ "$(grown slab_kb)" -le 1024 ]
     [ "$(grown packets)" -le 128 ]
 }
