@@ -3,8 +3,8 @@
 // can be segmented into the same segments again. Only the first segment needs an skb and goes through the stack's GRO;
 // doing that for every small segment would double its cost. At the end of a poll the merger is empty.
 //
-// Linux 5.19 to 6.17: the stack's GRO gives all segments of a merged packet with DF the same IP identification, which
-// has no meaning in them (RFC 6864 section 4.1).
+// The stack may give the segments of a merged packet with DF other IP identifications, which have no meaning in them
+// (RFC 6864 section 4.1).
 #pragma once
 #include <cstdint>
 

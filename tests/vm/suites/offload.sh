@@ -163,10 +163,7 @@ test_merged_segments_are_forwarded_as_they_came() {
     head -c 5M /run/sent | cmp - /run/got
     [ "$arrived" -gt 2600 ]
     [ $((forwarded * 2)) -lt "$arrived" ]
-    # No segment is longer than the link's MTU, and identifications count up. Before 6.18 the stack's GRO takes merged
-    # packets that may not be fragmented for some with one identification.
-    sed -nE 's/.* id ([0-9]+),.* length ([0-9]+)\).*/\1 \2/p' /run/far.seen |
-        awk -v strict="$(kernel_is 6.18 && echo 1)" '
-            $2 > 2044 || (strict && NR > 2 && $1 != (before + 1) % 65536) { print "segment " NR ": id " $1 ", " $2 " bytes"; bad = 1 }
-            { before = $1 } END { exit bad }'
+    # No segment is longer than the link's MTU. Identifications are not compared: the stack chooses those of segments that
+    # may not be fragmented.
+    sed -nE 's/.* proto TCP .* length ([0-9]+)\).*/\1/p' /run/far.seen | awk '$1 > 2044 { print NR ": " $1 " bytes"; bad = 1 } END { exit bad }'
 }
