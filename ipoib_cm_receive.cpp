@@ -323,9 +323,7 @@ void RcReceiveRing::deliver_buffer(Slot& slot, unsigned int bytes, bool verified
     SegmentMerger::Segment segment;
     if (may_merge) {
         shim_dma_sync_for_cpu(interface_.ca(), slot.sge[0].address, bytes);
-        if (reinterpret_cast<const Encapsulation*>(message)->type.value() ==
-            static_cast<std::uint16_t>(EtherType::ipv4))
-            segment = queue_.read_segment(ip, ip_bytes, verified);
+        segment = queue_.read_segment(message, bytes, verified);
     }
     sk_buff* skb = nullptr;
     SegmentMerger::Flow* const flow = queue_.merger.find_or_flush(segment);

@@ -47,11 +47,12 @@ void RxQueue::finish(sk_buff* skb, shim_packet_type type, bool verified)
 
 bool RxQueue::merges() const { return !alone_ && shim_netdev_has_gro_hw(interface_.dev()); }
 
-SegmentMerger::Segment RxQueue::read_segment(void* ip, unsigned int bytes, bool& verified)
+SegmentMerger::Segment RxQueue::read_segment(void* message, unsigned int bytes, bool& verified)
 {
-    if (!merges())
+    auto* const encapsulation = static_cast<Encapsulation*>(message);
+    if (encapsulation->type.value() != static_cast<std::uint16_t>(EtherType::ipv4))
         return {};
-    SegmentMerger::Segment segment(ip, bytes);
+    SegmentMerger::Segment segment(encapsulation + 1, bytes - static_cast<unsigned int>(sizeof(Encapsulation)));
     if (segment.mergeable) {
         verified = verified || segment.tcp_checksum_holds();
         // The merged packet gets a new checksum of its IP header.

@@ -153,10 +153,6 @@ sk_buff* UdReceiveRing::build(std::byte* buffer, unsigned int bytes)
     return skb;
 }
 
-inline std::uint16_t UdReceiveRing::Datagram::protocol() const
-{
-    return reinterpret_cast<const Encapsulation*>(message)->type.value();
-}
 inline std::uint8_t* UdReceiveRing::Datagram::ip() const { return message + sizeof(Encapsulation); }
 inline unsigned int UdReceiveRing::Datagram::ip_bytes() const { return message_bytes - sizeof(Encapsulation); }
 
@@ -197,8 +193,8 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
     if (!read(datagram, buffer, wc))
         return false;
     SegmentMerger::Segment segment;
-    if (datagram.type == SHIM_PACKET_HOST && datagram.protocol() == static_cast<std::uint16_t>(EtherType::ipv4)) {
-        segment = queue_.read_segment(datagram.ip(), datagram.ip_bytes(), datagram.verified);
+    if (datagram.type == SHIM_PACKET_HOST && queue_.merges()) {
+        segment = queue_.read_segment(datagram.message, datagram.message_bytes, datagram.verified);
         if (SegmentMerger::Flow* const flow = queue_.merger.find_or_flush(segment)) {
             queue_.merger.append(*flow, segment, buffer_bytes_);
             return true;

@@ -73,9 +73,10 @@ public:
     void finish(sk_buff* skb, shim_packet_type type, bool verified) TA_REQUIRES(kernel::receive_poll);
     // Returns true if received segments are to be merged. A packet that comes alone goes the short way.
     bool merges() const TA_REQUIRES(kernel::receive_poll);
-    // Reads a packet in its receive buffer, if merges(). verified: in: its checksum needs no check; out: also true if
-    // it was computed here and is right.
-    SegmentMerger::Segment read_segment(void* ip, unsigned int bytes, bool& verified) TA_REQUIRES(kernel::receive_poll);
+    // Reads a unicast message of `bytes` bytes, encapsulation included, in its receive buffer. verified: in: its
+    // checksum needs no check; out: also true if it was computed here and is right. Called if merges().
+    SegmentMerger::Segment read_segment(void* message, unsigned int bytes, bool& verified)
+        TA_REQUIRES(kernel::receive_poll);
     // Counts a segment of ip_bytes bytes that became part of another packet.
     void count_merged(unsigned int ip_bytes);
     // Passes a packet to the stack.

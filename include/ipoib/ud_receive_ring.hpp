@@ -55,7 +55,6 @@ private:
         shim_packet_type type;
         // The HCA verified its checksums.
         bool verified;
-        std::uint16_t protocol() const;
         std::uint8_t* ip() const;
         unsigned int ip_bytes() const;
     };

@@ -124,7 +124,7 @@ bool shim_helper_ip_checksum_holds(const void* packet)
 {
     return ipoib::internet_checksum(packet, sizeof(ipoib::Ipv4Header)) == 0;
 }
-bool shim_helper_tcp_checksum_holds(const void* packet, unsigned int bytes)
+std::uint16_t tcp_checksum(const void* packet, unsigned int bytes)
 {
     const auto* const begin = static_cast<const std::uint8_t*>(packet);
     const unsigned int tcp_bytes = bytes - static_cast<unsigned int>(sizeof(ipoib::Ipv4Header));
@@ -133,8 +133,9 @@ bool shim_helper_tcp_checksum_holds(const void* packet, unsigned int bytes)
     all.insert(all.end(), {0, 6, static_cast<std::uint8_t>(tcp_bytes >> 8), static_cast<std::uint8_t>(tcp_bytes)});
     all.insert(all.end(), begin + sizeof(ipoib::Ipv4Header), begin + bytes);
     all.resize(all.size() + all.size() % 2);
-    return ipoib::internet_checksum(all.data(), static_cast<unsigned int>(all.size())) == 0;
+    return ipoib::internet_checksum(all.data(), static_cast<unsigned int>(all.size()));
 }
+bool shim_helper_tcp_checksum_holds(const void* packet, unsigned int bytes) { return tcp_checksum(packet, bytes) == 0; }
 void shim_skb_set_checksum_unnecessary(sk_buff* skb) { skb->verified = true; }
 void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned int segment_bytes)
 {
