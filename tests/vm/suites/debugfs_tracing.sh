@@ -127,11 +127,6 @@ test_tracepoint_reports_a_full_ring() {
     # Byte queue limits would keep the ring from filling.
     local limit=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min before
     before=$(on 1 cat $limit)
-    on 1 sh -c "echo 1000000 >$limit"
-    # The limit changes when sends complete.
-    flood 1 10.0.0.2 20
-    # Long enough for the sender to fill the ring.
-    knob 1 delay_us 1000000
     send_1000() { on 1 python3 -c 'import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, 32, 1 << 20)  # SO_SNDBUFFORCE
@@ -139,12 +134,17 @@ for _ in range(1000):
     s.sendto(bytes(100), ("10.0.0.2", 9))'; }
     all_are_sent() { [ "$(on 1 cat "${limit%/*}/inflight")" = 0 ]; }
     fill_and_empty() {
+        on 1 sh -c "echo 1000000 >$limit"
+        # The limit changes when sends complete.
+        flood 1 10.0.0.2 20
+        # Long enough for the sender to fill the ring.
+        knob 1 delay_us 1000000
         send_1000
         knob 1 delay_us 0
         wait_for 20 all_are_sent
+        on 1 sh -c "echo $before >$limit"
     }
     trace ipoib/ipoib_ring fill_and_empty
-    on 1 sh -c "echo $before >$limit"
     seen 'ipoib_ring: ib0 send stopped, 128 of 128 in use'
     seen 'ipoib_ring: ib0 send woken'
     wait_for 20 reaches 1 10.0.0.2
