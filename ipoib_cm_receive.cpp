@@ -254,8 +254,10 @@ void RcReceiveRing::replace(Slot& slot, unsigned int used)
     slot.pooled |= (1U << fresh) - 1;
 }
 
-sk_buff* RcReceiveRing::build(Slot& slot, unsigned int bytes)
+sk_buff* RcReceiveRing::build(Slot& slot, unsigned int bytes, SegmentMerger::Segment& segment)
 {
+    if (segment.starts_packet())
+        return start_packet(segment, slot);
     unsigned int used = 0, held = 0;
     for (; held < bytes; ++used)
         held += slot.sge[used].length;
@@ -287,6 +289,20 @@ sk_buff* RcReceiveRing::build(Slot& slot, unsigned int bytes)
         }
     }
     replace(slot, used);
+    return skb;
+}
+
+sk_buff* RcReceiveRing::start_packet(SegmentMerger::Segment& segment, Slot& slot)
+{
+    if (!get_fresh(0, 1)) [[unlikely]]
+        return nullptr;
+    sk_buff* skb = queue_.start_packet(segment, shape_.first_bytes);
+    if (!skb) [[unlikely]] {
+        put_fresh();
+        return nullptr;
+    }
+    shim_dma_unmap_from_device(interface_.ca(), slot.sge[0].address, slot.sge[0].length);
+    replace(slot, 1);
     return skb;
 }
 
@@ -327,7 +343,7 @@ void RcReceiveRing::deliver_buffer(Slot& slot, unsigned int bytes, bool verified
     }
     sk_buff* skb = nullptr;
     SegmentMerger::Flow* const flow = queue_.merger.find_or_flush(segment);
-    const bool delivered = flow ? append_to_flow(*flow, segment, slot) : (skb = build(slot, bytes)) != nullptr;
+    const bool delivered = flow ? append_to_flow(*flow, segment, slot) : (skb = build(slot, bytes, segment)) != nullptr;
     if (!delivered) [[unlikely]] {
         queue_.dropped.add();
         if (may_merge)

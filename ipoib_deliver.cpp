@@ -61,6 +61,22 @@ SegmentMerger::Segment RxQueue::read_segment(void* message, unsigned int bytes, 
     return segment;
 }
 
+sk_buff* RxQueue::start_packet(SegmentMerger::Segment& segment, unsigned int buffer_bytes)
+{
+    const unsigned int linear_bytes = static_cast<unsigned int>(sizeof(HardHeader)) + segment.header_bytes;
+    sk_buff* skb = allocate(linear_bytes);
+    if (!skb) [[unlikely]]
+        return nullptr;
+    shim_skb_mark_for_recycle(skb);
+    shim_skb_put(skb, linear_bytes);
+    auto* const buffer = reinterpret_cast<std::byte*>(segment.ip);
+    unsigned char* const link_header = shim_skb_data(skb);
+    std::memcpy(link_header + sizeof(HwAddr), buffer - sizeof(Encapsulation), linear_bytes - sizeof(HwAddr));
+    shim_helper_skb_add_rx_frag(skb, buffer + segment.header_bytes, segment.data_bytes, buffer_bytes);
+    segment.move_headers(link_header + sizeof(HardHeader));
+    return skb;
+}
+
 void RxQueue::count_merged(unsigned int ip_bytes)
 {
     packets.add();
@@ -78,7 +94,9 @@ void RxQueue::pass_up_or_hold(sk_buff* skb, const SegmentMerger::Segment& segmen
 {
     if (!segment.is_tcp())
         pass_up_behind_held(skb, ip, bytes);
-    else if (!merger.hold(segment, skb))
+    else if (segment.starts_packet())
+        merger.hold(segment, skb);
+    else
         pass_up(skb);
 }
 

@@ -52,6 +52,14 @@ SegmentMerger::Segment::Segment(void* start, unsigned int bytes)
     mergeable = (tcp->flags & ~tcp_psh) == tcp_ack;
 }
 
+void SegmentMerger::Segment::move_headers(void* headers)
+{
+    ip = static_cast<Ipv4Header*>(headers);
+    tcp = reinterpret_cast<TcpHeader*>(ip + 1);
+    if (times)
+        times = reinterpret_cast<const TcpTimestamps*>(tcp + 1);
+}
+
 bool SegmentMerger::Segment::ip_checksum_holds() const { return shim_helper_ip_checksum_holds(ip); }
 bool SegmentMerger::Segment::tcp_checksum_holds() const
 {
@@ -108,10 +116,8 @@ void SegmentMerger::append(Flow& flow, const Segment& segment, unsigned int buff
         deliver(flow);
 }
 
-bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
+void SegmentMerger::hold(const Segment& segment, sk_buff* skb)
 {
-    if (!segment.mergeable || segment.tcp->flags & tcp_psh)
-        return false;
     Flow* flow = &flows_[next_];
     next_ = (next_ + 1) % max_flows;
     if (flow->skb)
@@ -123,7 +129,6 @@ bool SegmentMerger::hold(const Segment& segment, sk_buff* skb)
         .segments = 1,
         .data_bytes = segment.data_bytes,
     };
-    return true;
 }
 
 void SegmentMerger::deliver(Flow& flow)

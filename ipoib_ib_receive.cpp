@@ -200,7 +200,8 @@ bool UdReceiveRing::deliver_buffer(std::byte* buffer, const shim_wc* wc)
             return true;
         }
     }
-    sk_buff* skb = build(buffer, datagram.message_bytes);
+    sk_buff* skb =
+        segment.starts_packet() ? queue_.start_packet(segment, buffer_bytes_) : build(buffer, datagram.message_bytes);
     if (!skb) [[unlikely]] {
         queue_.dropped.add();
         return false;

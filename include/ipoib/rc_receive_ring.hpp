@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Receive buffers for messages of connections, of up to 64 KiB; posted to a shared receive queue or to one queue pair.
 // A buffer consists of pieces (MessageBuffer): pages of some order, or parts of pages. If the pieces have space for an
-// skb's headroom and tailroom besides the longest message, the packet is built in the first piece.
+// skb's headroom and tailroom besides the longest message, the packet is built in the first piece, except one to which
+// TCP segments may be appended.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -90,7 +91,10 @@ private:
     bool append_to_flow(SegmentMerger::Flow& flow, const SegmentMerger::Segment& segment, Slot& slot)
         TA_REQUIRES(kernel::receive_poll);
     sk_buff* copy(const Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    sk_buff* build(Slot& slot, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    // Builds the packet of a message. segment: empty unless the message may be merged. nullptr: no memory.
+    sk_buff* build(Slot& slot, unsigned int bytes, SegmentMerger::Segment& segment) TA_REQUIRES(kernel::receive_poll);
+    // The same of a message whose segment starts_packet().
+    sk_buff* start_packet(SegmentMerger::Segment& segment, Slot& slot) TA_REQUIRES(kernel::receive_poll);
     // Allocates and maps a first piece and further ones of `others` bytes in sum, up to `max` pieces. Returns false
     // without memory for all.
     bool get_fresh(unsigned int others, unsigned int max) TA_REQUIRES(kernel::receive_poll);

@@ -77,6 +77,10 @@ public:
     // checksum needs no check; out: also true if it was computed here and is right. Called if merges().
     SegmentMerger::Segment read_segment(void* message, unsigned int bytes, bool& verified)
         TA_REQUIRES(kernel::receive_poll);
+    // Builds the packet of a segment that starts_packet(): a copy of its headers, to which the segment refers then, and
+    // its data in the buffer of buffer_bytes, which the packet owns. nullptr: no memory; the buffer remains the
+    // caller's.
+    sk_buff* start_packet(SegmentMerger::Segment& segment, unsigned int buffer_bytes) TA_REQUIRES(kernel::receive_poll);
     // Counts a segment of ip_bytes bytes that became part of another packet.
     void count_merged(unsigned int ip_bytes);
     // Passes a packet to the stack.
@@ -84,8 +88,8 @@ public:
     // The same for a packet that the merger was not given; it must not overtake packets that the merger holds. ip: its
     // IP header, of which `bytes` bytes can be read.
     void pass_up_behind_held(sk_buff* skb, void* ip, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
-    // The same, or keeps the packet, so that segments can be appended to it until the end of the poll. segment: empty,
-    // or was passed to find_or_flush(), which returned nullptr.
+    // The same, or keeps the packet of start_packet(), so that segments can be appended to it until the end of the
+    // poll. segment: empty, or was passed to find_or_flush(), which returned nullptr.
     void pass_up_or_hold(sk_buff* skb, const SegmentMerger::Segment& segment, void* ip, unsigned int bytes)
         TA_REQUIRES(kernel::receive_poll);
 

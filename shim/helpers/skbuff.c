@@ -65,6 +65,8 @@ SHIM void shim_helper_skb_set_merged(struct sk_buff *skb, unsigned int segments,
 	const struct iphdr *ip = (const struct iphdr *)skb->data;
 	struct tcphdr *tcp = (struct tcphdr *)(ip + 1);
 
+	/* The most segments that SegmentMerger merges, each a fragment. */
+	BUILD_BUG_ON(MAX_SKB_FRAGS < 16);
 	skb_reset_network_header(skb);
 	skb_set_transport_header(skb, sizeof(*ip));
 	skb_shinfo(skb)->gso_size = segment_bytes;

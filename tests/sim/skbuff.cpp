@@ -278,6 +278,9 @@ void shim_helper_skb_set_merged(sk_buff* skb, unsigned int segments, unsigned in
     check(skb);
     SIM_CHECK(segments > 1 && segment_bytes && skb->merged == 1, "a packet is merged from %u segments of %u bytes",
               segments, segment_bytes);
+    const auto& tcp = *reinterpret_cast<const ipoib::TcpHeader*>(skb->data + sizeof(ipoib::Ipv4Header));
+    SIM_CHECK(skb->headlen == sizeof(ipoib::Ipv4Header) + (tcp.length >> 4) * 4U,
+              "a merged packet has %u bytes of linear data, with its headers", skb->headlen);
     skb->merged = segments;
     skb->merged_bytes = segment_bytes;
 }

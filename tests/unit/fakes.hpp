@@ -60,8 +60,8 @@ struct sk_buff {
     unsigned int tx_queue = 0;
     std::uint32_t hash = 0;
     std::vector<std::uint8_t> mac_header;
-    // Buffer that the packet was built in, data that was added, and the bytes of memory that its socket is charged for
-    // both.
+    // Buffer that the packet was built in (nullptr: allocated), data that was added, and bytes that a socket is charged
+    // for both.
     std::uint8_t* buffer = nullptr;
     std::vector<void*> pages;
     unsigned int buffer_bytes = 0, charged = 0;

@@ -32,6 +32,14 @@ TEST_F(OffloadTest, end_of_poll_delivers_merged_segments)
     EXPECT_EQ(received(), (Sizes{300, 300}));
 }
 
+TEST_F(OffloadTest, segment_without_memory_for_its_packet_is_dropped)
+{
+    world.fail_allocation = 1;
+    arrive({{.sequence = 1000}, {.sequence = 1300}, {.sequence = 1600}});
+    EXPECT_EQ(received(), Sizes{600});
+    EXPECT_EQ(statistics().rx_dropped, 1U);
+}
+
 TEST_F(OffloadTest, irregular_segments_are_delivered_alone_and_in_order)
 {
     // A gap; a flag; another time to live; less data, then more; another acknowledgement number.
@@ -92,6 +100,14 @@ TEST_F(ConnectedMergeTest, messages_are_checked_and_merged)
     EXPECT_TRUE(world.received[0]->verified);
     EXPECT_FALSE(world.received[1]->verified);
     EXPECT_EQ(interface().rx[0].merged.value(), 1U);
+}
+
+TEST_F(ConnectedMergeTest, message_without_memory_for_its_packet_is_dropped)
+{
+    world.fail_allocation = 1;
+    arrive_connected({{.sequence = 1000, .summed = true}, {.sequence = 1300, .summed = true}});
+    EXPECT_EQ(received(), Sizes{300});
+    EXPECT_EQ(statistics().rx_dropped, 1U);
 }
 
 TEST_F(ConnectedMergeTest, message_of_several_pieces_stays_behind_the_segments_of_its_flow)
