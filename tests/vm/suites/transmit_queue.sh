@@ -86,6 +86,25 @@ test_stalled_messages_recover() {
     MODE=datagram set_modes
 }
 
+# Both drivers wait in ndo_stop, with RTNL.
+test_down_waits_five_seconds_for_completions() {
+    local since took
+    expect_in_log 'ib1: timing out; '
+    wait_for 20 reaches 2 10.0.0.1
+    knob 2 lose_completions 1000000
+    reaches 2 10.0.0.1 || true
+    since=${EPOCHREALTIME/./}
+    on 2 ip link set ib1 down
+    took=$(((${EPOCHREALTIME/./} - since) / 1000))
+    knob 2 lose_completions 0
+    echo "# down took $took ms"
+    on 2 ip link set ib1 up
+    on 2 ip addr replace fd00::2/64 dev ib1
+    wait_for 20 reaches 2 10.0.0.1
+    [ "$took" -ge 4500 ]
+    [ "$took" -le $((5000 + 1000 * patience)) ]
+}
+
 set_threaded() { # 0|1
     on 1 sh -c "echo $1 >/sys/class/net/$(interface_of 1)/threaded"
     on 2 sh -c "echo $1 >/sys/class/net/$(interface_of 2)/threaded"
