@@ -146,8 +146,10 @@ test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, with and witho
 	@KERNEL="$(matrix-kernel)" scripts/sum-tests $(if $(matrix-chosen),,"$(MAKE) --no-print-directory test-threads ARCH=arm64") \
 	    "env MAKE=$(MAKE) scripts/test-matrix"
 
-test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, for another ib_core, of the fabric's package, and by gcc 11
+test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, with PREEMPT_RT, for another ib_core, of the fabric's package, and by gcc 11
 	@scripts/check-probes
+	@FLAVOUR=rt scripts/build-for-vm 6.12
+	@FLAVOUR=rt scripts/build-for-vm 7
 	@tests/install/test-ofed
 	@tests/install/test-soft-ib
 	@tests/install/test-gcc-11

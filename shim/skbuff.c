@@ -94,6 +94,11 @@ SHIM unsigned int shim_skb_cb(const struct sk_buff *skb) { return ((const struct
 
 SHIM void shim_skb_orphan(struct sk_buff *skb) { skb_orphan(skb); }
 SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx(skb, GFP_ATOMIC); }
+
+/* With PREEMPT_RT it reads `current`. tx_queue.c reads the processor's number, too, and gcc's LTO takes no file that
+ * uses both per-CPU variables, of which one is constant (6.12). */
+SHIM bool shim_netdev_xmit_more(void) { return netdev_xmit_more(); }
+
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }
 SHIM void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next) { skb->next = next; }
 

@@ -59,8 +59,6 @@ SHIM void shim_netdev_queue_set_dql_min_limit(struct net_device *dev, unsigned i
 	SHIM_SET_DQL_MIN_LIMIT(netdev_get_tx_queue(dev, queue), bytes);
 }
 
-SHIM bool shim_netdev_xmit_more(void) { return netdev_xmit_more(); }
-
 SHIM unsigned int shim_tx_queue_idle_ms(const struct net_device *dev, unsigned int queue)
 {
 	return jiffies_to_msecs(jiffies - READ_ONCE(netdev_get_tx_queue(dev, queue)->trans_start));

@@ -116,6 +116,9 @@ void shim_skb_orphan(struct sk_buff *skb);
 /* Copies pages of user space (MSG_ZEROCOPY), so that it gets them back. 0 or -ENOMEM. */
 int shim_skb_orphan_frags(struct sk_buff *skb);
 
+/* Returns true if more packets follow at once, so that the doorbell may wait. CONTEXT: ndo_start_xmit. */
+bool shim_netdev_xmit_more(void);
+
 /* The link of a list of packets. */
 struct sk_buff *shim_skb_next(const struct sk_buff *skb);
 void shim_skb_set_next(struct sk_buff *skb, struct sk_buff *next);

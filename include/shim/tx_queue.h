@@ -36,8 +36,6 @@ void shim_netdev_tx_completed_queue(struct net_device *dev, unsigned int queue, 
 void shim_netdev_tx_reset_queue(struct net_device *dev, unsigned int queue);
 /* Sets the minimum limit in bytes, which the user can change (byte_queue_limits/limit_min). */
 void shim_netdev_queue_set_dql_min_limit(struct net_device *dev, unsigned int queue, unsigned int bytes);
-/* Returns true if more packets follow at once, so that the doorbell may wait. CONTEXT: ndo_start_xmit. */
-bool shim_netdev_xmit_more(void);
 /* Milliseconds since the core last passed a packet of the queue to ndo_start_xmit. */
 unsigned int shim_tx_queue_idle_ms(const struct net_device *dev, unsigned int queue);
 
