@@ -95,8 +95,8 @@ SHIM unsigned int shim_skb_cb(const struct sk_buff *skb) { return ((const struct
 SHIM void shim_skb_orphan(struct sk_buff *skb) { skb_orphan(skb); }
 SHIM int shim_skb_orphan_frags(struct sk_buff *skb) { return skb_orphan_frags_rx(skb, GFP_ATOMIC); }
 
-/* With PREEMPT_RT it reads `current`. tx_queue.c reads the processor's number, too, and gcc's LTO takes no file that
- * uses both per-CPU variables, of which one is constant (6.12). */
+/* With PREEMPT_RT it reads `current`, on x86 in const_pcpu_hot; tx_queue.c reads pcpu_hot.cpu_number. gcc's LTO refuses
+ * a file with both (6.12): they share a section, and one is constant. */
 SHIM bool shim_netdev_xmit_more(void) { return netdev_xmit_more(); }
 
 SHIM struct sk_buff *shim_skb_next(const struct sk_buff *skb) { return skb->next; }

@@ -141,8 +141,8 @@ for _ in range(1000):
         knob 1 delay_us 1000000
         send_1000
         knob 1 delay_us 0
-        wait_for 20 all_are_sent
         on 1 sh -c "echo $before >$limit"
+        wait_for 20 all_are_sent
     }
     trace ipoib/ipoib_ring fill_and_empty
     seen 'ipoib_ring: ib0 send stopped, 128 of 128 in use'

@@ -91,6 +91,7 @@ test_mode_changes_while_large_packets_are_sent() { mode_changes_under_large_pack
 xfail_stock_received_segments_are_merged='in the in-tree driver the stack alone merges'
 test_received_segments_are_merged() {
     local off on
+    is_feature 2 rx-gro-hw on
     # Packets come in batches, however the processors are shared.
     knob 1 delay_us 1000
     set_feature 2 gro off
@@ -128,6 +129,7 @@ test_merging_preserves_the_data() {
 xfail_stock_merged_segments_are_forwarded_as_they_came='in the in-tree driver the stack alone merges'
 test_merged_segments_are_forwarded_as_they_came() {
     local forwarded arrived capture
+    is_feature 2 rx-gro-hw on
     ip netns add far
     ip link add up0 netns h2 mtu 2044 type veth peer name far0 netns far mtu 2044
     on 2 ip addr add 10.9.0.1/24 dev up0
@@ -139,7 +141,6 @@ test_merged_segments_are_forwarded_as_they_came() {
     on 2 sysctl -qw net.ipv4.ip_forward=1
     on 2 ethtool -K up0 gso off tso off
     ip netns exec far ethtool -K far0 gro off
-    is_feature 2 rx-gro-hw on
     knob 1 delay_us 1000
     [ -e /run/sent ] || head -c 20M /dev/urandom >/run/sent
     ip netns exec far tcpdump -i far0 -n -v -l -B 32768 'tcp dst port 4000' >/run/far.seen 2>/run/tcpdump.err &
