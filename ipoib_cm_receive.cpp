@@ -281,11 +281,7 @@ sk_buff* RcReceiveRing::build(Slot& slot, unsigned int bytes, SegmentMerger::Seg
             shim_skb_reserve(skb, headroom_ - sizeof(HwAddr));
             shim_skb_put(skb, sizeof(HwAddr) + here);
         } else {
-            shim_skb_mark_for_recycle(skb);
-            shim_skb_put(skb, sizeof(HardHeader));
-            std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), slot.pieces[0], sizeof(Encapsulation));
-            shim_helper_skb_add_rx_frag(skb, slot.pieces[0] + sizeof(Encapsulation), here - sizeof(Encapsulation),
-                                        shape_.first_bytes);
+            queue_.split(skb, slot.pieces[0], sizeof(Encapsulation), here, shape_.first_bytes);
         }
     }
     replace(slot, used);

@@ -27,6 +27,15 @@ sk_buff* RxQueue::copy(const void* message, unsigned int bytes)
     return skb;
 }
 
+void RxQueue::split(sk_buff* skb, std::byte* message, unsigned int header_bytes, unsigned int bytes,
+                    unsigned int buffer_bytes)
+{
+    shim_skb_mark_for_recycle(skb);
+    shim_skb_put(skb, sizeof(HwAddr) + header_bytes);
+    std::memcpy(shim_skb_data(skb) + sizeof(HwAddr), message, header_bytes);
+    shim_helper_skb_add_rx_frag(skb, message + header_bytes, bytes - header_bytes, buffer_bytes);
+}
+
 void RxQueue::finish(sk_buff* skb, shim_packet_type type, bool verified)
 {
     // Sniffers see a hard header with an empty destination as link header.
@@ -63,17 +72,13 @@ SegmentMerger::Segment RxQueue::read_segment(void* message, unsigned int bytes, 
 
 sk_buff* RxQueue::start_packet(SegmentMerger::Segment& segment, unsigned int buffer_bytes)
 {
-    const unsigned int linear_bytes = static_cast<unsigned int>(sizeof(HardHeader)) + segment.header_bytes;
-    sk_buff* skb = allocate(linear_bytes);
+    const auto header_bytes = static_cast<unsigned int>(sizeof(Encapsulation)) + segment.header_bytes;
+    sk_buff* skb = allocate(sizeof(HwAddr) + header_bytes);
     if (!skb) [[unlikely]]
         return nullptr;
-    shim_skb_mark_for_recycle(skb);
-    shim_skb_put(skb, linear_bytes);
-    auto* const buffer = reinterpret_cast<std::byte*>(segment.ip);
-    unsigned char* const link_header = shim_skb_data(skb);
-    std::memcpy(link_header + sizeof(HwAddr), buffer - sizeof(Encapsulation), linear_bytes - sizeof(HwAddr));
-    shim_helper_skb_add_rx_frag(skb, buffer + segment.header_bytes, segment.data_bytes, buffer_bytes);
-    segment.move_headers(link_header + sizeof(HardHeader));
+    split(skb, reinterpret_cast<std::byte*>(segment.ip) - sizeof(Encapsulation), header_bytes,
+          header_bytes + segment.data_bytes, buffer_bytes);
+    segment.move_headers(shim_skb_data(skb) + sizeof(HardHeader));
     return skb;
 }
 

@@ -2,6 +2,7 @@
 // A receive queue of the netdev: completion queue, NAPI, interrupt moderation (DIM), delivery to the stack and
 // counters. The first one receives for the UD queue pair, and each for the connections that are assigned to it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include <ipoib/completions.hpp>
@@ -68,6 +69,10 @@ public:
     sk_buff* allocate(unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
     // Copies a message into a packet of its own, with space for the link header before it. nullptr: no memory.
     sk_buff* copy(const void* message, unsigned int bytes) TA_REQUIRES(kernel::receive_poll);
+    // Copies the first header_bytes bytes of a message of `bytes` bytes into an allocated packet, behind space for the
+    // link header, and appends the others as a fragment. The packet owns the message's buffer of buffer_bytes then.
+    void split(sk_buff* skb, std::byte* message, unsigned int header_bytes, unsigned int bytes,
+               unsigned int buffer_bytes) TA_REQUIRES(kernel::receive_poll);
     // Removes the link header, at which the packet's data begins, fills in the fields that the stack reads, and counts
     // the packet. verified: its checksum needs no check.
     void finish(sk_buff* skb, shim_packet_type type, bool verified) TA_REQUIRES(kernel::receive_poll);

@@ -98,8 +98,7 @@ test_down_waits_five_seconds_for_completions() {
     took=$(((${EPOCHREALTIME/./} - since) / 1000))
     knob 2 lose_completions 0
     echo "# down took $took ms"
-    on 2 ip link set ib1 up
-    on 2 ip addr replace fd00::2/64 dev ib1
+    bring_up 2
     wait_for 20 reaches 2 10.0.0.1
     [ "$took" -ge 4500 ]
     [ "$took" -lt $((9500 * patience)) ]
