@@ -38,7 +38,9 @@ core      := $(cxx-module)_core.o
 
 obj-m           := $(cxx-module).o
 $(cxx-module)-y := $(c-objs) $(if $(lto),$(core),$(core-objs))
-ccflags-y       += -I$(src)/include -I$(obj)/include -I$(src)
+# On powerpc the C++ library's headers use formats of long double that need vector instructions, unless it has 64 bits;
+# link-time optimisation demands one size in the whole module.
+ccflags-y       += -I$(src)/include -I$(obj)/include -I$(src) $(if $(filter powerpc,$(SRCARCH)),-mlong-double-64)
 
 # The C++ compiler that belongs to the kernel's C compiler: gcc-12 -> g++-12.
 CXX := $(shell $(cxx-scripts)find-cxx "$(CC)")
@@ -49,9 +51,10 @@ endif
 # The kernel's flags, less the C dialect, C warnings and everything that leads to kernel headers.
 # (In filter-out a lone % matches every word: never write "-include %".)
 # -mno-80387 is left out for clang, which needs the x87 for the functions of long double that the C++ library's headers
-# declare. CC_FLAGS_LTO is left out: the checks below and layout.h cannot be made from clang's bitcode.
+# declare. CC_FLAGS_LTO is left out: the checks below and layout.h cannot be made from clang's bitcode. The kernel's
+# makefile of powerpc has a space between -I and this directory.
 c-only    := $(if $(clang),-mno-%387) -nostdinc -std=% -I% -W% -D__KERNEL__ -fmacro-prefix-map=% -fplugin% -fms-extensions \
-	     -include %.h $(CC_FLAGS_LTO)
+	     -include %.h $(CC_FLAGS_LTO) $(srctree)/arch/powerpc
 # Options for the assembler are the same for all objects of a link. -mno-outline-atomics: the kernel has no libgcc, which
 # would have the functions for atomics.
 arch-flags = $(filter -Wa$(comma)%,$(c_flags)) $(if $(filter arm64,$(SRCARCH)),-mno-outline-atomics)
@@ -65,8 +68,10 @@ cxx-flags  = $(filter-out $(c-only),$(c_flags)) $(arch-flags) $(c++-only) $(plug
 	     -fno-use-cxa-atexit -fno-unwind-tables -fcheck-new -Wall -Wextra $(if $(CXX_WERROR),-Werror) -Wframe-larger-than=2048
 shim-flags = $(c_flags)
 lto-flags := $(if $(lto),-flto -fno-fat-lto-objects)
-# The link repeats every code generation flag; exec + whole-program drops the shims' out-of-line copies.
-link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) $(plugin-flags) -r -nostdlib -flto -flto-partition=one -flinker-output=exec -fwhole-program
+# The link repeats every code generation flag; exec (pie where modules are far from the kernel's data, as on s390) +
+# whole-program drops the shims' out-of-line copies.
+link-flags = $(filter-out $(c-only) -D%,$(c_flags)) $(arch-flags) $(plugin-flags) -r -nostdlib -flto -flto-partition=one \
+	     -flinker-output=$(if $(filter -fPIC,$(c_flags)),pie,exec) -fwhole-program
 
 # Static constructors never run in a module, unless the kernel has the compiler check memory (KASAN), which makes some
 # of its own; and exceptions must not slip in.
