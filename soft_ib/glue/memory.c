@@ -23,8 +23,15 @@ struct soft_mr {
 	bool fast;
 	u8 page_shift;
 	/* Offset of the first byte in the first page. */
-	u32 offset, page_count, max_pages;
-	void *pages[];
+	u32 offset;
+	void **pages;
+	/*
+	 * Of fast registration: the list that is mapped, which becomes the region's when that is registered. A consumer
+	 * may map memory anew while the invalidation of the region waits in its send queue.
+	 */
+	void **mapped;
+	u32 mapped_pages, max_pages;
+	void *lists[];
 };
 
 enum { REMOTE_ACCESS = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC };
@@ -192,6 +199,7 @@ bool soft_register(struct soft_hca *hca, const struct ib_pd *pd, u32 key, int ac
 		if (done) {
 			mr->page_shift = ilog2(mr->ib.page_size);
 			mr->offset = mr->ib.iova & (mr->ib.page_size - 1);
+			swap(mr->pages, mr->mapped);
 		}
 	}
 	write_unlock_irqrestore(&hca->regions_lock, flags);
@@ -223,14 +231,14 @@ static struct soft_mr *alloc_region(struct ib_pd *pd, size_t pages, bool user)
 
 	if (ret)
 		return ERR_PTR(ret);
-	mr = kvzalloc(struct_size(mr, pages, pages), soft_charged(user));
+	mr = kvzalloc(struct_size(mr, lists, pages), soft_charged(user));
 	if (!mr) {
 		soft_remove_object(pd->device, SOFT_MRS);
 		return ERR_PTR(-ENOMEM);
 	}
 	mr->region.domain = pd;
 	mr->page_shift = PAGE_SHIFT;
-	mr->max_pages = pages;
+	mr->pages = mr->lists;
 	return mr;
 }
 
@@ -307,10 +315,12 @@ static struct ib_mr *alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pa
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!max_pages || max_pages > SOFT_MAX_REG_PAGES)
 		return ERR_PTR(-EINVAL);
-	mr = alloc_region(pd, max_pages, false);
+	mr = alloc_region(pd, 2 * max_pages, false);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->fast = true;
+	mr->mapped = mr->lists + max_pages;
+	mr->max_pages = max_pages;
 	return publish(to_hca(pd->device), mr);
 }
 
@@ -318,10 +328,10 @@ static int set_page(struct ib_mr *ib, u64 address)
 {
 	struct soft_mr *mr = to_mr(ib);
 
-	if (mr->page_count == mr->max_pages)
+	if (mr->mapped_pages == mr->max_pages)
 		return -ENOMEM;
 	/* Without a DMA device an address is the kernel's own. */
-	mr->pages[mr->page_count++] = (void *)(uintptr_t)address;
+	mr->mapped[mr->mapped_pages++] = (void *)(uintptr_t)address;
 	return 0;
 }
 
@@ -329,10 +339,9 @@ static int map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int count, unsign
 {
 	struct soft_mr *mr = to_mr(ib);
 
-	/* The list is not in use: a region in use is not mapped again. */
-	if (!mr->fast || READ_ONCE(mr->region.valid))
+	if (!mr->fast)
 		return -EINVAL;
-	mr->page_count = 0;
+	mr->mapped_pages = 0;
 	return ib_sg_to_pages(ib, sg, count, offset, set_page);
 }
 
