@@ -60,6 +60,15 @@ typedef u8 soft_port_number;
 #define SOFT_CQ_USER (udata != NULL)
 #endif
 
+/* The operation that resizes completion queues, which newer kernels have for programs only; a number of entries. */
+#ifdef SHIM_HAVE_RESIZE_CQ
+#define SOFT_RESIZE_CQ resize_cq
+typedef int soft_cqe_count;
+#else
+#define SOFT_RESIZE_CQ resize_user_cq
+typedef unsigned int soft_cqe_count;
+#endif
+
 #ifdef SHIM_HAVE_REG_USER_MR_DMAH
 #define SOFT_REG_USER_MR_ARGS                                                                                          \
 	struct ib_pd *pd, u64 start, u64 length, u64 address, int access, struct ib_dmah *dmah, struct ib_udata *udata

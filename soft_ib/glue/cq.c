@@ -175,8 +175,7 @@ static int modify_cq(struct ib_cq *ib, u16 count, u16 period_us)
 	return 0;
 }
 
-#ifdef SHIM_HAVE_RESIZE_CQ
-static int resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
+static int resize_cq(struct ib_cq *ib, soft_cqe_count entries, struct ib_udata *udata)
 {
 	struct soft_cq *cq = to_cq(ib);
 	struct ib_wc *ring, *unused;
@@ -202,7 +201,6 @@ static int resize_cq(struct ib_cq *ib, int entries, struct ib_udata *udata)
 	/* The entries did not fit. */
 	return unused == ring ? -EINVAL : 0;
 }
-#endif
 
 static int poll_cq(struct ib_cq *ib, int entries, struct ib_wc *wc)
 {
@@ -258,9 +256,7 @@ const struct ib_device_ops soft_cq_ops = {
 	.create_cq = create_cq,
 	.destroy_cq = destroy_cq,
 	.modify_cq = modify_cq,
-#ifdef SHIM_HAVE_RESIZE_CQ
-	.resize_cq = resize_cq,
-#endif
+	.SOFT_RESIZE_CQ = resize_cq,
 	.poll_cq = poll_cq,
 	.req_notify_cq = req_notify_cq,
 	INIT_RDMA_OBJ_SIZE(ib_cq, soft_cq, ib),

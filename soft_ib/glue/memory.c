@@ -26,7 +26,7 @@ struct soft_mr {
 	u32 offset;
 	void **pages;
 	/*
-	 * Of fast registration: the list that is mapped, which becomes the region's when that is registered. A consumer
+	 * List of a fast region that is mapped, and replaces the one above when the region is registered: a consumer
 	 * may map memory anew while the invalidation of the region waits in its send queue.
 	 */
 	void **mapped;
