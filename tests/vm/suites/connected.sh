@@ -84,9 +84,9 @@ test_stack_hands_over_more_than_64_kib() {
         before=$(counter 1 rc_sent)
         trace net transfer 5 "$address:4000"
         # The stack segments at the sender, and merges at the receiver.
-        seen 'net_dev_queue: dev=ib0 .* len=1[3-9][0-9]{4}$'
+        seen 'net_dev_queue: dev=ib0 .* len=1[3-9][0-9]{4}( |$)'
         seen 'napi_gro_receive_entry: dev=ib1 .* len=6[0-9]{4} '
-        seen 'netif_receive_skb: dev=ib1 .* len=1[3-9][0-9]{4}$'
+        seen 'netif_receive_skb: dev=ib1 .* len=1[3-9][0-9]{4}( |$)'
         [ $(($(counter 1 rc_sent) - before)) -ge 80 ]
     done
     on 1 sysctl -qw net.ipv4.tcp_min_tso_segs=2

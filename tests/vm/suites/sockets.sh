@@ -23,8 +23,10 @@ send_file() { # PROTOCOL FUNCTION
 }
 
 # SMC-R is for RoCE: it uses no GID of InfiniBand, and its sockets become TCP's.
+skippable_smc_falls_back_to_tcp='the kernel has no SMC'
 test_smc_falls_back_to_tcp() {
     local before
+    modinfo smc >/dev/null 2>&1 || return 77
     modprobe -a smc smc_diag
     before=$(counter 1 rc_sent)
     send_file smc on
@@ -41,6 +43,7 @@ test_rds_delivers_messages() {
     before=$(counter 1 rc_sent)
     send_file rds without_namespace
     [ "$(counter 1 rc_sent)" -ge $((before + (mib << 20) / 2048)) ]
-    modprobe -r rds_rdma rds
+    # From 7.3 rds_rdma corrupts a list if it is unloaded while it closes connections.
+    kernel_is 7.3 || modprobe -r rds_rdma rds
     leave_initial_namespace
 }
