@@ -6,7 +6,8 @@
  *
  * There are three kinds: pinned memory of user space; all of the kernel's memory; and kernel memory in fast
  * registration, whose lists of pages work requests make valid and invalid. Only the last kind changes, under
- * regions_lock, which is also held while its bytes are copied: no copy lasts longer than the registration.
+ * regions_lock, which is also held while its bytes are copied: no copy lasts longer than the registration. Its ib_mr
+ * has the newest mapping, in which the consumer may change iova, and ib_core the page size, without that lock.
  */
 #include "compat.h"
 #include "engine.h"
@@ -24,14 +25,9 @@ struct soft_mr {
 	u8 page_shift;
 	/* Offset of the first byte in the first page. */
 	u32 offset;
-	void **pages;
-	/*
-	 * List of a fast region that is mapped, and replaces the one above when the region is registered: a consumer
-	 * may map memory anew while the invalidation of the region waits in its send queue.
-	 */
-	void **mapped;
-	u32 mapped_pages, max_pages;
-	void *lists[];
+	u32 max_pages;
+	struct fabric_page_lists lists;
+	void *pages[];
 };
 
 enum { REMOTE_ACCESS = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC };
@@ -68,7 +64,7 @@ static bool add_pieces(const struct soft_mr *mr, u64 address, u32 bytes, struct 
 	while (bytes) {
 		u32 offset = at & (page_bytes - 1), part = min(bytes, page_bytes - offset);
 
-		if (!add_piece(to, (uintptr_t)mr->pages[at >> mr->page_shift] + offset, part))
+		if (!add_piece(to, (uintptr_t)mr->lists.used.page[at >> mr->page_shift] + offset, part))
 			return false;
 		at += part;
 		bytes -= part;
@@ -186,6 +182,7 @@ bool soft_names_region(const struct ib_sge *sge, int count)
 bool soft_register(struct soft_hca *hca, const struct ib_pd *pd, u32 key, int access)
 {
 	struct fabric_region as = { .domain = pd, .key = key, .access = access };
+	u32 page_bytes, offset;
 	struct soft_mr *mr;
 	unsigned long flags;
 	bool done = false;
@@ -195,11 +192,12 @@ bool soft_register(struct soft_hca *hca, const struct ib_pd *pd, u32 key, int ac
 	if (mr && mr->fast) {
 		as.address = mr->ib.iova;
 		as.length = mr->ib.length;
-		done = fabric_region_register(&mr->region, &as);
+		page_bytes = mr->ib.page_size;
+		offset = mr->ib.iova & (page_bytes - 1);
+		done = fabric_pages_register(&mr->lists, &mr->region, &as, offset, page_bytes);
 		if (done) {
-			mr->page_shift = ilog2(mr->ib.page_size);
-			mr->offset = mr->ib.iova & (mr->ib.page_size - 1);
-			swap(mr->pages, mr->mapped);
+			mr->page_shift = ilog2(page_bytes);
+			mr->offset = offset;
 		}
 	}
 	write_unlock_irqrestore(&hca->regions_lock, flags);
@@ -231,14 +229,14 @@ static struct soft_mr *alloc_region(struct ib_pd *pd, size_t pages, bool user)
 
 	if (ret)
 		return ERR_PTR(ret);
-	mr = kvzalloc(struct_size(mr, lists, pages), soft_charged(user));
+	mr = kvzalloc(struct_size(mr, pages, pages), soft_charged(user));
 	if (!mr) {
 		soft_remove_object(pd->device, SOFT_MRS);
 		return ERR_PTR(-ENOMEM);
 	}
 	mr->region.domain = pd;
 	mr->page_shift = PAGE_SHIFT;
-	mr->pages = mr->lists;
+	mr->lists.used.page = mr->pages;
 	return mr;
 }
 
@@ -319,7 +317,7 @@ static struct ib_mr *alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pa
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->fast = true;
-	mr->mapped = mr->lists + max_pages;
+	mr->lists.mapped.page = mr->pages + max_pages;
 	mr->max_pages = max_pages;
 	return publish(to_hca(pd->device), mr);
 }
@@ -327,22 +325,32 @@ static struct ib_mr *alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pa
 static int set_page(struct ib_mr *ib, u64 address)
 {
 	struct soft_mr *mr = to_mr(ib);
+	struct fabric_page_list *list = &mr->lists.mapped;
 
-	if (mr->mapped_pages == mr->max_pages)
+	if (list->count == mr->max_pages)
 		return -ENOMEM;
 	/* Without a DMA device an address is the kernel's own. */
-	mr->mapped[mr->mapped_pages++] = (void *)(uintptr_t)address;
+	list->page[list->count++] = (void *)(uintptr_t)address;
 	return 0;
 }
 
 static int map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int count, unsigned int *offset)
 {
+	struct soft_hca *hca = to_hca(ib->device);
 	struct soft_mr *mr = to_mr(ib);
+	unsigned long flags;
+	int mapped;
 
 	if (!mr->fast)
 		return -EINVAL;
-	mr->mapped_pages = 0;
-	return ib_sg_to_pages(ib, sg, count, offset, set_page);
+	/* An earlier registration may still wait in the send queue, and is executed with this mapping. */
+	write_lock_irqsave(&hca->regions_lock, flags);
+	mr->lists.mapped.count = 0;
+	mr->lists.mapped_anew = true;
+	ib->length = 0;
+	mapped = ib_sg_to_pages(ib, sg, count, offset, set_page);
+	write_unlock_irqrestore(&hca->regions_lock, flags);
+	return mapped;
 }
 
 static int dereg_mr(struct ib_mr *ib, struct ib_udata *udata)

@@ -53,3 +53,35 @@ static inline bool fabric_region_invalidate(struct fabric_region *region, uint32
 	region->valid = false;
 	return true;
 }
+
+struct fabric_page_list {
+	void **page;
+	uint32_t count;
+};
+
+/*
+ * Pages of a region for fast registration. The newest mapping takes the place of the list in use when it is registered:
+ * memory may be mapped anew while the region is in use, and a registration without a new mapping keeps the list.
+ */
+struct fabric_page_lists {
+	struct fabric_page_list used, mapped;
+	/* The newest mapping was not registered yet. */
+	bool mapped_anew;
+};
+
+/* Registers, if the newest mapping has all bytes of the region, the first one at this offset in its first page. */
+static inline bool fabric_pages_register(struct fabric_page_lists *lists, struct fabric_region *region,
+					 const struct fabric_region *as, uint32_t offset, uint32_t page_bytes)
+{
+	struct fabric_page_list newest = lists->mapped_anew ? lists->mapped : lists->used;
+	uint64_t bytes = (uint64_t)newest.count * page_bytes;
+
+	if (as->length > bytes || offset > bytes - as->length || !fabric_region_register(region, as))
+		return false;
+	if (lists->mapped_anew) {
+		lists->mapped = lists->used;
+		lists->used = newest;
+		lists->mapped_anew = false;
+	}
+	return true;
+}

@@ -98,4 +98,76 @@ TEST_F(Region, invalidation_needs_the_present_key_and_the_domain)
     EXPECT_FALSE(fabric_region_invalidate(&region, region.key, &domain)) << "twice";
 }
 
+class FastRegion : public Region {
+protected:
+    FastRegion()
+    {
+        region.valid = false;
+        lists.used.page = first;
+        lists.mapped.page = second;
+    }
+    void map(void* page, std::uint32_t count)
+    {
+        for (std::uint32_t i = 0; i < count; i++) {
+            lists.mapped.page[i] = page;
+        }
+        lists.mapped.count = count;
+        lists.mapped_anew = true;
+    }
+    // A registration of 4 KiB, with pages of 2 KiB.
+    bool is_registered(std::uint32_t offset = 0, std::uint64_t bytes = 0x1000)
+    {
+        fabric_region as = region;
+        as.length = bytes;
+        return fabric_pages_register(&lists, &region, &as, offset, 0x800);
+    }
+    void invalidate() { EXPECT_TRUE(fabric_region_invalidate(&region, region.key, &domain)); }
+    void *first[4] = {}, *second[4] = {};
+    fabric_page_lists lists{};
+    int a = 0, b = 0;
+};
+
+TEST_F(FastRegion, mapping_replaces_the_pages_when_it_is_registered)
+{
+    map(&a, 2);
+    EXPECT_TRUE(is_registered());
+    EXPECT_EQ(lists.used.page[1], &a);
+    map(&b, 2);
+    EXPECT_EQ(lists.used.page[1], &a) << "the region is still in use";
+    EXPECT_FALSE(is_registered());
+    EXPECT_EQ(lists.used.page[1], &a);
+    invalidate();
+    EXPECT_TRUE(is_registered());
+    EXPECT_EQ(lists.used.page[1], &b);
+}
+
+TEST_F(FastRegion, registration_without_a_mapping_keeps_the_pages)
+{
+    map(&a, 2);
+    EXPECT_TRUE(is_registered());
+    invalidate();
+    EXPECT_TRUE(is_registered());
+    EXPECT_EQ(lists.used.page[1], &a);
+}
+
+TEST_F(FastRegion, earlier_registration_takes_the_newest_mapping)
+{
+    map(&a, 2);
+    map(&b, 2);
+    EXPECT_TRUE(is_registered());
+    invalidate();
+    EXPECT_TRUE(is_registered());
+    EXPECT_EQ(lists.used.page[1], &b);
+}
+
+TEST_F(FastRegion, registration_beyond_the_mapping_is_refused)
+{
+    EXPECT_FALSE(is_registered()) << "nothing is mapped";
+    map(&a, 2);
+    EXPECT_FALSE(is_registered(1));
+    EXPECT_FALSE(is_registered(0, 0x1001));
+    EXPECT_FALSE(is_registered(1, ~std::uint64_t(0)));
+    EXPECT_TRUE(is_registered(0x7ff, 0x801));
+}
+
 } // namespace

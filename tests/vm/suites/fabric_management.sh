@@ -238,7 +238,8 @@ test_perfquery_shows_the_control_of_samples() {
 test_chosen_counters_are_cleared() {
     local lid sent received
     lid=$(lid 2)
-    # From another host: by default it asks the first HCA that the kernel lists, which counts no packet to itself.
+    # Through another host's HCA: perfquery takes the first that the kernel lists, and an HCA does not count packets to
+    # itself.
     query() { perfquery -C soft_ib0 "$@"; }
     field() { query "$lid" 1 | sed -nE "s/^$1:\\.*([0-9]+)/\\1/p"; }
     # Each query is a packet, so that a counter that was cleared is much smaller.

@@ -23,7 +23,7 @@ send_file() { # PROTOCOL FUNCTION
 }
 
 # SMC-R is for RoCE: it uses no GID of InfiniBand, and its sockets become TCP's.
-skippable_smc_falls_back_to_tcp='the kernel has no SMC'
+! kernel_is 7 || skippable_smc_falls_back_to_tcp='the kernel has no SMC'
 test_smc_falls_back_to_tcp() {
     local before
     modinfo smc >/dev/null 2>&1 || return 77

@@ -115,8 +115,9 @@ test_srp_disk_keeps_its_data() {
     write /sys/class/infiniband_srp/srp-soft_ib1-1/add_target "$login"
     wait_for 20 scsi_disk
     through_device "$(scsi_disk)"
+    same /run/data /run/disk
     # The client maps memory anew while the invalidation of its region still waits to be executed.
-    knob 2 delay_us 200
+    knob 2 delay_us 2000
     through_device "$(scsi_disk)"
     knob 2 delay_us 0
     same /run/data /run/disk
