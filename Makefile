@@ -104,7 +104,7 @@ fuzz: ## fuzzers of external input; MINUTES=n for each TESTS="frame cm sa netlin
 	@$(MAKE) --no-print-directory -j$(jobs) -C tests/fuzz
 	@tests/fuzz/run $(MINUTES) $(jobs) $(TESTS)
 
-test-vm: vm-modules ## the VM suites; KERNEL=5.10|6.1|6.12|7|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64 DRIVER=ours|stock TESTS="name..." JOBS=n
+test-vm: vm-modules ## the VM suites; KERNEL=5.10|6.1|6.12|7|trixie|debug|debug-rt|debug7|kcsan FLAVOUR=rt|16k|64k ARCH=arm64|ppc64el|s390x DRIVER=ours|stock TESTS="name..." JOBS=n
 	tests/vm/run $(vm-args)
 
 program-suites = $(basename $(notdir $(shell grep -l ^PACKAGES= tests/vm/suites/*.sh)))
@@ -142,12 +142,13 @@ profile: ## instructions of a row of the bench, by function; KERNEL=6.12 DRIVER=
 # KERNEL has a default, which chooses no row.
 matrix-kernel = $(if $(filter file,$(origin KERNEL)),,$(KERNEL))
 matrix-chosen = $(matrix-kernel)$(FLAVOUR)$(filter-out amd64,$(or $(ARCH),$(shell dpkg --print-architecture)))
-test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, with and without LTO, and threads on arm64, and a table; KERNEL="name..." FLAVOUR=rt|16k|64k ARCH=arm64 choose; TESTS, JOBS as above
+test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, with and without LTO, and threads on arm64, and a table; KERNEL="name..." FLAVOUR=rt|16k|64k ARCH=arm64|ppc64el|s390x choose; TESTS, JOBS as above
 	@KERNEL="$(matrix-kernel)" scripts/sum-tests $(if $(matrix-chosen),,"$(MAKE) --no-print-directory test-threads ARCH=arm64") \
 	    "env MAKE=$(MAKE) scripts/test-matrix"
 
-test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, with PREEMPT_RT, for another ib_core, of the fabric's package, and by gcc 11
+test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, with PREEMPT_RT, for ppc64el and s390x, for another ib_core, of the fabric's package, and by gcc 11
 	@scripts/check-probes
+	@for arch in ppc64el s390x; do ARCH=$$arch scripts/build-for-vm 6.1 || exit 1; done
 	@FLAVOUR=rt scripts/build-for-vm 6.12
 	@FLAVOUR=rt scripts/build-for-vm 7
 	@tests/install/test-ofed

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
-# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by kernel, newer-kernel and
-# image, which set top.
+# Queries this machine's Debian mirror for other Debian releases and architectures: sourced by scripts that set top.
 
 host=$(dpkg --print-architecture)
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
+
+# The first part of the names of an architecture's compilers.
+triplet_of() { # ARCHITECTURE
+    case $1 in
+    amd64) echo x86_64-linux-gnu ;;
+    arm64) echo aarch64-linux-gnu ;;
+    ppc64el) echo powerpc64le-linux-gnu ;;
+    s390x) echo s390x-linux-gnu ;;
+    esac
+}
 
 # The repositories of this release that the machine uses, as apt's sources; and the address of the first.
 # shellcheck disable=SC2016 # apt-get expands it

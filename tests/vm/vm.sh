@@ -3,11 +3,13 @@
 # Boots a VM: sourced by run, demo and shell. Handles kernels, images and QEMU, but no tests.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$top/tests/vm
-# By architecture: the emulator, Debian's package of it, the kernel's console, and the first ttyS beside that.
+# By architecture: the emulator, Debian's package of it, the kernel's console, and the names of the lines beside that.
 case ${ARCH:=$(dpkg --print-architecture)} in
-amd64) qemu=qemu-system-x86_64 package=qemu-system-x86 console_device=ttyS0 first_line=1 ;;
-arm64) qemu=qemu-system-aarch64 package=qemu-system-arm console_device=ttyAMA0 first_line=0 ;;
-*) echo "ARCH '$ARCH' is neither amd64 nor arm64" >&2; exit 1 ;;
+amd64) qemu=qemu-system-x86_64 package=qemu-system-x86 console_device=ttyS0 terminal=ttyS1 captures=ttyS2 ;;
+arm64) qemu=qemu-system-aarch64 package=qemu-system-arm console_device=ttyAMA0 terminal=ttyS0 captures=ttyS1 ;;
+ppc64el) qemu=qemu-system-ppc64 package=qemu-system-ppc console_device=hvc0 terminal=ttyS0 captures=ttyS1 ;;
+s390x) qemu=qemu-system-s390x package=qemu-system-misc console_device=ttyS0 terminal=hvc0 captures=hvc1 ;;
+*) echo "ARCH '$ARCH' is none of amd64, arm64, ppc64el, s390x" >&2; exit 1 ;;
 esac
 
 # Sets kernel, driver and the rest of the arguments from "--kernel S --driver D ...".
@@ -59,7 +61,7 @@ make_initrd() {
     mkdir -p "$tree/test"
     cp -r "${test_files[@]}" "$modules/soft_ib.ko" "${guest_programs[@]}" "$tree/test/"
     [ "$driver" != ours ] || cp "$modules/ib_ipoib.ko" "$tree/test/"
-    printf '%q\n' "DRIVER=$driver" "TERMINAL=/dev/ttyS$first_line" "CAPTURES=/dev/ttyS$((first_line + 1))" "$@" >"$tree/test/config"
+    printf '%q\n' "DRIVER=$driver" "TERMINAL=/dev/$terminal" "CAPTURES=/dev/$captures" "$@" >"$tree/test/config"
     ln -s test/init "$tree/init"
     { cat "${images[@]}"; (cd "$tree" && find . -print0 | cpio --null --create --format=newc --quiet); } >"$file"
     rm -rf "$tree"
@@ -69,11 +71,18 @@ make_initrd() {
 # clock=instructions one processor, whose clock counts its instructions: measurements can be repeated. Otherwise the
 # number in the variable processors, or two.
 processors() {
+    local machine
+    case $ARCH in
     # The cores of Ampere's and AWS's servers, which know pages of 4, 16 and 64 KiB.
-    local machine='-machine virt,gic-version=3 -cpu neoverse-n1'
+    arm64) machine='-machine virt,gic-version=3 -cpu neoverse-n1' ;;
+    # An emulated processor cannot have these protections against speculation, nor does it need them.
+    ppc64el) machine='-machine pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off -cpu power9' ;;
+    # This machine has no serial lines.
+    s390x) machine='-machine s390-ccw-virtio -device virtio-serial' ;;
+    esac
     if [ "${clock:-}" = instructions ]; then
         # Without ERMS and FSRM: one instruction would copy or clear a byte, where hardware does dozens at a time.
-        [ "$ARCH" = arm64 ] || machine='-cpu max,-erms,-fsrm'
+        [ "$ARCH" != amd64 ] || machine='-cpu max,-erms,-fsrm'
         echo tcg -icount shift=1,sleep=off "$machine" -smp 1
     elif grep -qE '\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ] && [ "$ARCH" = amd64 ] && [ -z "${profiler:-}" ]; then
         echo kvm -cpu host -smp "${processors:-2}"
@@ -95,15 +104,15 @@ kernel_parameters="console=$console_device panic=-1 oops=panic mitigations=off n
 # its code.
 [ "$ARCH" != amd64 ] || kernel_parameters+=' no_timer_check noreplace-smp maxcpus=1'
 
-# Prints the arguments of a serial line beside the console, for a character device: stdio, null or file:PATH.
-serial_line() { # DEVICE NUMBER
-    local kind=${1%%:*} path=${1#*:}
-    if [ "$ARCH" = amd64 ]; then
-        printf '%s\n' -serial "$1"
-    else
-        [ "$kind" = "$path" ] && path= || path=,path=$path
-        printf '%s\n' -chardev "$kind,id=line$2$path" -device "pci-serial,chardev=line$2"
-    fi
+# Prints the arguments of a line beside the console, for a character device: stdio, null or file:PATH.
+line() { # DEVICE NUMBER
+    local kind=${1%%:*} path=${1#*:} device=pci-serial
+    case $ARCH in
+    amd64) printf '%s\n' -serial "$1"; return ;;
+    s390x) device=virtconsole ;;
+    esac
+    [ "$kind" = "$path" ] && path= || path=,path=$path
+    printf '%s\n' -chardev "$kind,id=line$2$path" -device "$device,chardev=line$2"
 }
 
 # boot INITRD CONSOLE_LOG TERMINAL CAPTURES [QEMU ARGUMENT...]: the kernel's console goes to the log; TERMINAL and
@@ -111,7 +120,7 @@ serial_line() { # DEVICE NUMBER
 boot() {
     local initrd=$1 console=$2 cpus lines kernel
     read -ra cpus < <(processors)
-    mapfile -t lines < <(serial_line "$3" 1; serial_line "$4" 2)
+    mapfile -t lines < <(line "$3" 1; line "$4" 2)
     shift 4
     kernel=$("$here/bootable" "$KROOT/boot/vmlinuz-$KVER")
     "$qemu" -accel "${cpus[@]}" -m 3G -nic none -display none -no-reboot \
