@@ -63,8 +63,9 @@ finish() {
 
 # Unpacks the Debian, which is made once and kept under build/vm/, and installs the driver and the test fabric.
 make_small_root() {
-    local packages base module
-    eval "$("$top/tests/vm/kernel" 6.1)"
+    local assignments packages base module
+    assignments=$("$top/tests/vm/kernel" 6.1)
+    eval "$assignments"
     "$top/scripts/build-for-vm" 6.1
     packages="dnsmasq-base,dracut-core,dracut-network,initramfs-tools,linux-image-$KVER,mokutil,network-manager,nfs-common,nfs-kernel-server,opensm,systemd-sysv,udev,zstd"
     base=$top/build/vm/small-root-$(sha256sum <<<"$packages" | cut -c1-12).tar

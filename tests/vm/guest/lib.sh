@@ -328,56 +328,6 @@ attribute() { on "$1" cat "/sys/class/net/$2/$3"; }                             
 file() { cat "/sys/class/net/$1/$2"; }                                            # INTERFACE FILE, outside of the hosts
 link_local() { on "$1" ip -6 -o addr show dev "$(interface_of "$1")" scope link | sed -nE 's,.* inet6 ([^/]+)/.*,\1,p'; }
 
-# Echo requests that a host sent and that the kernel has seen no reply to.
-unanswered() { # HOST
-    on "$1" nstat -asz IcmpOutEchos IcmpInEchoReps Icmp6OutEchos Icmp6InEchoReplies |
-        awk '/OutEchos/ { n += $2; found++ } /InEcho/ { n -= $2; found++ } END { print n + 0; exit found != 4 }'
-}
-no_more_unanswered() { [ "$(unanswered "$1")" -le "$2" ]; } # HOST COUNT
-none_was_lost() { # HOST COUNT
-    grep -q ' [1-9][0-9]* received, [0-9.]*% packet loss' /run/ping.out || return 1
-    wait_for 5 no_more_unanswered "$1" "$2"
-}
-# Pings without loss. After a first answer, ping itself waits for the last ones no longer than two round trips, and
-# counts as lost the packets that a path lookup delays or its socket has no space for: the kernel's counters decide
-# then.
-lossless() { # HOST ping arguments
-    local host=$1 before
-    before=$(unanswered "$host")
-    on "$host" ping -q "${@:2}" >/run/ping.out 2>&1 || true
-    grep -q ' 0% packet loss' /run/ping.out || none_was_lost "$host" "$before" || { sed 's/^/# /' /run/ping.out; return 1; }
-}
-ping_ok() { lossless "$1" -W 2 -c 3 -i 0.1 "${@:3}" "$2"; } # FROM ADDRESS [ping arguments]
-# The host's own stack refuses a packet that is longer than the MTU.
-too_long() { # FROM ADDRESS BYTES
-    # Another machine returns standard output alone.
-    ! on "$1" sh -c "ping -c 1 -W 1 -M do -s $3 $2 2>&1" >/run/ping.out || fail "$3 bytes were sent" || return 1
-    grep -q 'message too long' /run/ping.out || { sed 's/^/# /' /run/ping.out; return 1; }
-}
-# Path MTU that tracepath finds, whose output is in /run/tracepath.
-learned_pmtu() { # FROM ADDRESS
-    on "$1" timeout $((30 * patience)) tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
-}
-# Pings all nodes from host 1, which host 1's own stack answers too: host 2's statistics tell that they arrived.
-multicast_arrives() {
-    local before
-    before=$(statistic 2 multicast)
-    on 1 ping -q -c 3 -i 0.1 -W 10 ff02::1%ib0 >/dev/null
-    wait_for 5 eval "[ \$(statistic 2 multicast) -ge $((before + 3)) ]"
-}
-# Flood ping, as fast as answers come.
-flood() { lossless "$1" -f -c "$3" "${@:4}" "$2"; } # FROM ADDRESS COUNT [ping arguments]
-# Pings 500 times a second until stop_traffic, and leaves processor time to what is tested, as a flood would not.
-background_ping() { on "$1" ping -q -i 0.002 "${@:2}" >/dev/null 2>&1 & } # FROM ADDRESS [ping arguments]
-# Wait until a host has received 10 more echo requests, or COUNT, of background_ping; and 1000 more segments of TCP.
-pings_arrive() { arrive "$1" IcmpInEchos "${2:-10}"; } # HOST [COUNT]
-segments_arrive() { arrive "$1" TcpInSegs 1000; }      # HOST
-arrive() { # HOST COUNTER COUNT
-    wait_for 30 counted "$1" "$2" $(($(stack_counter "$1" "$2") + $3)) || fail "$2 of host $1 does not grow"
-}
-counted() { [ "$(stack_counter "$1" "$2")" -ge "$3" ]; } # HOST COUNTER COUNT
-reaches() { on "$1" ping -q -W "$patience" -c 1 "$2" >/dev/null; }
-here_reaches() { ping -q -W "$patience" -c 1 "$1" >/dev/null; } # ADDRESS, outside of the hosts
 # Hosts 1 and 2 get all their addresses and carrier, in whatever state they were, and lose nothing between them.
 both_work() {
     on 1 ip addr replace fd00::1/64 dev ib0
@@ -389,6 +339,21 @@ both_work() {
     flood 1 10.0.0.2 200
 }
 
+# Traffic
+
+# shellcheck source=pings.sh
+. "$(dirname "${BASH_SOURCE[0]}")/pings.sh"
+
+# Path MTU that tracepath finds, whose output is in /run/tracepath.
+learned_pmtu() { # FROM ADDRESS
+    on "$1" timeout $((30 * patience)) tracepath -n -m 3 "$2" 2>&1 | tee /run/tracepath | sed -nE 's/.*pmtu ([0-9]+)$/\1/p' | tail -n 1
+}
+# Waits until a host's counter has grown by COUNT.
+arrive() { # HOST COUNTER COUNT
+    wait_for 30 counted "$1" "$2" $(($(stack_counter "$1" "$2") + $3)) || fail "$2 of host $1 does not grow"
+}
+counted() { [ "$(stack_counter "$1" "$2")" -ge "$3" ]; } # HOST COUNTER COUNT
+segments_arrive() { arrive "$1" TcpInSegs 1000; }        # HOST
 listens() { on "$1" ss -ltn | says "$2"; } # HOST [ADDRESS]:PORT
 is_served() { ss -ltn | says ":$1"; }      # PORT, outside of the hosts
 serve_iperf() { # HOST [iperf3's arguments]

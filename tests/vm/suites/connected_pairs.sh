@@ -10,9 +10,8 @@ MODE=connected
 # shellcheck source=/dev/null
 . ./connections.sh
 
-say_what_was_lost() {
+say_what_was_dropped() {
     local host
-    grep -L ' 0% packet loss' /run/pair.* | xargs grep -H transmitted | sed 's/^/# lost: /'
     for host in $(seq "$PORTS"); do
         on "$host" ethtool -S "$(interface_of "$host")" |
             awk -v host="$host" '/drop|fail|refus|lost/ && $2 > 0 { print "# host", host, $1, $2 }'
@@ -20,18 +19,20 @@ say_what_was_lost() {
 }
 # Pings from every host to every other, all at the same time, without loss.
 all_pairs() { # ping arguments
-    local from to pids=()
+    local from to hosts pids=()
     own_answers_only
-    for from in $(seq "$PORTS"); do
-        for to in $(seq "$PORTS"); do
+    mapfile -t hosts < <(seq "$PORTS")
+    begin_pings "${hosts[@]}"
+    for from in "${hosts[@]}"; do
+        for to in "${hosts[@]}"; do
             [ "$from" != "$to" ] || continue
             on "$from" ping -q -W 20 "$@" "10.0.0.$to" >"/run/pair.$from.$to" 2>&1 &
             pids+=($!)
         done
     done
-    wait "${pids[@]}"
-    [ "$(grep -l ' 0% packet loss' /run/pair.* | wc -l)" = $((PORTS * (PORTS - 1))) ] || {
-        say_what_was_lost
+    wait "${pids[@]}" || true
+    none_was_lost /run/pair.* || {
+        say_what_was_dropped
         return 1
     }
 }

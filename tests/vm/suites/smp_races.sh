@@ -14,33 +14,17 @@ before_each() {
     write /sys/module/kcsan/parameters/udelay_interrupt 100
 }
 
-# Tells where a packet was lost.
-show_counters() {
-    local host
-    for host in 1 2; do
-        on $host nstat -asz IcmpInEchos IcmpOutEchoReps IcmpOutErrors IcmpOutEchos IcmpInEchoReps IpOutDiscards IpReasmFails |
-            awk -v host=$host '!/^#/ { print "# host", host, $1, $2 }'
-    done
-}
-# Echo requests without a reply, but for replies that the kernel's socket had no space for (icmp_push_reply()): the
-# driver was not given those.
-lost() { echo $(($(unanswered 1) - $(stack_counter 2 IcmpOutErrors))); }
-no_more_lost() { [ "$(lost)" -le "$1" ]; } # COUNT
-# By ping's own count or the kernel's counters (lib.sh, lossless).
-all_were_answered() { # COUNT OF EACH, LOST BEFORE
-    [ "$(grep -l "^$1 packets transmitted" /run/flood.? | wc -l)" = 2 ] || return 1
-    [ "$(grep -l ' 0% packet loss' /run/flood.? | wc -l)" = 2 ] || wait_for 5 no_more_lost "$2"
-}
 # Pings without loss.
 ping_from_both() { # COUNT ping's arguments
-    local cpu pids=() before
-    before=$(lost)
+    local cpu pids=()
+    begin_pings 1
     for cpu in 0 1; do
         on 1 taskset -c $cpu ping -q -c "$1" "${@:2}" 10.0.0.2 >/run/flood.$cpu 2>&1 &
         pids+=($!)
     done
     wait "${pids[@]}" || true
-    all_were_answered "$1" "$before" || { sed 's/^/# /' /run/flood.?; show_counters; return 1; }
+    none_was_lost /run/flood.[01] || return 1
+    [ "$(grep -l "^$1 packets transmitted" /run/flood.[01] | wc -l)" = 2 ] || fail "a ping ended early"
 }
 while_both_send() { # COMMAND...
     ping_from_both 2000 -f &
