@@ -108,9 +108,8 @@ test-vm: vm-modules ## the VM suites; KERNEL=5.10|6.1|6.12|7|trixie|debug|debug-
 	tests/vm/run $(vm-args)
 
 program-suites = $(basename $(notdir $(shell grep -l ^PACKAGES= tests/vm/suites/*.sh)))
-test-programs: TESTS := $(or $(TESTS),$(program-suites))
 test-programs: vm-modules ## VM suites of programs of clusters: netplan, Kea, keepalived, FRRouting, firewalld, ...; KERNEL, DRIVER, TESTS, JOBS as above
-	LOGS=programs-$(KERNEL)-$(DRIVER) tests/vm/run $(vm-args)
+	LOGS=programs-$(KERNEL)-$(DRIVER) tests/vm/run --kernel $(KERNEL) --driver $(DRIVER) --tests "$(or $(TESTS),$(program-suites))"
 
 # number, host with OpenSM, kernel here, kernel there, suite
 interop = env LOGS=interop-$(1) SM_HOST=$(2) MINUTES=$(MINUTES) SUITE_TIMEOUT=$$((900 + 60 * $(MINUTES))) tests/vm/run --kernel $(3) --driver ours --peer-kernel $(4) --peer-driver stock --tests $(5)
