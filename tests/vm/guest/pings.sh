@@ -3,11 +3,10 @@
 # Pings between hosts, and what became of them. Part of lib.sh.
 
 # Sums hosts' counters, as nstat shows them: those that match the first expression, less those that match the second
-# one. A host that a suite removed, or has outside of its namespace, has none.
+# one.
 difference() { # EXPRESSION EXPRESSION HOST...
     local host sum=0 one
     for host in "${@:3}"; do
-        at "$host" test -e "/run/netns/h$host" || continue
         one=$(on "$host" nstat -asz 'Icmp*Echo*' | awk -v plus="$1" -v minus="$2" '
             $1 ~ plus { n += $2; found++ } $1 ~ minus { n -= $2; found++ } END { print n + 0; exit found != 4 }') || return 1
         sum=$((sum + one))
@@ -18,10 +17,11 @@ difference() { # EXPRESSION EXPRESSION HOST...
 unanswered() { difference '^Icmp6?OutEchos$' '^Icmp6?InEchoRep(s|lies)$' "$@"; } # HOST...
 # Echo requests that hosts received and whose replies the kernel gave up before the driver had them. ICMP's socket, of
 # which a processor has one for all hosts, has space for two replies of 64 KiB (IcmpOutErrors). It is not waited for
-# (icmp_xmit_lock()): in PREEMPT_RT from 6.18 on, a task that interrupts its owner gives up, and counts nothing.
+# (icmp_xmit_lock()): in PREEMPT_RT from 6.18 on, a task that interrupts its owner gives up, and counts nothing. Hosts
+# that a suite removed, or has outside of their namespaces, do not count.
 given_up() {
-    local hosts
-    mapfile -t hosts < <(seq "$PORTS")
+    local host hosts=()
+    for host in $(seq "$PORTS"); do ! at "$host" test -e "/run/netns/h$host" || hosts+=("$host"); done
     difference '^Icmp6?InEchos$' '^Icmp6?OutEchoRep(s|lies)$' "${hosts[@]}"
 }
 # Echo requests of hosts that the driver lost, or the replies to them.
