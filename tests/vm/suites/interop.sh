@@ -59,14 +59,7 @@ hears() {
 }
 test_multicast_both_ways() { both_ways hears; }
 
-test_broadcast_both_ways() {
-    answers() {
-        on "$2" sysctl -qw net.ipv4.icmp_echo_ignore_broadcasts=0
-        on "$1" ping -q -b -c 3 -i 0.2 -W 10 10.0.0.255 >/run/ping.out 2>/dev/null
-        grep -q ' 0% packet loss' /run/ping.out
-    }
-    both_ways answers
-}
+test_broadcast_both_ways() { both_ways pings_broadcast; }
 
 # Uses create_child: in the in-tree driver only such children have a mode.
 add_child() { # HOST
@@ -96,7 +89,7 @@ test_connected_mode() {
     [ "$(mtu 1) $(mtu 2)" = "65520 65520" ]
     wait_for 20 reaches 1 10.0.0.2
     both_ways pings
-    # One at a time (-A): the socket by which the kernel answers has space for two such packets.
+    # One at a time (-A): ICMP's socket has space for two such replies (pings.sh).
     lossless 1 -A -c 200 -s 60000 10.0.0.2
     lossless 2 -A -c 200 -s 60000 10.0.0.1
     both_ways streams

@@ -59,8 +59,8 @@ test_connected_traffic_from_both_processors_loses_nothing() {
     MODE=connected set_modes
     both_work
     ping_from_both 2000 -f
-    # The kernel's socket that answers pings holds 260 KiB (icmp_sk_init()), until they are sent: at most three wait for
-    # an answer, where a flood sends 100 in a second without any.
+    # ICMP's socket has space for a few such replies (pings.sh): at most three wait for an answer, where a flood sends
+    # 100 in a second without any.
     ping_from_both 200 -A -l 3 -s 20000
     iperf 1 2 -n 40M -P 4 --bidir
     MODE=datagram set_modes
