@@ -25,37 +25,36 @@ given_up() {
     for host in $(seq "$PORTS"); do ! at "$host" test -e "/run/netns/h$host" || hosts+=("$host"); done
     difference '^Icmp6?InEchos$' '^Icmp6?OutEchoRep(s|lies)$' "${hosts[@]}"
 }
-# Echo requests that these hosts sent and that were lost on the way, or whose replies were.
-lost() { # HOST...
-    local requests replies
-    requests=$(unanswered "$@") && replies=$(given_up) && echo $((requests - replies))
-}
 
 # Whether pings lose nothing: begin_pings HOST..., then pings of these hosts, at once or in turn, whose output is in
 # FILES, then none_was_lost FILE... Other pings meanwhile, and those to broadcast addresses, which most hosts ignore,
 # would be counted too.
 begin_pings() {
     ping_senders=("$@")
-    lost_before=$(lost "$@") && given_up_before=$(given_up)
+    unanswered_before=$(unanswered "$@") && given_up_before=$(given_up)
 }
-no_more_are_lost() { local now; now=$(lost "${ping_senders[@]}") && [ "$now" -le "$lost_before" ]; }
+# Counts since begin_pings: replies that were given up, and other requests without a reply, which were lost.
+count_pings() {
+    local requests replies
+    requests=$(unanswered "${ping_senders[@]}") && replies=$(given_up) && pings_given_up=$((replies - given_up_before)) &&
+        pings_lost=$((requests - unanswered_before - pings_given_up))
+}
+no_more_are_lost() { count_pings && [ "$pings_lost" -le 0 ]; }
 # After a first answer, ping itself waits for the last ones no longer than two round trips, and counts as lost the
 # packets that a path lookup delays or its socket has no space for: the kernel's counters decide then. Each ping command
 # must have had an answer, and at most a tenth of the requests, rounded down, may have been given up.
 none_was_lost() {
-    local losing given_up given_up_now sent
+    local losing sent
     [ "$(grep -l ' 0% packet loss' "$@" | wc -l)" != $# ] || return 0
     if [ "$(grep -l ' [1-9][0-9]* received, [0-9.]*% packet loss' "$@" | wc -l)" = $# ] &&
         wait_for 5 no_more_are_lost; then
-        given_up_now=$(given_up) || return 1
         sent=$(awk '/ packets transmitted/ { n += $1 } END { print n }' "$@")
-        given_up=$((given_up_now - given_up_before))
-        [ $given_up = 0 ] || echo "# replies that the kernel gave up: $given_up"
-        [ $given_up -gt $((sent / 10)) ] || return 0
+        [ "$pings_given_up" = 0 ] || echo "# replies that the kernel gave up: $pings_given_up"
+        [ "$pings_given_up" -gt $((sent / 10)) ] || return 0
     fi
     mapfile -t losing < <(grep -L ' 0% packet loss' "$@" || true)
     grep -H . "${losing[@]}" /dev/null | sed 's/^/# /'
-    echo "# lost: $(lost "${ping_senders[@]}"), $lost_before before; replies given up: $(given_up), $given_up_before before"
+    count_pings && echo "# lost: $pings_lost, replies given up: $pings_given_up"
     return 1
 }
 # Pings without loss.
