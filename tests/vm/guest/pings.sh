@@ -54,7 +54,7 @@ none_was_lost() {
     fi
     mapfile -t losing < <(grep -L ' 0% packet loss' "$@" || true)
     grep -H . "${losing[@]}" /dev/null | sed 's/^/# /'
-    count_pings && echo "# lost: $pings_lost, replies given up: $pings_given_up"
+    ! count_pings || echo "# lost: $pings_lost, replies given up: $pings_given_up"
     return 1
 }
 # Pings without loss.
