@@ -167,7 +167,7 @@ vm-modules: # both modules for the VM's kernel, in build/modules/
 test-install: deb ## packages and DKMS in a Debian in a VM, the RPMs, root on NFS over ib0, Secure Boot; TESTS="run test-..."
 	@scripts/sum-tests $(addprefix tests/install/,$(or $(TESTS),run test-kmod-rpm test-nfs-root test-secure-boot))
 
-lint: ## formatting, clang-tidy, thread-safety, sparse, shellcheck and the project's own rules
+lint: ## formatting, clang-tidy, sparse, shellcheck, the project's own rules; FAST=1: without the two slow ones
 	@scripts/lint
 
 clean: ## remove build results, except the caches in build/
