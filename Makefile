@@ -16,7 +16,7 @@ version  := $(shell scripts/version)
 # The place of DKMS's sources, and those that it needs.
 dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
-              $(addprefix scripts/,check-tools cxx-module.mk dkms find-cxx find-ofed ipoib-report version)
+              $(addprefix scripts/,check-tools cxx-module.mk dkms dkms-autoinstall.sh find-cxx find-ofed ipoib-report version)
 # The packages' documentation, with all that it links to.
 doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation monitoring soft_ib/README.md $(wildcard tests/*/README.md)
 # files, directory
@@ -145,7 +145,7 @@ test-matrix: ## the VM suites on Debian's newest 7, 6.12 and 6.1, with and witho
 	@KERNEL="$(matrix-kernel)" scripts/sum-tests $(if $(matrix-chosen),,"$(MAKE) --no-print-directory test-threads ARCH=arm64") \
 	    "env MAKE=$(MAKE) scripts/test-matrix"
 
-test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, with PREEMPT_RT, for ppc64el and s390x, for another ib_core, of the fabric's package, and by gcc 11
+test-builds: ## builds: for a kernel of each series, whose probes must answer as Documentation/kernels.md says, with PREEMPT_RT, for ppc64el and s390x, for another ib_core, of the fabric's package, by gcc 11, and with several versions of DKMS
 	@scripts/check-probes
 	@for arch in ppc64el s390x; do ARCH=$$arch scripts/build-for-vm 6.1 || exit 1; done
 	@FLAVOUR=rt scripts/build-for-vm 6.12
@@ -153,6 +153,7 @@ test-builds: ## builds: for a kernel of each series, whose probes must answer as
 	@tests/install/test-ofed
 	@tests/install/test-soft-ib
 	@tests/install/test-gcc-11
+	@tests/install/test-dkms-versions
 
 # Suites that use memory and locks most, on a kernel that checks both.
 test-debug: ## some VM suites on a kernel with KASAN, lockdep and kmemleak, which is built first, in 15 minutes
