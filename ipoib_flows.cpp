@@ -95,7 +95,9 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
         return;
     }
     PeerFlows* const flows = first.flows.get();
-    const bool moves = flows && flows->move.flows >> FlowTable::flow_of(shim_skb_get_hash(skb)) & 1;
+    // Before the packet is sent, which may free it.
+    const unsigned int flow = flows ? FlowTable::flow_of(shim_skb_get_hash(skb)) : 0;
+    const bool moves = flows && flows->move.flows >> flow & 1;
     if (moves && flows->move.to == queue.index()) {
         hold(*connection, *flows, skb, queue);
         return;
@@ -103,7 +105,7 @@ void FlowBalancer::send_locked(ActiveConnection& first, sk_buff* skb, TxQueue& q
     send_over(*connection, skb, queue, shim_netdev_xmit_more());
     // The stack had queued it before it knew of the move; or place() changed the flow's queue at the same time.
     if (moves) {
-        flows->table.set_queue(FlowTable::flow_of(shim_skb_get_hash(skb)), flows->move.to);
+        flows->table.set_queue(flow, flows->move.to);
         flows->quiet_since = shim_jiffies();
         flows->last_sent = connection->sent.load_relaxed();
     }

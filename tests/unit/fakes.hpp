@@ -75,6 +75,8 @@ struct sk_buff {
     bool wants_checksum = false, verified = false, orphaned = false;
     // The pages belong to user space.
     bool lent = false;
+    // Given to the HCA, whose completion may free it at any time.
+    bool posted = false;
 };
 
 struct page {

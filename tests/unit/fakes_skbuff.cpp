@@ -49,13 +49,20 @@ void free_skb(sk_buff* skb)
     delete skb;
 }
 
-unsigned char* shim_skb_data(const sk_buff* skb) { return const_cast<unsigned char*>(skb->bytes.data()) + skb->start; }
+static void still_the_drivers(const sk_buff* skb) { EXPECT_FALSE(skb->posted) << "read after it was posted"; }
+unsigned char* shim_skb_data(const sk_buff* skb)
+{
+    still_the_drivers(skb);
+    return const_cast<unsigned char*>(skb->bytes.data()) + skb->start;
+}
 unsigned int shim_skb_headlen(const sk_buff* skb)
 {
+    still_the_drivers(skb);
     return static_cast<unsigned int>(skb->bytes.size() - skb->start - skb->paged);
 }
 unsigned int shim_skb_len(const sk_buff* skb)
 {
+    still_the_drivers(skb);
     return std::accumulate(skb->frags.begin(), skb->frags.end(),
                            static_cast<unsigned int>(skb->bytes.size() - skb->start),
                            [](unsigned int sum, auto& frag) { return sum + static_cast<unsigned int>(frag.size()); });
@@ -175,7 +182,11 @@ bool shim_dev_direct_xmit(sk_buff* skb, unsigned int queue)
     return !stopped;
 }
 unsigned int shim_skb_get_queue_mapping(const sk_buff* skb) { return skb->tx_queue; }
-std::uint32_t shim_skb_get_hash(sk_buff* skb) { return skb->hash; }
+std::uint32_t shim_skb_get_hash(sk_buff* skb)
+{
+    still_the_drivers(skb);
+    return skb->hash;
+}
 void shim_skb_orphan(sk_buff* skb) { skb->orphaned = true; }
 int shim_skb_orphan_frags(sk_buff* skb)
 {

@@ -350,6 +350,13 @@ void shim_ib_detach_mcast(ib_qp* qp, const shim_gid* mgid, std::uint16_t mlid)
     may_sleep();
     EXPECT_EQ(qp->attached.erase({text(mgid, 16), mlid}), 1U) << "detached, but never attached";
 }
+// The packet that an element begins in becomes the HCA's; one that is sent in segments does with its last.
+static void mark_posted(const std::uint8_t* data)
+{
+    for (sk_buff* const skb : world->skbs)
+        if (skb->segment_bytes == 0 && data >= skb->bytes.data() && data < skb->bytes.data() + skb->bytes.size())
+            skb->posted = true;
+}
 int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused)
 {
     ++world->doorbells;
@@ -371,6 +378,8 @@ int shim_helper_post_send(ib_qp* qp, shim_send_wr* first, shim_send_wr** refused
             sent.bytes.insert(sent.bytes.end(), from, from + wr->sges[i].length);
             sent.addresses.push_back(wr->sges[i].address);
         }
+        if (wr->count)
+            mark_posted(reinterpret_cast<const std::uint8_t*>(wr->sges[0].address));
         if (qp->state == "error") {
             if (!world->mute)
                 qp->send_cq->push({wr->id, flushed, 0, 0, 0, false, qp});

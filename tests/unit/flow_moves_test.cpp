@@ -57,6 +57,20 @@ TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_sends_of_the_former_c
     complete_all();
 }
 
+// A packet is its queue's once it was given to it, and a dropped one is freed.
+TEST_F(FlowBalancerTest, packet_of_a_moving_flow_is_dropped_by_the_former_queue)
+{
+    const unsigned int flow = begin_move();
+    world.fail_mapping = 1;
+    world.transmit_on(world.moves[0].from, packet(flow, 100));
+    EXPECT_TRUE(first_->outstanding.empty());
+    world.transmit(packet(flow, 101));
+    run_for(20);
+    ASSERT_EQ(second_->outstanding.size(), 1U);
+    EXPECT_EQ(second_->outstanding[0].bytes.size(), 4U + 101);
+    complete_all();
+}
+
 TEST_F(FlowBalancerTest, packets_of_a_moving_flow_wait_for_the_backlog_of_the_former_queue)
 {
     backlog(300);
