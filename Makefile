@@ -18,7 +18,7 @@ dkms-dir := $(DESTDIR)/usr/src/ib_ipoib-$(version)
 dkms-files := dkms.conf Kbuild Makefile LICENSE include shim $(wildcard ipoib_*.cpp) \
               $(addprefix scripts/,check-tools cxx-module.mk dkms dkms-autoinstall.sh find-cxx find-ofed ipoib-report version)
 # The packages' documentation, with all that it links to.
-doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation monitoring soft_ib/README.md $(wildcard tests/*/README.md)
+doc-files := README.md CHANGELOG.md CONTRIBUTING.md Documentation monitoring soft_ib/README.md soft_ib/ci.md $(wildcard tests/*/README.md)
 # files, directory
 copy      = mkdir -p $(2) && tar -c --exclude='*.o' --exclude='*.dbg' --exclude='.*' --exclude=generated $(1) | tar -x --no-same-owner -C $(2)
 # A compiler that the command line names, as DKMS does for a kernel built with clang: CC=clang or LLVM=1.
