@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "quiet.hpp"
+#include <algorithm>
 
 #include <utility>
 #include <vector>
@@ -178,6 +179,13 @@ void check_reconnection()
         for (const auto& [_, qp] : ca->qps) {
             ib_qp* const passive = qp->connected ? qp->peer() : nullptr;
             if (!passive || qp->state != ib_qp::State::rts || qp->context)
+                continue;
+            // One of several connections to a peer is not replaced.
+            const auto to_the_same = [&](const auto& other) {
+                const ib_qp* const peer = other.second->connected ? other.second->peer() : nullptr;
+                return peer && peer->ca == passive->ca && !other.second->context;
+            };
+            if (std::ranges::count_if(ca->qps, to_the_same) > 1)
                 continue;
             // The sender finds the connection gone with the next packet.
             world->cm.stale_next = ca->node;
