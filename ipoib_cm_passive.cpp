@@ -415,17 +415,18 @@ void PassiveConnections::perform(PassiveConnection& connection, PassiveLife::Act
     }
 }
 
-// Stops the poll to destroy a queue pair whose drain did not complete: the poll may be handling a completion of it, and
-// the completion queue may contain one, which HCAs in software do not remove. Completions of other queue pairs can't be
-// told apart, so the completion queue may never be found empty.
-void PassiveConnections::pause_polls(RxQueue& queue)
+// Destroys a queue pair whose drain did not complete, with the poll stopped, which may be handling a completion of it.
+// The completion queue may contain one too, which HCAs in software do not remove. Completions of other queue pairs
+// can't be told apart, so the completion queue may never be found empty.
+void PassiveConnections::destroy_undrained(PassiveConnection& connection)
 {
-    for (unsigned int tries = 1;; ++tries) {
-        queue.napi().disable();
+    RxQueue& queue = connection.queue;
+    for (unsigned int tries = 1; connection.qp; ++tries) {
+        if (tries > 1)
+            shim_msleep(1);
+        const RxQueue::PollPause pause(queue.napi());
         if (tries == max_pauses || !shim_ib_req_notify_cq(queue.cq()))
-            return;
-        queue.napi().start();
-        shim_msleep(1);
+            connection.qp.reset();
     }
 }
 
@@ -441,11 +442,10 @@ void PassiveConnections::destroy(PassiveConnection& connection)
         --connection.queue.connections;
     }
     connection.id.reset();
-    if (!drained)
-        pause_polls(connection.queue);
-    connection.qp.reset();
-    if (!drained)
-        connection.queue.napi().start();
+    if (drained)
+        connection.qp.reset();
+    else
+        destroy_undrained(connection);
     kernel::Owned<PassiveConnection>(&connection).reset();
 }
 

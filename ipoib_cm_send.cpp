@@ -206,7 +206,7 @@ void RcSendPool::reclaim(ActiveConnection& connection)
 {
     if (connection.outstanding() == 0)
         return;
-    queue_.napi().disable();
+    const TxQueue::PollPause pause(queue_.napi());
     kernel::transmit_poll.assume_excluded();
     // The connection was unpublished a grace period ago.
     kernel::transmit_lock.assume_excluded();
@@ -216,7 +216,6 @@ void RcSendPool::reclaim(ActiveConnection& connection)
     // Completed slots may be in use by other connections.
     if (connection.outstanding() != 0)
         finish(connection, connection.last_slot, 0);
-    queue_.napi().start();
 }
 
 } // namespace ipoib

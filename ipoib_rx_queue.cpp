@@ -52,7 +52,7 @@ kernel::Status RxQueue::moderate(Moderation wanted)
 
 void RxQueue::stop()
 {
-    napi_.disable();
+    napi_.stop();
     shim_dim_cancel(dim_.get());
 }
 

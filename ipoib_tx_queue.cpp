@@ -62,7 +62,7 @@ void TxQueue::start()
 void TxQueue::stop()
 {
     watch_.cancel();
-    napi_.disable();
+    napi_.stop();
     // A poll may still run behind napi_complete_done(), and queue the items.
     shim_synchronize_net();
     reap_.cancel();

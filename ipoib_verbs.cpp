@@ -135,7 +135,10 @@ void UdQueues::destroy()
 
 kernel::Status UdQueues::replace(RingSizes sizes)
 {
-    destroy();
+    {
+        const RxQueue::PollPause pause(interface_.rx[0].napi());
+        destroy();
+    }
     sizes_ = sizes;
     if (kernel::Status status = create(); !status.ok()) {
         destroy();
@@ -180,6 +183,7 @@ kernel::Status UdQueues::open()
         TRY(replace(sizes_));
     if (kernel::Status status = move_to_rts(); !status.ok()) {
         log_warning(interface_.dev(), "failed to put the queue pair into service, error %d", status.code());
+        const RxQueue::PollPause pause(interface_.rx[0].napi());
         empty();
         return status;
     }
@@ -218,8 +222,11 @@ void UdQueues::close()
     // The poll has ended: nothing queues the item any more, or wakes the queue.
     recover_.cancel();
     shim_netif_tx_disable(interface_.dev());
-    empty();
-    interface_.rx[0].srq.stop();
+    {
+        const RxQueue::PollPause pause(interface_.rx[0].napi());
+        empty();
+        interface_.rx[0].srq.stop();
+    }
     for (unsigned int i = 1; i < SHIM_MAX_TX_QUEUES; ++i)
         qps_[i].reset();
     interface_.further_queues.destroy();

@@ -99,15 +99,31 @@ static inline void netdev_unlock_ops(struct net_device *dev) {}
 #define IBK_RDMA_NETDEV_OPA IB_DEVICE_RDMA_NETDEV_OPA
 #endif
 
+/* Changes of NAPI contexts, under the netdev's own lock. */
+#ifdef SHIM_HAVE_NAPI_LOCKED
+#define SHIM_NAPI_LOCK(dev) netdev_lock_ops_to_full(dev)
+#define SHIM_NAPI_UNLOCK(dev) netdev_unlock_full_to_ops(dev)
+#define SHIM_NAPI_ENABLE(napi) napi_enable_locked(napi)
+#define SHIM_NAPI_DISABLE(napi) napi_disable_locked(napi)
+#define SHIM_NAPI_DEL(napi) netif_napi_del_locked(napi)
+#else
+#define SHIM_NAPI_LOCK(dev) ((void)(dev))
+#define SHIM_NAPI_UNLOCK(dev) ((void)(dev))
+#define SHIM_NAPI_ENABLE(napi) napi_enable(napi)
+#define SHIM_NAPI_DISABLE(napi) napi_disable(napi)
+#define SHIM_NAPI_DEL(napi) netif_napi_del(napi)
+#endif
+
 /* A NAPI of the usual weight; one that only transmits is not for busy polling. */
-#ifdef SHIM_HAVE_NAPI_WITHOUT_WEIGHT
+#if defined(SHIM_HAVE_NAPI_LOCKED)
+#define SHIM_NAPI_ADD(dev, napi, poll) netif_napi_add_locked(dev, napi, poll)
+#elif defined(SHIM_HAVE_NAPI_WITHOUT_WEIGHT)
 #define SHIM_NAPI_ADD(dev, napi, poll) netif_napi_add(dev, napi, poll)
-#define SHIM_NAPI_ADD_TX(dev, napi, poll) netif_napi_add_tx(dev, napi, poll)
 #else
 #define SHIM_NAPI_ADD(dev, napi, poll) netif_napi_add(dev, napi, poll, NAPI_POLL_WEIGHT)
+#endif
 #define SHIM_NAPI_ADD_TX(dev, napi, poll)                                                                              \
 	(set_bit(NAPI_STATE_NO_BUSY_POLL, &(napi)->state), SHIM_NAPI_ADD(dev, napi, poll))
-#endif
 
 /* A receive queue's NAPI context. */
 #ifdef SHIM_HAVE_NETIF_QUEUE_SET_NAPI

@@ -29,15 +29,17 @@ SHIM void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi,
 	SHIM_NAPI_ADD_TX(dev, &napi->napi, napi_poll);
 }
 
-SHIM void shim_netif_napi_del(struct shim_napi *napi) { netif_napi_del(&napi->napi); }
+SHIM void shim_napi_lock(struct net_device *dev) { SHIM_NAPI_LOCK(dev); }
+SHIM void shim_napi_unlock(struct net_device *dev) { SHIM_NAPI_UNLOCK(dev); }
+SHIM void shim_netif_napi_del(struct shim_napi *napi) { SHIM_NAPI_DEL(&napi->napi); }
 
 SHIM void shim_netif_queue_set_napi(struct net_device *dev, unsigned int queue, struct shim_napi *napi)
 {
 	SHIM_QUEUE_SET_NAPI(dev, queue, napi ? &napi->napi : NULL);
 }
 
-SHIM void shim_napi_enable(struct shim_napi *napi) { napi_enable(&napi->napi); }
-SHIM void shim_napi_disable(struct shim_napi *napi) { napi_disable(&napi->napi); }
+SHIM void shim_napi_enable(struct shim_napi *napi) { SHIM_NAPI_ENABLE(&napi->napi); }
+SHIM void shim_napi_disable(struct shim_napi *napi) { SHIM_NAPI_DISABLE(&napi->napi); }
 SHIM void shim_napi_schedule(struct shim_napi *napi) { napi_schedule(&napi->napi); }
 SHIM bool shim_napi_complete_done(struct shim_napi *napi, int done) { return napi_complete_done(&napi->napi, done); }
 SHIM bool shim_napi_holds_packets(const struct shim_napi *napi) { return SHIM_NAPI_HOLDS(&napi->napi); }

@@ -134,7 +134,7 @@ private:
     void destroy(PassiveConnection& connection) TA_EXCLUDES(path_lock);
     // Ends connections of one peer that uses a new one, if there are too many. Returns false if there is no such peer.
     bool check_proven() TA_EXCLUDES(path_lock);
-    void pause_polls(RxQueue& queue);
+    void destroy_undrained(PassiveConnection& connection);
     PassiveConnection* next_due(PassiveLife::Action& action) TA_EXCLUDES(path_lock);
     void perform(PassiveConnection& connection, PassiveLife::Action action) TA_EXCLUDES(path_lock);
 

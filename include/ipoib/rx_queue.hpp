@@ -64,6 +64,7 @@ public:
     bool adaptive() const { return adaptive_.load_relaxed(); }
     int poll(int budget) TA_REQUIRES(kernel::receive_poll);
     kernel::Napi<&RxQueue::poll>& napi() { return napi_; }
+    using PollPause = kernel::Napi<&RxQueue::poll>::Pause;
 
     // Allocates an empty packet with space for `bytes` bytes from the link header on. nullptr: no memory.
     sk_buff* allocate(unsigned int bytes) TA_REQUIRES(kernel::receive_poll);

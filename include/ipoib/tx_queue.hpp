@@ -106,6 +106,7 @@ public:
     // Handles all completions that the completion queue has now.
     void complete_all() TA_REQUIRES(kernel::transmit_poll);
     kernel::Napi<&TxQueue::poll>& napi() { return napi_; }
+    using PollPause = kernel::Napi<&TxQueue::poll>::Pause;
 
     UdSendRing ring;
     RcSendPool pool;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-// A NAPI context. Its poll is a member function of the object that contains it.
+// A NAPI context. Its poll is a member function of the object that contains it. The kernel may wait for a context that
+// is disabled while it holds the lock of the netdev's contexts, so none is disabled but under that lock.
 #pragma once
 
 #include <kernel/opaque.hpp>
+#include <kernel/published.hpp>
 #include <kernel/thread_safety.hpp>
 #include <shim/napi.h>
 #include <shim/sync.h>
@@ -10,6 +12,18 @@
 namespace kernel {
 
 enum class Direction { receive, transmit };
+
+// The lock of a netdev's NAPI contexts. CONTEXT: process, may sleep.
+class NapiGuard {
+public:
+    explicit NapiGuard(net_device* dev) : dev_(dev) { shim_napi_lock(dev); }
+    ~NapiGuard() { shim_napi_unlock(dev_); }
+    NapiGuard(const NapiGuard&) = delete;
+    NapiGuard& operator=(const NapiGuard&) = delete;
+
+private:
+    net_device* dev_;
+};
 
 template <auto Poll>
 class Napi;
@@ -22,21 +36,53 @@ public:
     Napi(const Napi&) = delete;
     Napi& operator=(const Napi&) = delete;
 
-    // add(): before start(). remove(): after disable(). CONTEXT: process.
+    // Adds it to the netdev, or removes it: before start(), after stop(). CONTEXT: process, may sleep.
     void add(net_device* dev, Owner& owner, Direction direction)
     {
+        dev_ = dev;
+        owner_ = &owner;
+        const NapiGuard guard(dev);
         if (direction == Direction::transmit)
-            shim_netif_napi_add_tx(dev, native(), poll, &owner);
+            shim_netif_napi_add_tx(dev, native(), poll, this);
         else
-            shim_netif_napi_add(dev, native(), poll, &owner);
+            shim_netif_napi_add(dev, native(), poll, this);
+        shim_napi_enable(native());
     }
-    void remove() { shim_netif_napi_del(native()); }
-    // Enables it and polls once: an event may have been lost before. CONTEXT: process.
+    void remove()
+    {
+        const NapiGuard guard(dev_);
+        shim_napi_disable(native());
+        shim_netif_napi_del(native());
+    }
+    // Lets it poll, and polls once: an event may have been lost before. CONTEXT: process.
     void start()
     {
-        shim_napi_enable(native());
+        started_.store(true);
         poll_now();
     }
+    // Waits for the poll to end; later events do nothing. CONTEXT: process, may sleep.
+    void stop()
+    {
+        const Pause pause(*this);
+        started_.store(false);
+    }
+    // Stops the poll while it exists, for example to destroy its page pool. CONTEXT: process, may sleep; between add()
+    // and remove().
+    class Pause {
+    public:
+        explicit Pause(Napi& napi) : napi_(napi), guard_(napi.dev_) { shim_napi_disable(napi_.native()); }
+        ~Pause()
+        {
+            shim_napi_enable(napi_.native());
+            napi_.poll_now();
+        }
+        Pause(const Pause&) = delete;
+        Pause& operator=(const Pause&) = delete;
+
+    private:
+        Napi& napi_;
+        const NapiGuard guard_;
+    };
     // CONTEXT: process.
     void poll_now()
     {
@@ -45,8 +91,6 @@ public:
         schedule();
         shim_local_bh_enable();
     }
-    // CONTEXT: process, may sleep.
-    void disable() { shim_napi_disable(native()); }
     // CONTEXT: any.
     void schedule() { shim_napi_schedule(native()); }
     // Returns false if it is polled again at once.
@@ -65,7 +109,18 @@ public:
 
 private:
     // The kernel calls it in the context that Poll requires.
-    TA_UNCHECKED static int poll(void* owner, int budget) { return (static_cast<Owner*>(owner)->*Poll)(budget); }
+    TA_UNCHECKED static int poll(void* context, int budget)
+    {
+        auto& napi = *static_cast<Napi*>(context);
+        if (napi.started_.load()) [[likely]]
+            return (napi.owner_->*Poll)(budget);
+        if (budget > 0)
+            (void)napi.complete(0);
+        return 0;
+    }
+    net_device* dev_ = nullptr;
+    Owner* owner_ = nullptr;
+    Published<bool> started_{false};
     Opaque<shim_napi> storage_{};
 };
 

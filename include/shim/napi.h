@@ -9,20 +9,27 @@ struct shim_napi;
 struct sk_buff;
 
 /*
+ * Locks the netdev's contexts by its own lock (netdev_lock()), unless the core holds that for the netdev's operations;
+ * does nothing before 6.16. Held while contexts are added, enabled, disabled and removed: since 6.17 the kernel waits
+ * under it for a disabled context if `threaded` is switched off. CONTEXT: process, may sleep.
+ */
+void shim_napi_lock(struct net_device *dev);
+void shim_napi_unlock(struct net_device *dev);
+/*
  * Adds a context, for receiving or for transmit completions alone. poll(context, budget) returns the number of packets
- * handled; budget: there are more. The context is disabled. CONTEXT: process.
+ * handled; budget: there are more. The context is disabled. CONTEXT: process, shim_napi_lock().
  */
 void shim_netif_napi_add(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
 			 void *context);
 void shim_netif_napi_add_tx(struct net_device *dev, struct shim_napi *napi, int (*poll)(void *context, int budget),
 			    void *context);
-/* CONTEXT: process, may sleep; disabled. */
+/* CONTEXT: process, may sleep, shim_napi_lock(); disabled. */
 void shim_netif_napi_del(struct shim_napi *napi);
 /* Associates a receive queue of the netdev with a context, or with none (NULL), for netdev-genl. CONTEXT: RTNL. */
 void shim_netif_queue_set_napi(struct net_device *dev, unsigned int queue, struct shim_napi *napi);
-/* CONTEXT: process. */
+/* CONTEXT: process, shim_napi_lock(). */
 void shim_napi_enable(struct shim_napi *napi);
-/* Waits for the poll to end. CONTEXT: process, may sleep. */
+/* Waits for the poll to end. CONTEXT: process, may sleep, shim_napi_lock(). */
 void shim_napi_disable(struct shim_napi *napi);
 /* Schedules the poll. CONTEXT: any, hard interrupts included. */
 void shim_napi_schedule(struct shim_napi *napi);

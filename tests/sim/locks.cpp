@@ -36,8 +36,8 @@ constexpr std::uint32_t spin_magic = 0x5b14a11c, mutex_magic = 0x31d0e7a1, compl
 
 Lockdep::Lockdep()
 {
-    for (const char* name :
-         {"RTNL", "transmit lock", "address list lock", "CM handler", "SA callback", "event handlers", "client data"})
+    for (const char* name : {"RTNL", "transmit lock", "address list lock", "CM handler", "SA callback",
+                             "event handlers", "client data", "NAPI lock"})
         (void)index_of(name, name);
 }
 

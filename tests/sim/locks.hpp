@@ -15,7 +15,7 @@ namespace sim {
 class Lockdep {
 public:
     // Kinds of the simulator's own.
-    enum : unsigned { rtnl, transmit, addresses, cm_handler, sa_callback, events, client_data, first_free };
+    enum : unsigned { rtnl, transmit, addresses, cm_handler, sa_callback, events, client_data, napis, first_free };
 
     Lockdep();
     unsigned index_of(const void* lock_class, const char* name);

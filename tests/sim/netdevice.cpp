@@ -42,6 +42,10 @@ void need_rtnl(const char* what)
 {
     SIM_CHECK(world->rtnl.owner && world->rtnl.owner == world->scheduler.current(), "%s without RTNL", what);
 }
+void need_napi_lock(const net_device* dev)
+{
+    SIM_CHECK(dev->napi_lock_owner == world->scheduler.current(), "a NAPI context is changed without its lock");
+}
 
 void start_poll(shim_napi* napi);
 
@@ -93,8 +97,25 @@ bool sim::may_poll(const shim_napi* napi) { return !napi->disabling; }
 
 // NAPI
 
+void shim_napi_lock(net_device* dev)
+{
+    may_sleep("netdev_lock");
+    world->lockdep.acquire(Lockdep::napis, &dev->napi_lock_owner);
+    world->scheduler.wait(&dev->napi_lock_owner, "NAPI lock", [dev] { return !dev->napi_lock_owner; });
+    dev->napi_lock_owner = world->scheduler.current();
+}
+void shim_napi_unlock(net_device* dev)
+{
+    need_napi_lock(dev);
+    for (const shim_napi* napi : dev->napis)
+        SIM_CHECK(!napi->disabling, "the NAPI lock is released while a context is disabled");
+    dev->napi_lock_owner = nullptr;
+    world->lockdep.release(&dev->napi_lock_owner);
+    world->scheduler.wake(&dev->napi_lock_owner);
+}
 void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*function)(void*, int), void* context)
 {
+    need_napi_lock(dev);
     // Disabled at first.
     *napi = {napi_magic, function, context, dev, true, false, true, nullptr, nullptr, new std::vector<sk_buff*>};
     dev->napis.push_back(napi);
@@ -106,6 +127,7 @@ void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*function)(vo
 void shim_netif_napi_del(shim_napi* napi)
 {
     check(napi);
+    need_napi_lock(napi->dev);
     SIM_CHECK(napi->disabling && napi->scheduled && !napi->running, "a NAPI context is removed while enabled");
     std::erase(napi->dev->napis, napi);
     SIM_CHECK(!napi->dev->registered || std::ranges::count(napi->dev->queue_napis, napi) == 0,
@@ -126,6 +148,7 @@ void shim_netif_queue_set_napi(net_device* dev, unsigned int queue, shim_napi* n
 void shim_napi_enable(shim_napi* napi)
 {
     check(napi);
+    need_napi_lock(napi->dev);
     SIM_CHECK(napi->disabling && napi->scheduled, "a NAPI context is enabled twice");
     napi->scheduled = napi->disabling = napi->missed = false;
     world->scheduler.point();
@@ -134,6 +157,7 @@ void shim_napi_disable(shim_napi* napi)
 {
     may_sleep("napi_disable");
     check(napi);
+    need_napi_lock(napi->dev);
     SIM_CHECK(!napi->disabling, "a NAPI context is disabled twice");
     napi->disabling = true;
     world->scheduler.wait(napi, "a NAPI poll to end", [napi] { return !napi->scheduled; });

@@ -77,6 +77,7 @@ struct net_device {
     // Writers of the interface's files, lookups of rdma_cm, and children that hold the netdev.
     unsigned int holds = 0;
     std::vector<shim_napi*> napis;
+    sim::Fiber* napi_lock_owner = nullptr;
 
     // The stack may leave segmentation to the driver, up to this many segments of one packet.
     bool can_segment = false, segments = false;

@@ -50,5 +50,6 @@ struct shim_work {
 struct shim_napi {
     int (*poll)(void*, int);
     void* context;
+    net_device* dev;
     bool enabled;
 };

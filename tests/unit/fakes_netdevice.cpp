@@ -235,9 +235,23 @@ void shim_netdev_tx_reset_queue(net_device* dev, unsigned int queue)
 }
 bool shim_netdev_xmit_more() { return world->more; }
 unsigned int shim_tx_queue_idle_ms(const net_device*, unsigned int) { return 0; }
-void shim_netif_napi_add(net_device*, shim_napi* napi, int (*poll)(void*, int), void* context)
+void shim_napi_lock(net_device* dev)
 {
-    *napi = {poll, context, false};
+    may_sleep();
+    EXPECT_FALSE(dev->napis_locked) << "the netdev's lock is taken twice";
+    dev->napis_locked = true;
+}
+void shim_napi_unlock(net_device* dev)
+{
+    for (const shim_napi* napi : dev->contexts)
+        EXPECT_TRUE(napi->enabled) << "the kernel would wait for this context";
+    dev->napis_locked = false;
+}
+void shim_netif_napi_add(net_device* dev, shim_napi* napi, int (*poll)(void*, int), void* context)
+{
+    EXPECT_TRUE(dev->napis_locked);
+    *napi = {poll, context, dev, false};
+    EXPECT_TRUE(dev->contexts.insert(napi).second) << "a context is added twice";
 }
 void shim_netif_napi_add_tx(net_device* dev, shim_napi* napi, int (*poll)(void*, int), void* context)
 {
@@ -248,15 +262,22 @@ void shim_netif_queue_set_napi(net_device* dev, unsigned int queue, shim_napi* n
     EXPECT_TRUE(world->rtnl);
     dev->napis.at(queue) = napi;
 }
-void shim_netif_napi_del(shim_napi* napi) { EXPECT_FALSE(napi->enabled); }
+void shim_netif_napi_del(shim_napi* napi)
+{
+    EXPECT_TRUE(napi->dev->napis_locked);
+    EXPECT_FALSE(napi->enabled);
+    EXPECT_EQ(napi->dev->contexts.erase(napi), 1U) << "a context is removed twice";
+}
 void shim_napi_enable(shim_napi* napi)
 {
+    EXPECT_TRUE(napi->dev->napis_locked);
     napi->enabled = true;
     ++world->polls_enabled;
 }
 void shim_napi_disable(shim_napi* napi)
 {
     may_sleep();
+    EXPECT_TRUE(napi->dev->napis_locked);
     EXPECT_TRUE(napi->enabled) << "polling is disabled twice, which never returns";
     if (world->before_napi_disable)
         std::exchange(world->before_napi_disable, nullptr)();

@@ -262,7 +262,6 @@ TEST_F(InterfaceTest, open_fails_without_a_listener_for_connections)
         EXPECT_EQ(world.qp().state, "reset");
         EXPECT_TRUE(world.mappings.empty());
         EXPECT_TRUE(world.cm_ids.empty());
-        EXPECT_EQ(world.polls_enabled, 0U);
     }
     open();
 }

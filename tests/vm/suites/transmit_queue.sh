@@ -162,3 +162,19 @@ for _ in range(200):
     set_mode 2 datagram
     both_work
 }
+
+# From 6.17 on the kernel waits for a disabled context if its thread is to end, with the lock that enabling it takes.
+test_threaded_is_changed_while_the_interface_is_down() {
+    local writer
+    # With the in-tree driver the write does not end, and `ip` waits for the lock, with RTNL. The last test: it may hang.
+    may_end_the_vm 'task ip:[0-9]* blocked for more than' || return 77
+    set_threaded 0
+    on 1 ip link set ib0 down
+    set_threaded 1
+    set_threaded 0 &
+    writer=$!
+    sleep 1
+    bring_up 1
+    wait "$writer"
+    wait_for 20 both_work
+}
