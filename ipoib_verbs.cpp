@@ -135,10 +135,7 @@ void UdQueues::destroy()
 
 kernel::Status UdQueues::replace(RingSizes sizes)
 {
-    {
-        const RxQueue::PollPause pause(interface_.rx[0].napi());
-        destroy();
-    }
+    destroy();
     sizes_ = sizes;
     if (kernel::Status status = create(); !status.ok()) {
         destroy();

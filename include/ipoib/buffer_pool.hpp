@@ -27,7 +27,7 @@ public:
     void destroy() { pool_.reset(); }
     explicit operator bool() const { return static_cast<bool>(pool_); }
 
-    // Returns nullptr without memory. CONTEXT: process before the poll is enabled, or the poll.
+    // Returns nullptr without memory. CONTEXT: process before the poll is started, or the poll.
     std::byte* allocate()
     {
         return static_cast<std::byte*>(piece_bytes_ ? shim_helper_page_pool_alloc_frag(pool_.get(), piece_bytes_)

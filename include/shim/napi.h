@@ -9,9 +9,10 @@ struct shim_napi;
 struct sk_buff;
 
 /*
- * Locks the netdev's contexts by its own lock (netdev_lock()), unless the core holds that for the netdev's operations;
- * does nothing before 6.16. Held while contexts are added, enabled, disabled and removed: since 6.17 the kernel waits
- * under it for a disabled context if `threaded` is switched off. CONTEXT: process, may sleep.
+ * Locks the netdev's contexts by its own lock (netdev_lock()); does nothing before 6.16, nor for a netdev with an ops
+ * lock, around whose operations the core holds it. Held while contexts are added, enabled, disabled and removed:
+ * since 6.17 the kernel waits under it for a disabled context if `threaded` is switched off. CONTEXT: process, may
+ * sleep.
  */
 void shim_napi_lock(struct net_device *dev);
 void shim_napi_unlock(struct net_device *dev);

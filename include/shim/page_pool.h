@@ -20,7 +20,7 @@ struct page_pool *shim_page_pool_create(struct net_device *dev, struct shim_napi
  * disabled.
  */
 void shim_page_pool_destroy(struct page_pool *pool);
-/* Take a page, or a piece of bytes. NULL: no memory. CONTEXT: process before the NAPI poll is enabled, or that poll. */
+/* Take a page, or a piece of bytes. NULL: no memory. CONTEXT: process before packets have pages, or the NAPI poll. */
 void *shim_helper_page_pool_alloc(struct page_pool *pool);
 void *shim_helper_page_pool_alloc_frag(struct page_pool *pool, unsigned int bytes);
 /* Returns a buffer. in_poll: the NAPI poll calls. */

@@ -342,6 +342,8 @@ public:
     bool mute = false;
     // Polls that may run, now and when the last queue pair was destroyed.
     unsigned int polls_enabled = 0, polls_at_destruction = 0;
+    // Number of times that a completion queue was polled.
+    unsigned int polled = 0;
     std::vector<unsigned int> rejected_mtus, updated_pmtus;
     std::string seq_text;
     std::set<dentry*> debug_files;

@@ -208,6 +208,7 @@ ib_cq* shim_ib_create_cq(ib_device* ca, unsigned int size, unsigned int vector, 
 void shim_ib_destroy_cq(ib_cq* cq) { delete cq; }
 int shim_ib_poll_cq(ib_cq* cq, int entries, shim_wc* wc)
 {
+    ++world->polled;
     int n = 0;
     for (; n < entries && !cq->entries.empty(); ++n, cq->entries.pop_front())
         shim_wc_at(wc, n)->entry = cq->entries.front();

@@ -253,6 +253,13 @@ TEST_F(InterfaceTest, open_fails_without_a_page_pool)
 
 TEST_F(InterfaceTest, open_fails_without_a_listener_for_connections)
 {
+    const auto late_events_do_nothing = [this] {
+        const unsigned int before = world.polled;
+        for (ib_cq* cq : {interface().rx[0].cq(), interface().tx[0].cq()})
+            cq->completed(cq, cq->context);
+        world.run_polls();
+        EXPECT_EQ(world.polled, before);
+    };
     // Fails the CM id, then its registration.
     for (const int nth : {1, 2}) {
         world.fail_cm = nth;
@@ -262,7 +269,11 @@ TEST_F(InterfaceTest, open_fails_without_a_listener_for_connections)
         EXPECT_EQ(world.qp().state, "reset");
         EXPECT_TRUE(world.mappings.empty());
         EXPECT_TRUE(world.cm_ids.empty());
+        late_events_do_nothing();
     }
+    open();
+    close();
+    late_events_do_nothing();
     open();
 }
 

@@ -167,7 +167,10 @@ for _ in range(200):
 test_threaded_is_changed_while_the_interface_is_down() {
     local writer
     # With the in-tree driver the write does not end, and `ip` waits for the lock, with RTNL. The last test: it may hang.
-    may_end_the_vm 'task ip:[0-9]* blocked for more than' || return 77
+    case $(uname -r) in
+    6.[0-9].* | 6.1[0-6].*) ;;
+    *) may_end_the_vm 'task ip:[0-9]* blocked for more than' || return 77 ;;
+    esac
     set_threaded 0
     on 1 ip link set ib0 down
     set_threaded 1
@@ -176,5 +179,6 @@ test_threaded_is_changed_while_the_interface_is_down() {
     sleep 1
     bring_up 1
     wait "$writer"
-    wait_for 20 both_work
+    wait_for 20 reaches 1 10.0.0.2
+    both_work
 }
