@@ -28,8 +28,8 @@ public:
     // Creates the page pools, and fills and posts the ring, when the first connection needs them; the SRQ too, after
     // stop().
     kernel::Status fill();
-    // If fill() was called, destroys what it created, and the SRQ. CONTEXT: the poll is paused or
-    // removed; no connections.
+    // If fill() was called, destroys what it created, and the SRQ. CONTEXT: the poll is paused or removed;
+    // no connections.
     void stop();
     // Destroys everything. CONTEXT: as stop().
     void destroy();

@@ -31,8 +31,7 @@ public:
     // Fills the ring with buffers for datagrams of ib_mtu bytes and posts them; the queue pair is in INIT at least.
     // CONTEXT: process.
     kernel::Status fill(unsigned int ib_mtu);
-    // Frees every buffer. CONTEXT: process; the queue pair is in RESET, and the poll paused or
-    // removed.
+    // Frees every buffer. CONTEXT: process; the queue pair is in RESET, and the poll paused or removed.
     void empty();
     // A receive completed.
     void complete(const shim_wc* wc) TA_REQUIRES(kernel::receive_poll);

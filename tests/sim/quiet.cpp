@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "quiet.hpp"
-#include <algorithm>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
